@@ -1,0 +1,1 @@
+"""What is agreed: record types, batches, codec, segment files, in Apache Kafka's own log format."""

@@ -1,0 +1,209 @@
+"""Record batches v2: header, checks, building and walking, one record at a time.
+
+A batch is the unit of append, CRC, replication and atomicity. Its CRC-32C covers everything from the attributes on,
+so base offset and leader epoch are patched in at append (``place_batch``) without touching it.
+Layout: Kafka's ``DefaultRecordBatch`` and ``DefaultRecord``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from metadata_log import wire
+from metadata_log.codec import decode_control, decode_value, encode_control, encode_value
+from metadata_log.errors import MalformedData
+from metadata_log.limits import BATCH_BYTES_READ_MAX
+from metadata_log.records import LoggedRecord, Record
+from metadata_log.wire import Buffer
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_AFTER_CRC: Final = struct.Struct(">hiqqqhii")
+HEADER_BYTES: Final = _HEADER.size  # 61
+#: Base offset and length: the bytes that the length field does not count.
+LOG_OVERHEAD_BYTES: Final = 12
+_CRC_START: Final = 21
+_EPOCH_AT: Final = 12
+_MAGIC: Final = 2
+CONTROL_ATTRIBUTE: Final = 0x20
+
+
+class BatchHeader(NamedTuple):
+    """What a batch says of itself. All of it but the first three fields is covered by the CRC."""
+
+    base_offset: int
+    #: Bytes of the whole batch, header included.
+    size: int
+    epoch: int
+    crc: int
+    attributes: int
+    #: Milliseconds since 1970; one time for all records of a batch.
+    timestamp: int
+    record_count: int
+
+    @property
+    def end_offset(self) -> int:
+        """Exclusive."""
+        return self.base_offset + self.record_count
+
+    @property
+    def last_offset(self) -> int:
+        """Inclusive."""
+        return self.base_offset + self.record_count - 1
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it holds control records (a batch never mixes the two kinds)."""
+        return bool(self.attributes & CONTROL_ATTRIBUTE)
+
+
+def parse_header(buf: Buffer, pos: int = 0) -> BatchHeader:
+    """The header at ``pos``. The body behind it need not be there, and the CRC is not checked.
+
+    Raises:
+        MalformedData: fewer than 61 bytes, or a field that no metadata batch has.
+    """
+    try:
+        base, length, epoch, magic, crc, attributes, last_delta, time, time_max, producer, _, _, count = (
+            _HEADER.unpack_from(buf, pos)
+        )
+    except struct.error as error:
+        raise MalformedData(f"{len(buf) - pos} bytes are less than a batch header of {HEADER_BYTES}") from error
+    size = length + LOG_OVERHEAD_BYTES
+    if magic != _MAGIC:
+        raise MalformedData(f"batch magic is {magic}, not {_MAGIC}")
+    if not HEADER_BYTES < size <= BATCH_BYTES_READ_MAX:
+        raise MalformedData(f"batch size {size} is not within {HEADER_BYTES + 1}..{BATCH_BYTES_READ_MAX}")
+    if base < 0 or epoch < 0:
+        raise MalformedData(f"base offset {base} or epoch {epoch} is negative")
+    if count < 1 or last_delta != count - 1:
+        raise MalformedData(f"{count} records with a last offset delta of {last_delta}")
+    if attributes & ~CONTROL_ATTRIBUTE or time != time_max or producer != -1:
+        raise MalformedData("compressed, transactional or multi-timestamp batches do not occur in a metadata log")
+    return BatchHeader(base, size, epoch, crc, attributes, time, count)
+
+
+def crc_ok(buf: Buffer, pos: int, header: BatchHeader) -> bool:
+    """Whether the whole batch is there and its CRC holds."""
+    end = pos + header.size
+    return end <= len(buf) and crc32c(memoryview(buf)[pos + _CRC_START : end]) == header.crc
+
+
+def checked_header(buf: Buffer, pos: int = 0) -> BatchHeader:
+    """The header of a batch that is whole.
+
+    Raises:
+        MalformedData: as ``parse_header``, or the batch is cut short, or its CRC does not hold.
+    """
+    header = parse_header(buf, pos)
+    if pos + header.size > len(buf):
+        raise MalformedData(f"batch of {header.size} bytes, {len(buf) - pos} there")
+    if not crc_ok(buf, pos, header):
+        raise MalformedData("the CRC does not match")
+    return header
+
+
+def build_batch(body: Buffer, record_count: int, timestamp: int, *, is_control: bool = False) -> bytes:
+    """A batch around encoded records, with base offset 0 and epoch 0 until it is placed."""
+    attributes = CONTROL_ATTRIBUTE if is_control else 0
+    after = _AFTER_CRC.pack(attributes, record_count - 1, timestamp, timestamp, -1, -1, -1, record_count)
+    crc = crc32c(body, crc32c(after))
+    length = HEADER_BYTES - LOG_OVERHEAD_BYTES + len(body)
+    head = struct.pack(">qiibI", 0, length, 0, _MAGIC, crc)
+    return b"".join((head, after, body))
+
+
+def place_batch(batch: Buffer, base_offset: int, epoch: int) -> bytes:
+    """The same batch at its place in the log."""
+    return struct.pack(">q", base_offset) + batch[8:12] + struct.pack(">i", epoch) + batch[16:]
+
+
+def frame_record(offset_delta: int, key: bytes | None, value: bytes) -> bytes:
+    """One record of a batch: attributes 0, timestamp delta 0, no headers."""
+    key_part = b"\x01" if key is None else wire.varint(len(key)) + key
+    inner = b"".join((b"\0\0", wire.varint(offset_delta), key_part, wire.varint(len(value)), value, b"\0"))
+    return wire.varint(len(inner)) + inner
+
+
+def control_batch(records: list[tuple[Record, int]], timestamp: int) -> bytes:
+    """A batch of control records, given with their versions."""
+    framed = [frame_record(delta, *encode_control(record, v)) for delta, (record, v) in enumerate(records)]
+    return build_batch(b"".join(framed), len(records), timestamp, is_control=True)
+
+
+def data_batch(records: list[tuple[Record, int]], timestamp: int) -> bytes:
+    """A batch of a few data records, given with their versions. Mass records go through ``BatchBuilder``."""
+    framed = [frame_record(delta, None, encode_value(record, v)) for delta, (record, v) in enumerate(records)]
+    return build_batch(b"".join(framed), len(records), timestamp)
+
+
+class RecordFrame(NamedTuple):
+    """Where one record of a batch lies: positions in the buffer that holds the batch."""
+
+    offset_delta: int
+    #: -1 = null.
+    key_size: int
+    key_start: int
+    value_start: int
+    #: Exclusive; the record itself ends one byte later.
+    value_end: int
+
+
+def walk_frames(buf: Buffer, start: int, end: int) -> Iterator[RecordFrame]:
+    """The records between two positions of a batch body, in order, without decoding their values.
+
+    Raises:
+        MalformedData: the framing is not what Kafka's Raft reader accepts.
+    """
+    try:
+        pos = start
+        while pos < end:
+            frame, pos = _read_frame(buf, pos, end)
+            yield frame
+    except wire.DECODE_ERRORS as error:
+        raise MalformedData(f"record framing is cut short: {error}") from error
+
+
+def _read_frame(buf: Buffer, pos: int, end: int) -> tuple[RecordFrame, int]:
+    length, pos = wire.read_varint(buf, pos)
+    record_end = pos + length
+    if length < 0 or record_end > end:
+        raise MalformedData(f"a record of {length} bytes, {end - pos} left in the batch")
+    if buf[pos] != 0 or buf[pos + 1] != 0:
+        raise MalformedData("record attributes or timestamp delta are not 0")
+    delta, pos = wire.read_varint(buf, pos + 2)
+    key_size, key_start = wire.read_varint(buf, pos)
+    value_size, value_start = wire.read_varint(buf, key_start + max(key_size, 0))
+    value_end = value_start + value_size
+    if value_size < 0 or value_end + 1 != record_end or buf[value_end] != 0:
+        raise MalformedData("a record has no value, has headers, or does not fill its length")
+    return RecordFrame(delta, key_size, key_start, value_start, value_end), record_end
+
+
+def iter_records(buf: Buffer, pos: int = 0) -> Iterator[LoggedRecord]:
+    """The records of the batch at ``pos``, typed, one by one. The caller has checked the CRC.
+
+    Raises:
+        MalformedData: framing, count or a value is not the format. UnsupportedRecord: type or version unknown.
+    """
+    header = parse_header(buf, pos)
+    view = memoryview(buf)
+    expected = 0
+    for frame in walk_frames(view, pos + HEADER_BYTES, pos + header.size):
+        if frame.offset_delta != expected:
+            raise MalformedData(f"offset delta {frame.offset_delta} where {expected} is due")
+        expected += 1
+        value = bytes(view[frame.value_start : frame.value_end])
+        if header.is_control:
+            key = view[frame.key_start : frame.key_start + max(frame.key_size, 0)]
+            record, version = decode_control(key, value)
+        else:
+            record, version = decode_value(value)
+        yield LoggedRecord(
+            header.base_offset + frame.offset_delta, header.timestamp, frame.key_size, len(value), record, version
+        )
+    if expected != header.record_count:
+        raise MalformedData(f"{expected} records where the header says {header.record_count}")
