@@ -1,0 +1,195 @@
+"""Make `.venv` from the lock, with the standard library alone: the launchers run this before all else.
+
+`uv.lock` is the only list of what is installed.
+It is not installed by `uv sync`: that downloads from the addresses written in the lock, so it fails on a machine
+that reaches packages only through an index of its own.
+Instead the lock is exported as pins with hashes, fetched from the index the machine is configured for: the versions and the bytes stay the lock's, the place they come from is the machine's.
+"""
+
+import ast
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "quorate-stamp"
+LOCK_FILE = ROOT / ".venv.lock"  # beside the environment, not in it: it must outlive a rebuild
+
+#: The same setting of both installers: pip's name in its configuration, pip's and uv's variables.
+#: uv does not read pip's configuration, and pip, which fetches uv, does not read uv's.
+INDEX_SETTINGS = (
+    ("index-url", "PIP_INDEX_URL", "UV_DEFAULT_INDEX"),
+    ("extra-index-url", "PIP_EXTRA_INDEX_URL", "UV_INDEX"),
+    ("find-links", "PIP_FIND_LINKS", "UV_FIND_LINKS"),
+    ("trusted-host", "PIP_TRUSTED_HOST", "UV_INSECURE_HOST"),
+    ("cert", "PIP_CERT", "SSL_CERT_FILE"),
+)
+
+
+class EnvironmentFailed(Exception):
+    """A step of making the environment failed; the message says which, its output has been shown."""
+
+
+def wanted_stamp() -> tuple[str, str]:
+    """Return what a fresh environment is stamped with: (place and Python, digest of the lock).
+
+    An environment made elsewhere or by another Python cannot be mended in place:
+    its scripts name their interpreter.
+    """
+    digest = hashlib.sha256()
+    for name in ("pyproject.toml", "uv.lock", "scripts/environment.py"):
+        digest.update((ROOT / name).read_bytes())
+    return f"{ROOT} {sys.version_info.major}.{sys.version_info.minor}", digest.hexdigest()
+
+
+def found_stamp() -> tuple[str, str] | None:
+    """Return the stamp of the environment that is there; None where there is none or an unfinished one."""
+    try:
+        place, digest = STAMP.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return None
+    return place, digest
+
+
+def say(sentence: str) -> None:
+    print(f"quorate: {sentence}", file=sys.stderr, flush=True)
+
+
+def run(step: str, *command: str | Path, env: dict[str, str] | None = None) -> str:
+    """Run one command and return its output; where it fails, show that and raise `EnvironmentFailed`."""
+    done = subprocess.run(
+        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        sys.stderr.write(done.stderr or done.stdout)
+        raise EnvironmentFailed(f"{step} failed with exit code {done.returncode} (its output is above)")
+    return done.stdout
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Hold the lock under which the environment is changed; wait for another launcher that holds it."""
+    with LOCK_FILE.open("w", encoding="utf-8") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another launcher that is making the Python environment")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def pip_settings() -> dict[str, str]:
+    """Return pip's configuration by option; as for pip itself, its variables win over its files."""
+    settings: dict[str, str] = {}
+    rank = {"global": 0, "install": 1, ":env:": 2}
+    listed = [
+        line.partition("=") for line in run("reading pip's settings", *pip(), "config", "list").splitlines()
+    ]
+    for key, _, value in sorted(listed, key=lambda item: rank.get(item[0].rpartition(".")[0], -1)):
+        section, _, name = key.rpartition(".")
+        if section in rank:
+            settings[name] = " ".join(str(ast.literal_eval(value)).split())
+    return settings
+
+
+def pip() -> tuple[str | Path, ...]:
+    return PYTHON, "-I", "-m", "pip", "--disable-pip-version-check"
+
+
+def installer_variables() -> dict[str, str]:
+    """Return this process's variables with the index settings of either installer given to the other."""
+    variables = dict(os.environ)
+    configured = pip_settings()
+    for option, pip_name, uv_name in INDEX_SETTINGS:
+        if option in configured:
+            value = configured[option]
+            if option == "find-links":
+                # A directory that is not there is nothing to pip and an error to uv.
+                value = ",".join(place for place in value.split() if "://" in place or Path(place).is_dir())
+            if value:
+                variables.setdefault(uv_name, value)
+        elif uv_name in variables:
+            variables.setdefault(pip_name, variables[uv_name])
+    variables["UV_PYTHON_DOWNLOADS"] = "never"
+    return variables
+
+
+def locked_uv_version() -> str:
+    """Return the version of uv that the lock names."""
+    with (ROOT / "uv.lock").open("rb") as handle:
+        packages = tomllib.load(handle)["package"]
+    return str(next(package["version"] for package in packages if package["name"] == "uv"))
+
+
+def install() -> None:
+    """Bring `.venv` to exactly the packages of the lock and the project itself, editable."""
+    variables = installer_variables()
+    uv = VENV / "bin" / "uv"
+    run("fetching uv", *pip(), "install", "--quiet", f"uv=={locked_uv_version()}", env=variables)
+    pins = VENV / "quorate-pins.txt"
+    export = (uv, "export", "--quiet", "--project", ROOT, "--python", PYTHON, "--frozen", "--all-groups")
+    pins.write_text(run("reading uv.lock", *export, "--no-emit-project", env=variables), encoding="utf-8")
+    target = ("--quiet", "--python", PYTHON)
+    run("installing the lock", uv, "pip", "sync", *target, "--require-hashes", pins, env=variables)
+    run(
+        "installing the project",
+        uv,
+        "pip",
+        "install",
+        *target,
+        "--no-deps",
+        "--editable",
+        ROOT,
+        env=variables,
+    )
+
+
+def make() -> None:
+    """Make or mend the environment unless it is fresh by now."""
+    with only_one():
+        found, wanted = found_stamp(), wanted_stamp()
+        if found == wanted:
+            return
+        is_mendable = found is not None and found[0] == wanted[0] and PYTHON.exists()
+        STAMP.unlink(missing_ok=True)
+        if is_mendable:
+            say("bringing the Python environment in .venv up to uv.lock")
+        else:
+            say("making the Python environment in .venv from uv.lock (once, about a minute)")
+            shutil.rmtree(VENV, ignore_errors=True)
+            run("making a virtual environment", sys.executable, "-I", "-m", "venv", VENV)
+        install()
+        unfinished = STAMP.with_suffix(".part")
+        unfinished.write_text("\n".join(wanted) + "\n", encoding="utf-8")
+        unfinished.rename(STAMP)
+
+
+def main(arguments: list[str]) -> int:
+    """`check` answers by exit code whether the environment is fresh; `make` makes it so."""
+    if arguments == ["check"]:
+        return 0 if found_stamp() == wanted_stamp() else 1
+    if arguments != ["make"]:
+        say(f"environment.py takes 'check' or 'make', not {arguments}")
+        return 2
+    try:
+        make()
+    except EnvironmentFailed as failure:
+        say(f"the Python environment could not be made: {failure}")
+        return 1
+    except KeyboardInterrupt:
+        say("interrupted; the next start makes the Python environment anew")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Tests of Quorate, by kind: see each directory."""
