@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final, cast
 
 from metadata_log import wire
@@ -115,7 +115,7 @@ def _decode_body(schema: RecordSchema, version: int, buf: Buffer, pos: int) -> V
 # --- structs -----------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def _struct_writer(schema: StructSchema, version: int) -> _Write:
     plain: list[tuple[str, _Write]] = []
     tagged: list[tuple[int, str, Any, _Write]] = []
@@ -146,7 +146,7 @@ def _struct_writer(schema: StructSchema, version: int) -> _Write:
     return write
 
 
-@lru_cache(maxsize=None)
+@cache
 def _struct_reader(schema: StructSchema, version: int) -> _Read:
     plain: list[tuple[str, _Read]] = []
     tagged: dict[int, tuple[str, _Read]] = {}

@@ -430,13 +430,7 @@ DataRecord = (
 )
 """What changes the image."""
 
-ControlRecord = (
-    KRaftVersionRecord
-    | LeaderChangeMessage
-    | SnapshotFooterRecord
-    | SnapshotHeaderRecord
-    | VotersRecord
-)
+ControlRecord = KRaftVersionRecord | LeaderChangeMessage | SnapshotFooterRecord | SnapshotHeaderRecord | VotersRecord
 """What concerns the quorum; it stands in control batches only."""
 
 Record = DataRecord | ControlRecord
