@@ -1,14 +1,14 @@
 """Make `.venv` from the lock, with the standard library alone: the launchers run this before all else.
 
 `uv.lock` is the only list of what is installed.
-It is not installed by `uv sync`: that downloads from the addresses written in the lock, so it fails on a machine
-that reaches packages only through an index of its own.
-Instead the lock is exported as pins with hashes, fetched from the index the machine is configured for: the versions and the bytes stay the lock's, the place they come from is the machine's.
+It is not installed by `uv sync`: that downloads from the addresses written in the lock, so it fails on a
+machine that reaches packages only through an index of its own.
+Instead the lock is exported as pins with hashes, fetched from the index the machine is configured for:
+the versions and the bytes stay the lock's, the place they come from is the machine's.
 """
 
 import ast
 import fcntl
-import hashlib
 import os
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-STAMP = VENV / "quorate-stamp"
+STAMP = VENV / "made-from"
 LOCK_FILE = ROOT / ".venv.lock"  # beside the environment, not in it: it must outlive a rebuild
 
 #: The same setting of both installers: pip's name in its configuration, pip's and uv's variables.
@@ -39,25 +39,22 @@ class EnvironmentFailed(Exception):
     """A step of making the environment failed; the message says which, its output has been shown."""
 
 
-def wanted_stamp() -> tuple[str, str]:
-    """Return what a fresh environment is stamped with: (place and Python, digest of the lock).
+def wanted_stamp() -> bytes:
+    """Return what a fresh environment is stamped with: the checkout's path, then all it is made from.
 
-    An environment made elsewhere or by another Python cannot be mended in place:
-    its scripts name their interpreter.
+    `environment.sh` makes the same bytes to see, without a Python, whether there is anything to do.
     """
-    digest = hashlib.sha256()
-    for name in ("pyproject.toml", "uv.lock", "scripts/environment.py"):
-        digest.update((ROOT / name).read_bytes())
-    return f"{ROOT} {sys.version_info.major}.{sys.version_info.minor}", digest.hexdigest()
+    return b"".join((place_line(), (ROOT / "pyproject.toml").read_bytes(), (ROOT / "uv.lock").read_bytes()))
 
 
-def found_stamp() -> tuple[str, str] | None:
-    """Return the stamp of the environment that is there; None where there is none or an unfinished one."""
-    try:
-        place, digest = STAMP.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError):
-        return None
-    return place, digest
+def place_line() -> bytes:
+    """Return the stamp's first line. Scripts in an environment name their interpreter: it cannot be moved."""
+    return f"{ROOT}\n".encode()
+
+
+def found_stamp() -> bytes:
+    """Return the stamp of the environment that is there; empty where there is none or an unfinished one."""
+    return STAMP.read_bytes() if STAMP.exists() else b""
 
 
 def say(sentence: str) -> None:
@@ -66,9 +63,7 @@ def say(sentence: str) -> None:
 
 def run(step: str, *command: str | Path, env: dict[str, str] | None = None) -> str:
     """Run one command and return its output; where it fails, show that and raise `EnvironmentFailed`."""
-    done = subprocess.run(
-        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.stderr.write(done.stderr or done.stdout)
         raise EnvironmentFailed(f"{step} failed with exit code {done.returncode} (its output is above)")
@@ -91,9 +86,7 @@ def pip_settings() -> dict[str, str]:
     """Return pip's configuration by option; as for pip itself, its variables win over its files."""
     settings: dict[str, str] = {}
     rank = {"global": 0, "install": 1, ":env:": 2}
-    listed = [
-        line.partition("=") for line in run("reading pip's settings", *pip(), "config", "list").splitlines()
-    ]
+    listed = [line.partition("=") for line in run("reading pip's settings", *pip(), "config", "list").splitlines()]
     for key, _, value in sorted(listed, key=lambda item: rank.get(item[0].rpartition(".")[0], -1)):
         section, _, name = key.rpartition(".")
         if section in rank:
@@ -135,22 +128,15 @@ def install() -> None:
     variables = installer_variables()
     uv = VENV / "bin" / "uv"
     run("fetching uv", *pip(), "install", "--quiet", f"uv=={locked_uv_version()}", env=variables)
-    pins = VENV / "quorate-pins.txt"
+    pins = VENV / "pins.txt"
     export = (uv, "export", "--quiet", "--project", ROOT, "--python", PYTHON, "--frozen", "--all-groups")
     pins.write_text(run("reading uv.lock", *export, "--no-emit-project", env=variables), encoding="utf-8")
-    target = ("--quiet", "--python", PYTHON)
-    run("installing the lock", uv, "pip", "sync", *target, "--require-hashes", pins, env=variables)
-    run(
-        "installing the project",
-        uv,
-        "pip",
-        "install",
-        *target,
-        "--no-deps",
-        "--editable",
-        ROOT,
-        env=variables,
-    )
+    into = ("--quiet", "--python", PYTHON)
+    # With hashes an equal version from another index is an equal file or refused, so all indexes may be asked.
+    choice = ("--require-hashes", "--index-strategy", "unsafe-best-match")
+    run("installing the lock", uv, "pip", "sync", *into, *choice, pins, env=variables)
+    project = ("--no-deps", "--editable", ROOT)
+    run("installing the project", uv, "pip", "install", *into, *project, env=variables)
 
 
 def make() -> None:
@@ -159,31 +145,30 @@ def make() -> None:
         found, wanted = found_stamp(), wanted_stamp()
         if found == wanted:
             return
-        is_mendable = found is not None and found[0] == wanted[0] and PYTHON.exists()
+        is_mendable = found.startswith(place_line()) and PYTHON.exists()
         STAMP.unlink(missing_ok=True)
         if is_mendable:
             say("bringing the Python environment in .venv up to uv.lock")
         else:
             say("making the Python environment in .venv from uv.lock (once, about a minute)")
             shutil.rmtree(VENV, ignore_errors=True)
-            run("making a virtual environment", sys.executable, "-I", "-m", "venv", VENV)
+            # The real file (python3.12, not python3): should it go away, the link dangles and .venv is made anew.
+            run("making a virtual environment", os.path.realpath(sys.executable), "-I", "-m", "venv", VENV)
         install()
         unfinished = STAMP.with_suffix(".part")
-        unfinished.write_text("\n".join(wanted) + "\n", encoding="utf-8")
+        unfinished.write_bytes(wanted)
         unfinished.rename(STAMP)
 
 
-def main(arguments: list[str]) -> int:
-    """`check` answers by exit code whether the environment is fresh; `make` makes it so."""
-    if arguments == ["check"]:
-        return 0 if found_stamp() == wanted_stamp() else 1
-    if arguments != ["make"]:
-        say(f"environment.py takes 'check' or 'make', not {arguments}")
-        return 2
+def main() -> int:
+    """Make the environment; every failure is one sentence and an exit code."""
     try:
         make()
     except EnvironmentFailed as failure:
         say(f"the Python environment could not be made: {failure}")
+        return 1
+    except OSError as error:
+        say(f"the Python environment could not be made: {error}")
         return 1
     except KeyboardInterrupt:
         say("interrupted; the next start makes the Python environment anew")
@@ -192,4 +177,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

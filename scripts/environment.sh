@@ -19,11 +19,17 @@ find_base_python() {
     return 1
 }
 
-if ! { [ -x "$python" ] && "$python" -I -S "$root/scripts/environment.py" check; }; then
+# True where .venv is finished and made from this checkout's files as they are now.
+is_fresh() {
+    [ -x "$python" ] && [ -e "$root/.venv/made-from" ] &&
+        { printf '%s\n' "$root" && cat "$root/pyproject.toml" "$root/uv.lock"; } | cmp -s - "$root/.venv/made-from"
+}
+
+if ! is_fresh; then
     if ! base_python=$(find_base_python); then
         echo "quorate: needs Python 3.11 or newer with its venv module (Debian, Ubuntu: apt install python3-venv)," \
             "and found none on PATH." >&2
         exit 1
     fi
-    "$base_python" -I "$root/scripts/environment.py" make || exit $?
+    "$base_python" -I "$root/scripts/environment.py" || exit $?
 fi
