@@ -1,0 +1,1 @@
+"""The `quorate` command line: one module per group of commands."""

@@ -1,0 +1,14 @@
+"""Exit codes of every command; they are API and documented in docs/cli.md."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DONE: Final = 0
+#: The request was refused, or what was checked does not hold.
+REFUSED: Final = 1
+USAGE: Final = 2
+UNREACHABLE: Final = 3
+OUTCOME_UNKNOWN: Final = 4
+#: Ended by Ctrl-C (128 + SIGINT).
+INTERRUPTED: Final = 130

@@ -1,0 +1,113 @@
+"""`quorate log`: look into log and checkpoint files, Quorate's or Apache Kafka's."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from metadata_log.batch import BatchHeader, iter_records
+from metadata_log.errors import CorruptBatch, MalformedData
+from metadata_log.json_form import json_type, record_data
+from metadata_log.reader import FileBatch, find_files, iter_batches
+from metadata_log.records import LoggedRecord
+from scripts.cli import exit_codes
+from scripts.cli.output import format_time
+
+app = typer.Typer(help="Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", no_args_is_help=True)
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE_OR_DIR...", help="Segments, checkpoints, or directories that hold them.", show_default=False
+    ),
+]
+
+
+@app.command()
+def dump(
+    paths: Paths,
+    as_json: Annotated[bool, typer.Option("--json", help="One record a line, in Kafka's JSON form.")] = False,
+) -> None:
+    """Print batches and records in order.
+
+    Reads segments (*.log) and checkpoints (*.checkpoint) one batch at a time. Where a file is damaged, says file,
+    byte position and offset, goes on with the next file and ends with exit code 1.
+
+    Example: quorate log dump --json var/controller-1/__cluster_metadata-0
+    """
+    show = _json_lines if as_json else _text_lines
+    damaged = False
+    for path in paths:
+        for file in find_files(path):
+            try:
+                for batch in iter_batches(file):
+                    sys.stdout.writelines(show(batch))
+            except CorruptBatch as error:
+                damaged = True
+                sys.stdout.flush()
+                sys.stderr.write(f"quorate: {error}\n")
+    if damaged:
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def _records(batch: FileBatch) -> Iterator[LoggedRecord]:
+    try:
+        yield from iter_records(batch.data)
+    except MalformedData as error:
+        header = batch.header
+        raise CorruptBatch(str(batch.file.path), batch.position, header.base_offset, str(error)) from error
+
+
+def _json_lines(batch: FileBatch) -> Iterator[str]:
+    about = _batch_data(batch)
+    for logged in _records(batch):
+        row = {
+            "file": str(batch.file.path),
+            "offset": logged.offset,
+            "timestamp": logged.timestamp,
+            "key_size": logged.key_size,
+            "value_size": logged.value_size,
+            "type": json_type(logged.record),
+            "version": logged.version,
+            "data": record_data(logged.record, logged.version),
+            "batch": about,
+        }
+        yield json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _batch_data(batch: FileBatch) -> dict[str, Any]:
+    header = batch.header
+    return {
+        "base": header.base_offset,
+        "last": header.last_offset,
+        "count": header.record_count,
+        "epoch": header.epoch,
+        "control": header.is_control,
+        "position": batch.position,
+        "timestamp": header.timestamp,
+        "size": header.size,
+        "crc": header.crc,
+    }
+
+
+def _text_lines(batch: FileBatch) -> Iterator[str]:
+    if batch.position == 0:
+        yield f"{batch.file.path}\n"
+    yield _batch_line(batch.header, batch.position)
+    for logged in _records(batch):
+        data = json.dumps(record_data(logged.record, logged.version), ensure_ascii=False)
+        yield f"    {logged.offset:>10}  {json_type(logged.record)} v{logged.version} {data}\n"
+
+
+def _batch_line(header: BatchHeader, position: int) -> str:
+    when = format_time(header.timestamp)
+    kind = "control, " if header.is_control else ""
+    return (
+        f"  batch {header.base_offset}..{header.last_offset} ({kind}{header.record_count} records, "
+        f"{header.size} bytes at {position}) epoch {header.epoch} {when}\n"
+    )
