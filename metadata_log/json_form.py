@@ -74,7 +74,7 @@ def _struct_from_data(schema: StructSchema, data: dict[str, Any], version: int) 
     fields = {field.json_name: field for field in schema.fields if version in field.versions}
     unknown = data.keys() - fields.keys()
     if unknown:
-        raise MalformedData(f"unknown field {sorted(unknown)[0]!r}")
+        raise MalformedData(f"unknown field {min(unknown)!r}")
     return schema.cls(**{fields[name].name: _from_json(fields[name], item, version) for name, item in data.items()})
 
 

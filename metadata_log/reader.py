@@ -1,6 +1,7 @@
 """Reading log and checkpoint files from outside: in order, in constant memory, every check made.
 
-A file of either kind is record batches back to back. The reader holds one batch at a time. Damage is reported as ``CorruptBatch`` with file, position and offset.
+A file of either kind is record batches back to back; one batch at a time is held.
+Damage is reported as ``CorruptBatch`` with file, position and offset.
 This is for tools; a running node's log is ``segment_log.MetadataLog``.
 """
 
