@@ -1,1 +1,1 @@
-"""What the log adds up to: the metadata image, its deltas, replay, and the content of checkpoint files."""
+"""What the log adds up to: images, deltas, replay, digests and the content of checkpoint files."""
