@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from metadata_log.batch import HEADER_BYTES, build_batch, frame_record
@@ -15,6 +15,28 @@ from metadata_log.records import Record, VersionedRecord
 FRAME_BYTES_MAX: Final = 5 + 1 + 1 + 5 + 1 + 5 + 1
 
 
+def item_count(item: BatchItem) -> int:
+    """How many records an item stands for."""
+    return 1 if isinstance(item, VersionedRecord) else len(item)
+
+
+def encode_items(items: Sequence[BatchItem], first_delta: int) -> bytes:
+    """The items as a piece of a batch body, with offset deltas from ``first_delta`` on.
+
+    Raises:
+        UnsupportedRecord, MalformedData: a record cannot be written in its version.
+    """
+    pieces: list[bytes] = []
+    for item in items:
+        if isinstance(item, VersionedRecord):
+            pieces.append(frame_record(first_delta, None, encode_value(item.record, item.version)))
+            first_delta += 1
+        elif len(item):
+            pieces.extend(encode_run(item, first_delta))
+            first_delta += len(item)
+    return b"".join(pieces)
+
+
 class BatchBuilder:
     """Collects records in log order and makes one batch of them."""
 
@@ -25,17 +47,15 @@ class BatchBuilder:
         self.size = HEADER_BYTES
 
     def add(self, record: Record, version: int) -> None:
-        """One more record; raises as ``encode_value`` does, and then adds nothing."""
-        self._push(frame_record(self.record_count, None, encode_value(record, version)), 1)
+        """One more record; raises as ``encode_items`` does, and then adds nothing."""
+        self.add_item(VersionedRecord(record, version))
 
     def add_item(self, item: BatchItem) -> None:
-        """One more record, or one more run of them."""
-        if isinstance(item, VersionedRecord):
-            self.add(item.record, item.version)
-        elif len(item):
-            self._push(b"".join(encode_run(item, self.record_count)), len(item))
+        """One more record, or one more run of them; raises as ``encode_items`` does."""
+        self.push(encode_items([item], self.record_count), item_count(item))
 
-    def _push(self, piece: bytes, record_count: int) -> None:
+    def push(self, piece: bytes, record_count: int) -> None:
+        """A piece that ``encode_items`` made for exactly this place."""
         self._pieces.append(piece)
         self.record_count += record_count
         self.size += len(piece)
@@ -46,30 +66,33 @@ class BatchBuilder:
 
 
 def build_batches(items: Iterable[BatchItem], timestamp: int, bytes_max: int = BATCH_BYTES_MAX) -> Iterator[bytes]:
-    """The items as as few batches as hold them, none over ``bytes_max`` unless one record alone is."""
+    """The items as few batches, none over ``bytes_max`` unless one record alone is."""
     builder = BatchBuilder()
-    for item in items:
-        for part in _parts(item, bytes_max):
-            piece = BatchBuilder()
-            piece.record_count = builder.record_count  # offset deltas go on
-            piece.add_item(part)
-            grown = builder.size + piece.size - HEADER_BYTES
-            if builder.record_count and grown > bytes_max:
-                yield builder.build(timestamp)
-                builder = BatchBuilder()
-                builder.add_item(part)
-            else:
-                builder._push(b"".join(piece._pieces), piece.record_count - builder.record_count)
+    for part in split_items(items, bytes_max):
+        piece = encode_items([part], builder.record_count)
+        if builder.record_count and builder.size + len(piece) > bytes_max:
+            yield builder.build(timestamp)
+            builder = BatchBuilder()
+            piece = encode_items([part], 0)
+        builder.push(piece, item_count(part))
     if builder.record_count:
         yield builder.build(timestamp)
 
 
-def _parts(item: BatchItem, bytes_max: int) -> Iterator[BatchItem]:
-    """The item, or slices of a run that are each sure to fit."""
-    if isinstance(item, VersionedRecord):
-        yield item
-        return
-    row_bytes = FRAME_BYTES_MAX + sum(c.nbytes // max(len(c), 1) for _, c in item.columns()) + 64
-    rows = max(1, (bytes_max - HEADER_BYTES) // row_bytes)
-    for first in range(0, len(item), rows):
-        yield item.slice(first, first + rows)
+def split_items(items: Iterable[BatchItem], bytes_max: int, rows_max: int | None = None) -> Iterator[BatchItem]:
+    """The items, with runs cut into slices that are each sure to fit a batch of ``bytes_max`` (and ``rows_max``)."""
+    for item in items:
+        if isinstance(item, VersionedRecord):
+            yield item
+            continue
+        rows = max(1, (bytes_max - HEADER_BYTES) // _row_bytes_max(item))
+        rows = min(rows, rows_max or rows)
+        for first in range(0, len(item), rows):
+            yield item.slice(first, first + rows)
+
+
+def _row_bytes_max(run: BatchItem) -> int:
+    if isinstance(run, VersionedRecord) or len(run) == 0:
+        return FRAME_BYTES_MAX
+    columns = sum(column.nbytes // len(column) + 4 for _, column in run.columns())  # 4: tag, size, array length
+    return FRAME_BYTES_MAX + 8 + columns

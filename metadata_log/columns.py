@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metadata_log import wire
-from metadata_log.batch import HEADER_BYTES, BatchHeader, parse_header, walk_frames
+from metadata_log.batch import HEADER_BYTES, parse_header, walk_frames
 from metadata_log.codec import decode_control, decode_value
 from metadata_log.errors import MalformedData
 from metadata_log.records import VersionedRecord
@@ -105,23 +105,34 @@ def decode_batch(buf: Buffer, pos: int = 0) -> Iterator[BatchItem]:
         MalformedData: framing, count or a value is not the format. UnsupportedRecord: type or version unknown.
     """
     header = parse_header(buf, pos)
-    return _Reader(memoryview(buf), pos, header).items()
+    end_delta = header.record_count
+    return _Reader(buf, pos + HEADER_BYTES, pos + header.size, 0, end_delta, header.is_control).items()
+
+
+def decode_body(body: Buffer, first_delta: int, record_count: int) -> Iterator[BatchItem]:
+    """The data records of a piece of a batch body, whose offset deltas begin with ``first_delta``.
+
+    Raises:
+        MalformedData, UnsupportedRecord: as ``decode_batch``.
+    """
+    return _Reader(body, 0, len(body), first_delta, first_delta + record_count, False).items()
 
 
 class _Reader:
-    """Walks one batch; ``pos`` and ``delta`` are where the next record begins and which it must be."""
+    """Walks records; ``pos`` and ``delta`` are where the next one begins and which it must be."""
 
-    def __init__(self, buf: memoryview, pos: int, header: BatchHeader) -> None:
-        self.buf = buf
+    def __init__(self, buf: Buffer, pos: int, end: int, delta: int, end_delta: int, is_control: bool) -> None:
+        self.buf = memoryview(buf)
         self.bytes = np.frombuffer(buf, np.uint8)
-        self.pos = pos + HEADER_BYTES
-        self.end = pos + header.size
-        self.delta = 0
-        self.header = header
+        self.pos = pos
+        self.end = end
+        self.delta = delta
+        self.end_delta = end_delta
+        self.is_control = is_control
 
     def items(self) -> Iterator[BatchItem]:
         while self.pos < self.end:
-            mass_type = None if self.header.is_control else self._mass_type(self.pos)
+            mass_type = None if self.is_control else self._mass_type(self.pos)
             if mass_type is None:
                 yield self._row()
                 continue
@@ -130,8 +141,8 @@ class _Reader:
                 yield run
             else:
                 yield from self._gathered(mass_type)
-        if self.delta != self.header.record_count:
-            raise MalformedData(f"{self.delta} records where the header says {self.header.record_count}")
+        if self.delta != self.end_delta:
+            raise MalformedData(f"records end at offset delta {self.delta}, not {self.end_delta}")
 
     def _mass_type(self, pos: int) -> int | None:
         """The type of the record at ``pos`` if it is one that comes in masses."""
@@ -151,7 +162,7 @@ class _Reader:
         value = bytes(self.buf[frame.value_start : frame.value_end])
         self.pos = frame.value_end + 1
         self.delta += 1
-        if self.header.is_control:
+        if self.is_control:
             return decode_control(self.buf[frame.key_start : frame.key_start + max(frame.key_size, 0)], value)
         return decode_value(value)
 
