@@ -1,0 +1,138 @@
+"""Checkpoint files by name, and what makes one usable. Their content is opaque here but for its frame.
+
+A checkpoint ``<end offset>-<epoch>.checkpoint`` holds the state before its (exclusive) end offset, as record batches
+between a SnapshotHeader and a SnapshotFooter. Rules: Kafka's ``Snapshots`` and ``RecordsSnapshotReader``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from metadata_log.batch import BatchHeader, iter_records
+from metadata_log.disk import Disk, DiskFile, OpenMode
+from metadata_log.errors import CorruptCheckpoint, MalformedData
+from metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
+from metadata_log.segment_scan import scan_batches
+
+_CHECKPOINT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class CheckpointId(NamedTuple):
+    """What a checkpoint covers. Ordered by offset, then epoch."""
+
+    #: Exclusive.
+    end_offset: int
+    #: Epoch of the batch that ends there.
+    epoch: int
+
+
+#: The voter set that a fresh cluster is formatted with. It holds no state, and is never sent to another node.
+BOOTSTRAP_ID: Final = CheckpointId(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """A checkpoint that passed every check."""
+
+    id: CheckpointId
+    #: Bytes of the file.
+    size: int
+    #: Milliseconds since 1970: time of the last batch it covers (0 for the bootstrap checkpoint).
+    last_contained_timestamp: int
+    batch_count: int
+    #: Control records, header and footer included.
+    record_count: int
+
+
+def checkpoint_name(checkpoint: CheckpointId) -> str:
+    """Kafka's file name."""
+    return f"{checkpoint.end_offset:020d}-{checkpoint.epoch:010d}.checkpoint"
+
+
+def manifest_name(checkpoint: CheckpointId) -> str:
+    """Our file beside it."""
+    return f"{checkpoint.end_offset:020d}-{checkpoint.epoch:010d}.manifest"
+
+
+def checkpoint_id(name: str) -> CheckpointId | None:
+    """What a file name says, None for names of other files."""
+    match = _CHECKPOINT_NAME.fullmatch(name)
+    return CheckpointId(int(match[1]), int(match[2])) if match else None
+
+
+def list_checkpoints(disk: Disk, directory: str) -> list[CheckpointId]:
+    """Every checkpoint there by name, valid or not, ascending."""
+    found = (checkpoint_id(name) for name in disk.list_directory(directory))
+    return sorted(checkpoint for checkpoint in found if checkpoint is not None)
+
+
+def usable_checkpoints(disk: Disk, directory: str) -> list[CheckpointInfo]:
+    """The checkpoints that pass every check, ascending."""
+    usable = []
+    for checkpoint in list_checkpoints(disk, directory):
+        try:
+            usable.append(check_checkpoint(disk, f"{directory}/{checkpoint_name(checkpoint)}", checkpoint))
+        except CorruptCheckpoint:
+            continue
+    return usable
+
+
+def check_checkpoint(disk: Disk, path: str, checkpoint: CheckpointId) -> CheckpointInfo:
+    """Check a whole file: every CRC, offsets from 0 on, one epoch, header first and footer last.
+
+    Raises:
+        CorruptCheckpoint: one of these does not hold.
+    """
+    file = disk.open_file(path, OpenMode.READ)
+    try:
+        return _check_file(file, path, checkpoint)
+    finally:
+        file.close()
+
+
+def _check_file(file: DiskFile, path: str, checkpoint: CheckpointId) -> CheckpointInfo:
+    batches = _Batches()
+    bad = scan_batches(file, 0, checkpoint.epoch, batches.visit)
+    if bad is not None:
+        raise CorruptCheckpoint(path, f"byte {bad.position}: {bad.reason}")
+    if batches.first is None or batches.last is None:
+        raise CorruptCheckpoint(path, "the file is empty")
+    if batches.last.epoch != checkpoint.epoch:
+        raise CorruptCheckpoint(path, f"a batch has epoch {batches.last.epoch}, the name says {checkpoint.epoch}")
+    header = _control_record(file, path, 0, batches.first, 0)
+    if not isinstance(header, SnapshotHeaderRecord):
+        raise CorruptCheckpoint(path, "it does not begin with a SnapshotHeader")
+    footer = _control_record(file, path, batches.last_position, batches.last, -1)
+    if not isinstance(footer, SnapshotFooterRecord):
+        raise CorruptCheckpoint(path, "it does not end with a SnapshotFooter")
+    return CheckpointInfo(
+        checkpoint, file.size(), header.last_contained_log_timestamp, batches.count, batches.last.end_offset
+    )
+
+
+class _Batches:
+    """First and last batch of a file, as a scan meets them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: BatchHeader | None = None
+        self.last: BatchHeader | None = None
+        self.last_position = 0
+
+    def visit(self, position: int, header: BatchHeader) -> None:
+        self.count += 1
+        self.first = self.first or header
+        self.last = header
+        self.last_position = position
+
+
+def _control_record(file: DiskFile, path: str, position: int, header: BatchHeader, index: int) -> object:
+    """The record with this index in a batch, None when the batch holds data."""
+    if not header.is_control:
+        return None
+    try:
+        return list(iter_records(file.pread(header.size, position)))[index].record
+    except MalformedData as error:
+        raise CorruptCheckpoint(path, f"byte {position}: {error}") from error

@@ -1,0 +1,122 @@
+"""The log's batches in memory: 20 bytes for each, plus the bytes of the recent ones within a budget."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+
+class BatchRef(NamedTuple):
+    """One batch of the log."""
+
+    base_offset: int
+    #: Exclusive.
+    end_offset: int
+    epoch: int
+    #: Bytes, header included.
+    size: int
+
+
+class EntryTable:
+    """Parallel arrays over the batches from the log's start to its end. Entries are numbered from 0 at the start."""
+
+    def __init__(self, start_offset: int) -> None:
+        self._bases = array("q")
+        self._epochs = array("i")
+        self._positions = array("I")
+        self._sizes = array("I")
+        #: Exclusive end of the last entry; the log's start when there is none.
+        self.end_offset = start_offset
+        # Bytes by base offset. Every entry from _resident_from on has its bytes here, none before it has.
+        self._bytes: dict[int, bytes] = {}
+        self._resident_from = 0
+        self.resident_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._bases)
+
+    def add(self, end_offset: int, epoch: int, position: int, size: int) -> None:
+        """Append an entry that lies on disk only. To be used before the first ``add_resident``."""
+        self._bases.append(self.end_offset)
+        self._epochs.append(epoch)
+        self._positions.append(position)
+        self._sizes.append(size)
+        self.end_offset = end_offset
+        self._resident_from = len(self._bases)
+
+    def add_resident(self, end_offset: int, epoch: int, position: int, data: bytes) -> None:
+        """Append an entry with its bytes."""
+        self._bytes[self.end_offset] = data
+        self.resident_bytes += len(data)
+        self._bases.append(self.end_offset)
+        self._epochs.append(epoch)
+        self._positions.append(position)
+        self._sizes.append(len(data))
+        self.end_offset = end_offset
+
+    def ref(self, index: int) -> BatchRef:
+        return BatchRef(self._bases[index], self.end_of(index), self._epochs[index], self._sizes[index])
+
+    def end_of(self, index: int) -> int:
+        """Exclusive end offset of an entry."""
+        return self._bases[index + 1] if index + 1 < len(self._bases) else self.end_offset
+
+    def base_of(self, index: int) -> int:
+        return self._bases[index]
+
+    def epoch_of(self, index: int) -> int:
+        return self._epochs[index]
+
+    def position_of(self, index: int) -> int:
+        """Byte position in its segment."""
+        return self._positions[index]
+
+    def size_of(self, index: int) -> int:
+        return self._sizes[index]
+
+    def starting_at(self, offset: int) -> int:
+        """Index of the first entry whose base offset is not below ``offset``; the count when there is none."""
+        return bisect_left(self._bases, offset)
+
+    def containing(self, offset: int) -> int:
+        """Index of the entry with base <= offset < end. The caller has checked that there is one."""
+        return bisect_right(self._bases, offset) - 1
+
+    def first_of_epoch_above(self, epoch: int) -> int:
+        """Index of the first entry with a higher epoch; the count when there is none. Epochs never fall."""
+        return bisect_right(self._epochs, epoch)
+
+    def resident(self, index: int) -> bytes | None:
+        """Its bytes when they are in memory."""
+        return self._bytes[self._bases[index]] if index >= self._resident_from else None
+
+    def evict(self, budget: int, written_end: int) -> None:
+        """Let the oldest bytes go until the budget holds; what ends above ``written_end`` is nowhere else and stays."""
+        while self.resident_bytes > budget and self.end_of(self._resident_from) <= written_end:
+            del self._bytes[self._bases[self._resident_from]]
+            self.resident_bytes -= self._sizes[self._resident_from]
+            self._resident_from += 1
+
+    def truncate(self, count: int) -> None:
+        """Keep the first ``count`` entries."""
+        if count >= len(self._bases):
+            return
+        for index in range(max(count, self._resident_from), len(self._bases)):
+            self.resident_bytes -= len(self._bytes.pop(self._bases[index]))
+        self.end_offset = self._bases[count]
+        self._resident_from = min(self._resident_from, count)
+        self._delete(slice(count, None))
+
+    def drop_first(self, count: int) -> None:
+        """Forget the first ``count`` entries; the others are numbered from 0 again."""
+        for index in range(self._resident_from, count):
+            self.resident_bytes -= len(self._bytes.pop(self._bases[index]))
+        self._resident_from = max(self._resident_from - count, 0)
+        self._delete(slice(0, count))
+
+    def _delete(self, part: slice) -> None:
+        del self._bases[part]
+        del self._epochs[part]
+        del self._positions[part]
+        del self._sizes[part]

@@ -1,0 +1,413 @@
+"""The log of this node, ``__cluster_metadata``: a window of batches in memory over segment files on disk.
+
+The loop thread owns a ``MetadataLog``. Appending, truncating and dropping change what it says at once and *stage* the
+same for the disk; ``flush_job`` hands everything staged to the disk thread as one job; ``job_done`` moves
+``durable_end``. One job is out at a time: jobs run in order, and a sync covers all that queued up behind the last one.
+
+Offsets are record offsets; every end is exclusive. Entries are numbered from 0 at ``start_offset`` and renumbered by
+``delete_prefix`` and ``install_checkpoint``: whoever keeps an index across those keeps the returned count too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from metadata_log.batch import checked_header
+from metadata_log.disk import Disk
+from metadata_log.errors import CorruptBatch, InvariantViolation, MalformedData, StorageError
+from metadata_log.flush import CutTail, DiskStep, DropLog, DropPrefix, FlushJob, StartSegment, WriteBatches
+from metadata_log.log_entries import BatchRef
+from metadata_log.mark import Mark
+from metadata_log.recovery import Damage, Recovered, TornTail, recover
+from metadata_log.segment_reader import SegmentReader
+
+__all__ = ["BatchRef", "Damage", "DamagedLog", "EpochEnd", "FlushJob", "LogConfig", "MetadataLog", "OffsetOutOfRange"]
+
+_MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """How the log uses disk and memory."""
+
+    #: A segment is closed before the batch that would make it larger. Deletion works on whole segments, so this is
+    #: also how much is kept at least; Kafka's default is 1 GiB beside 100 MiB of retention.
+    segment_bytes: int = 64 * _MEBIBYTE
+    #: Bytes of recent batches kept in memory; older ones are read from disk. What is not yet written stays anyway.
+    resident_bytes: int = 64 * _MEBIBYTE
+
+
+class DamagedLog(StorageError):
+    """The log is damaged and nothing may be done with it; ``damage`` says where."""
+
+    def __init__(self, damage: Damage) -> None:
+        super().__init__(str(damage))
+        self.damage = damage
+
+
+class OffsetOutOfRange(StorageError):
+    """An offset that this log does not hold (any more)."""
+
+    def __init__(self, offset: int, start_offset: int, end_offset: int) -> None:
+        super().__init__(f"offset {offset} is not within the log's {start_offset}..{end_offset - 1}")
+        self.offset = offset
+        self.start_offset = start_offset
+        self.end_offset = end_offset
+
+
+class EpochEnd(NamedTuple):
+    """The end of an epoch in this log (exclusive)."""
+
+    epoch: int
+    end_offset: int
+
+
+class MetadataLog:
+    """See the module's rules. Not thread-safe: the loop thread's. Made by ``open``."""
+
+    def __init__(self, recovered: Recovered, config: LogConfig) -> None:
+        self._config = config
+        self._files = recovered.files
+        self._reader = SegmentReader(recovered.files.disk, recovered.files.directory)
+        self._entries = recovered.entries
+        #: (base offset, bytes) of every segment file, ascending; staged changes included.
+        self._segments: list[tuple[int, int]] = recovered.segments
+        self._start_offset = recovered.start_offset
+        self._start_epoch = recovered.start_epoch
+        self._commit = recovered.commit
+        self._durable_end = recovered.entries.end_offset
+        self._staged: list[DiskStep] = []
+        self._job: FlushJob | None = None
+        #: Why the log cannot be used, None when it can. See ``is_damaged``.
+        self.damage: Damage | None = recovered.damage
+        #: The torn tail that was cut when the log was opened, for whoever reports it; None when there was none.
+        self.torn_tail: TornTail | None = recovered.torn_tail
+        #: (end offset, epoch) of the checkpoint for which the whole log was dropped at open, None when none was.
+        self.dropped_for: tuple[int, int] | None = recovered.dropped_for
+
+    @classmethod
+    def open(cls, disk: Disk, directory: str, config: LogConfig | None = None) -> MetadataLog:
+        """Recover the log in ``directory`` (``.../__cluster_metadata-0``, ours or Kafka's), which must exist.
+
+        Everything it returns is durable. A torn tail is cut, left-over ``.part`` files go, a log that a newer
+        checkpoint has overtaken is dropped, ``leader-epoch-checkpoint`` and the mark are written anew.
+        A damaged log is left untouched and returned with ``damage`` set. Blocks; runs before the loop does.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        return cls(recover(disk, directory), config or LogConfig())
+
+    # --- what it holds -------------------------------------------------------------------------------
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether what was promised is gone or wrong.
+
+        Such a node does not vote, lead or serve. Its log can be read up to the damage, for diagnosis; every change
+        raises ``DamagedLog``. ``quarantine.set_aside`` moves the damaged files away, and the election state with them,
+        so that the node may open again as a non-voter and recover from its peers.
+        """
+        return self.damage is not None
+
+    @property
+    def start_offset(self) -> int:
+        """Where the log begins: 0 with its whole history, else the end of the oldest usable checkpoint kept."""
+        return self._start_offset
+
+    @property
+    def start_epoch(self) -> int:
+        """Epoch of the batch before ``start_offset``; 0 when the log begins at 0."""
+        return self._start_epoch
+
+    @property
+    def end_offset(self) -> int:
+        """Exclusive end of the last batch, staged ones included."""
+        return self._entries.end_offset
+
+    @property
+    def last_epoch(self) -> int:
+        """Epoch of the last batch; ``start_epoch`` when there is none."""
+        count = len(self._entries)
+        return self._entries.epoch_of(count - 1) if count else self._start_epoch
+
+    @property
+    def durable_end(self) -> int:
+        """Exclusive end of what a crash cannot take: what this node may acknowledge. Never above ``end_offset``."""
+        return self._durable_end
+
+    @property
+    def commit(self) -> int:
+        """Exclusive end of what is noted as committed. At open a lower bound of what was."""
+        return self._commit
+
+    @property
+    def entry_count(self) -> int:
+        """Number of batches from ``start_offset`` on."""
+        return len(self._entries)
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of all segments, staged changes included."""
+        return sum(size for _, size in self._segments)
+
+    @property
+    def segment_bases(self) -> tuple[int, ...]:
+        """Base offsets of the segments, ascending. The first may be below ``start_offset``."""
+        return tuple(base for base, _ in self._segments)
+
+    def entry(self, index: int) -> BatchRef:
+        """The batch with this number, 0 <= index < ``entry_count``."""
+        if not 0 <= index < len(self._entries):
+            raise IndexError(f"entry {index} of {len(self._entries)}")
+        return self._entries.ref(index)
+
+    def position_of_end(self, offset: int) -> int | None:
+        """Index of the entry that ends at ``offset``; None when none does, as for ``start_offset``."""
+        if not self._start_offset < offset <= self.end_offset:
+            return None
+        index = self._entries.starting_at(offset) - 1
+        return index if index >= 0 and self._entries.end_of(index) == offset else None
+
+    def position_containing(self, offset: int) -> int:
+        """Index of the entry that holds the record ``offset``.
+
+        Raises:
+            OffsetOutOfRange: it is below ``start_offset`` or not below ``end_offset``.
+        """
+        if not self._start_offset <= offset < self.end_offset:
+            raise OffsetOutOfRange(offset, self._start_offset, self.end_offset)
+        return self._entries.containing(offset)
+
+    def epoch_at(self, offset: int) -> int | None:
+        """Epoch of the batch that ends at ``offset`` (the start has ``start_epoch``); None where no batch ends."""
+        if offset == self._start_offset:
+            return self._start_epoch
+        index = self.position_of_end(offset)
+        return None if index is None else self._entries.epoch_of(index)
+
+    def holds(self, offset: int, epoch: int) -> bool:
+        """Whether a batch of this epoch ends at ``offset``: then everything before it is the same as elsewhere."""
+        return self.epoch_at(offset) == epoch
+
+    def end_of_epoch(self, epoch: int) -> EpochEnd:
+        """The end of the highest epoch here that is not above ``epoch`` (Kafka's ``endOffsetForEpoch``).
+
+        When ``epoch`` is older than the log's start, the start itself.
+        """
+        index = self._entries.first_of_epoch_above(epoch)
+        if index == 0:
+            return EpochEnd(self._start_epoch, self._start_offset)
+        return EpochEnd(self._entries.epoch_of(index - 1), self._entries.end_of(index - 1))
+
+    def start_of_epoch_at(self, index: int) -> int:
+        """Index of the first entry with the same epoch as entry ``index``: where a conflicting epoch starts."""
+        return self._entries.first_of_epoch_above(self._entries.epoch_of(index) - 1)
+
+    def read(self, index: int) -> bytes:
+        """The bytes of an entry: from memory, else from disk with every check made.
+
+        Raises:
+            CorruptBatch: what is on disk is not what was written.
+            OSError: the disk failed.
+        """
+        data = self._entries.resident(index)
+        if data is not None:
+            return data
+        ref = self.entry(index)
+        base = self._segment_of(ref.base_offset)
+        position = self._entries.position_of(index)
+        data = self._reader.read(base, position, ref.size)
+        try:
+            header = checked_header(data)
+        except MalformedData as error:
+            raise CorruptBatch(self._files.path(base), position, ref.base_offset, str(error)) from error
+        if (header.base_offset, header.end_offset, header.epoch, header.size) != ref:
+            raise CorruptBatch(self._files.path(base), position, ref.base_offset, f"{header} where {ref} was written")
+        return data
+
+    # --- changes -------------------------------------------------------------------------------------
+
+    def append(self, batch: bytes) -> int:
+        """Append a placed batch and return the new end offset. In memory at once; durable after a flush.
+
+        Raises:
+            InvariantViolation: it does not continue the log, its epoch falls, or it is no valid batch.
+        """
+        self._check_usable()
+        try:
+            header = checked_header(batch)
+        except MalformedData as error:
+            raise InvariantViolation(f"append at {self.end_offset}: {error}") from error
+        if header.size != len(batch) or header.base_offset != self.end_offset or header.epoch < self.last_epoch:
+            raise InvariantViolation(
+                f"append of {len(batch)} bytes with {header} to a log that ends at {self.end_offset}, "
+                f"epoch {self.last_epoch}"
+            )
+        base, position = self._place(header.size)
+        self._entries.add_resident(header.end_offset, header.epoch, position, batch)
+        self._stage_write(base, position, batch)
+        return header.end_offset
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove everything from ``offset`` on. In memory at once, staged for the disk.
+
+        Raises:
+            InvariantViolation: no batch ends there, or something committed would go.
+        """
+        self._check_usable()
+        epoch = self.epoch_at(offset)
+        if epoch is None or offset < self._commit:
+            raise InvariantViolation(
+                f"truncation to {offset} of a log {self._start_offset}..{self.end_offset}, committed to {self._commit}"
+            )
+        if offset == self.end_offset:
+            return
+        first_gone = self._entries.starting_at(offset)
+        position = self._entries.position_of(first_gone)
+        cut = None
+        unlinked = []
+        while self._segments and self._segments[-1][0] >= offset:
+            unlinked.append(self._segments.pop()[0])
+        if self._segments and (not unlinked or unlinked[-1] != offset):
+            cut = (self._segments[-1][0], position)
+            self._segments[-1] = cut
+        self._entries.truncate(first_gone)
+        self._reader.forget()
+        self._durable_end = min(self._durable_end, offset)
+        if self._job is not None:
+            lowest = self._job.truncated_to
+            self._job.truncated_to = offset if lowest is None else min(lowest, offset)
+        self._staged.append(CutTail(Mark(offset, epoch, self._commit), tuple(unlinked), cut))
+
+    def delete_prefix(self, offset: int) -> int:
+        """Move the log's start up to ``offset``, where a durable checkpoint ends, and return how many entries went.
+
+        Segments that lie wholly before it are removed; the rest of their bytes stays in the file, as with Kafka.
+
+        Raises:
+            InvariantViolation: no batch ends there, or it is not committed.
+        """
+        self._check_usable()
+        if offset <= self._start_offset:
+            return 0
+        epoch = self.epoch_at(offset)
+        if epoch is None or offset > self._commit:
+            raise InvariantViolation(f"log start {offset} is no committed end of a batch ({self._commit} is committed)")
+        count = self._entries.starting_at(offset)
+        self._entries.drop_first(count)
+        self._start_offset = offset
+        self._start_epoch = epoch
+        unlinked = []
+        # A segment ends where the next begins; the newest one stays.
+        while len(self._segments) > 1 and self._segments[1][0] <= offset:
+            unlinked.append(self._segments.pop(0)[0])
+        if unlinked:
+            self._reader.forget()
+            self._staged.append(DropPrefix(tuple(unlinked)))
+        return count
+
+    def install_checkpoint(self, end_offset: int, epoch: int) -> bool:
+        """Take notice of a checkpoint that is durable in this directory; everything it covers is committed.
+
+        Returns whether the log holds (``end_offset``, ``epoch``) and keeps its tail. If not, the whole log is dropped
+        and begins, empty and durable, where the checkpoint ends.
+
+        Raises:
+            InvariantViolation: the log was committed up to there and differs. A checkpoint only goes forward.
+        """
+        self._check_usable()
+        if self.holds(end_offset, epoch):
+            self.note_commit(end_offset)
+            return True
+        if end_offset <= self._commit:
+            raise InvariantViolation(
+                f"checkpoint {end_offset}-{epoch} does not fit a log that is committed to {self._commit}"
+            )
+        unlinked = tuple(base for base, _ in reversed(self._segments))
+        self._segments.clear()
+        self._entries.truncate(0)
+        self._entries.end_offset = end_offset
+        self._reader.forget()
+        self._start_offset = self._commit = self._durable_end = end_offset
+        self._start_epoch = epoch
+        if self._job is not None:
+            self._job.is_superseded = True
+        self._staged.append(DropLog(Mark(end_offset, epoch, end_offset), unlinked))
+        return False
+
+    def note_commit(self, offset: int) -> None:
+        """Remember that everything before ``offset`` is committed; a lower one is ignored. Goes into the next mark.
+
+        Raises:
+            InvariantViolation: it is beyond the log's end.
+        """
+        if offset > self.end_offset:
+            raise InvariantViolation(f"commit {offset} is beyond the log's end {self.end_offset}")
+        self._commit = max(self._commit, offset)
+
+    # --- the disk ------------------------------------------------------------------------------------
+
+    def flush_job(self) -> FlushJob | None:
+        """A job over everything staged so far, in order; None when nothing is, or while the job before is out."""
+        self._check_usable()
+        if not self._staged or self._job is not None:
+            return None
+        mark = Mark(self.end_offset, self.last_epoch, min(self._commit, self.end_offset))
+        self._job = FlushJob(self._files, self._staged, mark)
+        self._staged = []
+        return self._job
+
+    @property
+    def has_staged(self) -> bool:
+        """Whether something waits for a flush."""
+        return bool(self._staged)
+
+    def job_done(self, job: FlushJob) -> None:
+        """Take notice that a job ran to its end: ``durable_end`` moves, unless a truncation since says otherwise."""
+        if job is not self._job:
+            raise InvariantViolation("a flush job was reported that is not the one that is out")
+        self._job = None
+        if job.is_superseded:
+            return
+        reached = job.durable_end if job.truncated_to is None else min(job.durable_end, job.truncated_to)
+        self._durable_end = max(self._durable_end, reached)
+        self._entries.evict(self._config.resident_bytes, self._durable_end)
+
+    def close(self) -> None:
+        """Give all handles back. No job may be running; what is staged is lost, as in a crash."""
+        self._reader.forget()
+        self._files.close()
+        self._files.mark.close()
+
+    # --- inside --------------------------------------------------------------------------------------
+
+    def _check_usable(self) -> None:
+        if self.damage is not None:
+            raise DamagedLog(self.damage)
+
+    def _segment_of(self, offset: int) -> int:
+        """Base of the segment that holds a batch starting at ``offset``."""
+        return self._segments[bisect_right(self._segments, (offset, 1 << 62)) - 1][0]
+
+    def _place(self, size: int) -> tuple[int, int]:
+        """Where the next batch of ``size`` bytes goes: (segment base, position). Rolls when it would not fit."""
+        if self._segments:
+            base, used = self._segments[-1]
+            if used == 0 or used + size <= self._config.segment_bytes:
+                self._segments[-1] = (base, used + size)
+                return base, used
+        base = self.end_offset
+        self._segments.append((base, size))
+        self._staged.append(StartSegment(base))
+        return base, 0
+
+    def _stage_write(self, base: int, position: int, batch: bytes) -> None:
+        last = self._staged[-1] if self._staged else None
+        if isinstance(last, WriteBatches) and last.base == base and last.end_position == position:
+            last.chunks.append(batch)
+            last.end_position += len(batch)
+        else:
+            self._staged.append(WriteBatches(base, position, [batch], position + len(batch)))
