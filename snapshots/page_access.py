@@ -1,0 +1,147 @@
+"""Reading rows of pages: one as a ``Partition``, many as columns, or searching all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metadata_log.ids import NO_LEADER
+from snapshots.directories import DirectoryDictionary
+from snapshots.pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    MASK_COLUMNS,
+    NO_BROKER,
+    NO_PARTITION,
+    NO_SLOT,
+    PAGE_SHIFT,
+    AnyColumn,
+    Page,
+    Rows,
+    blank_column,
+    mask_type,
+    spans,
+)
+from snapshots.partition import Partition
+from snapshots.slot_layout import IdColumns
+
+
+def read_partition(page: Page, local: int, directories: DirectoryDictionary) -> Partition:
+    """The partition in one row of a page."""
+    slots = page.slots[:, local].tolist()
+    count = int(page.replica_counts[local])
+    codes = page.directories[:count, local].tolist()
+    leader_slot = int(page.leader_slots[local])
+    return Partition(
+        replicas=tuple(slots[:count]),
+        directories=tuple(directories.uuid(code) for code in codes),
+        isr=tuple(slots[slot] for slot in page.isr_order[:, local].tolist() if slot != NO_SLOT),
+        elr=_brokers(slots, int(page.elr[local])),
+        last_known_elr=_brokers(slots, int(page.last_known_elr[local])),
+        adding_replicas=_brokers(slots, int(page.adding[local])),
+        removing_replicas=_brokers(slots, int(page.removing[local])),
+        leader=NO_LEADER if leader_slot < 0 else slots[leader_slot],
+        leader_recovery_state=int(page.recovery_states[local]),
+        leader_epoch=int(page.leader_epochs[local]),
+        partition_epoch=int(page.partition_epochs[local]),
+    )
+
+
+def _brokers(slots: list[int], mask: int) -> tuple[int, ...]:
+    if not mask:
+        return ()
+    return tuple(sorted(broker for slot, broker in enumerate(slots) if mask >> slot & 1))
+
+
+def gather(pages: Sequence[Page], rows: Rows, names: Iterable[str] = COLUMNS) -> dict[str, AnyColumn]:
+    """Copies of columns of strictly ascending rows; lists as ``[width, n]``, wide enough for all pages touched."""
+    touched = list(spans(rows))
+    width = max((pages[number].width for number, _, _ in touched), default=1)
+    columns = {name: _empty(name, width, len(rows)) for name in names}
+    for number, local, at in touched:
+        page = pages[number]
+        for name, column in columns.items():
+            if name in LIST_COLUMNS:
+                column[: page.width, at] = getattr(page, name)[:, local]
+                column[page.width :, at] = LIST_COLUMNS[name][1]
+            else:
+                column[at] = getattr(page, name)[local]
+    return columns
+
+
+def _empty(name: str, width: int, count: int) -> AnyColumn:
+    if name in LIST_COLUMNS:
+        return np.empty((width, count), LIST_COLUMNS[name][0])
+    if name in MASK_COLUMNS:
+        return np.empty(count, mask_type(width))
+    blank = blank_column(name, width)
+    return np.empty((count, *blank.shape[1:]), blank.dtype)
+
+
+def search(pages: Sequence[Page], predicate: Callable[[Page], NDArray[np.bool_]]) -> Rows:
+    """The rows, ascending, for which ``predicate`` is true among the rows of their page."""
+    parts = [np.flatnonzero(predicate(page)) + (number << PAGE_SHIFT) for number, page in enumerate(pages)]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def holds_partition(page: Page) -> NDArray[np.bool_]:
+    """Rows that hold a partition."""
+    holds: NDArray[np.bool_] = page.partition_ids != NO_PARTITION
+    return holds
+
+
+def has_replica(page: Page, broker: int) -> NDArray[np.bool_]:
+    """Rows with the broker among the replicas."""
+    found = np.zeros(len(page.partition_ids), np.bool_)
+    for slot, brokers in enumerate(page.slots):
+        found |= (brokers == broker) & (page.replica_counts > slot)
+    return found
+
+
+def has_in_set(page: Page, name: str, broker: int) -> NDArray[np.bool_]:
+    """Rows with the broker in one of the mask columns."""
+    masks: AnyColumn = getattr(page, name)
+    if masks is blank_column(name, page.width):
+        return np.zeros(len(masks), np.bool_)
+    found = np.zeros_like(masks)
+    for slot, brokers in enumerate(page.slots):
+        found |= (brokers == broker).astype(masks.dtype) << masks.dtype.type(slot)
+    is_member: NDArray[np.bool_] = (found & masks) != 0
+    return is_member
+
+
+def has_leader(page: Page, broker: int) -> NDArray[np.bool_]:
+    """Rows that the broker leads; ``NO_LEADER`` asks for rows without a leader."""
+    if broker == NO_LEADER:
+        return holds_partition(page) & (page.leader_slots < 0)
+    found = np.zeros(len(page.partition_ids), np.bool_)
+    for slot, brokers in enumerate(page.slots):
+        found |= (brokers == broker) & (page.leader_slots == slot)
+    return found
+
+
+def ids_of(columns: dict[str, AnyColumn]) -> IdColumns:
+    """Gathered columns with brokers by id instead of by slot."""
+    slots, counts = columns["slots"], columns["replica_counts"]
+    is_replica = np.arange(len(slots))[:, None] < counts
+    leader_slots = columns["leader_slots"]
+    leaders = np.take_along_axis(slots, np.maximum(leader_slots, 0).astype(np.intp)[None], axis=0)[0]
+    order = columns["isr_order"]
+    in_order = np.take_along_axis(slots, np.where(order == NO_SLOT, 0, order).astype(np.intp), axis=0)
+    return IdColumns(
+        replicas=np.where(is_replica, slots, np.int32(NO_BROKER)),
+        directories=columns["directories"],
+        isr=np.where(order == NO_SLOT, np.int32(NO_BROKER), in_order),
+        elr=_masked(slots, columns["elr"]),
+        last_known_elr=_masked(slots, columns["last_known_elr"]),
+        adding=_masked(slots, columns["adding"]),
+        removing=_masked(slots, columns["removing"]),
+        leader=np.where(leader_slots < 0, np.int32(NO_LEADER), leaders),
+    )
+
+
+def _masked(slots: NDArray[np.int32], masks: AnyColumn) -> NDArray[np.int32]:
+    bits = np.left_shift(np.ones(1, masks.dtype), np.arange(len(slots), dtype=masks.dtype))[:, None]
+    return np.where((masks & bits) != 0, slots, np.int32(NO_BROKER))

@@ -1,0 +1,201 @@
+"""All partitions of a cluster: a persistent, paged, columnar table.
+
+A topic's partitions are contiguous rows, indexed by partition number, so ``(topic, partition)`` is found by one look-up
+and one addition. A table is immutable; ``snapshots.table_editor`` makes its successors, which share every page and
+column that did not change. A row number means something in one table only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metadata_log.ids import NO_LEADER, Uuid
+from snapshots import page_access
+from snapshots.directories import DirectoryDictionary
+from snapshots.pages import COLUMNS, MASK_COLUMNS, NO_PARTITION, PAGE_ROWS, PAGE_SHIFT, Page, Rows
+from snapshots.partition import Partition
+from snapshots.partition_columns import PartitionColumns
+from snapshots.persistent_map import PersistentMap
+
+
+class Extent(NamedTuple):
+    """The rows of one topic."""
+
+    first_row: int
+    #: Rows reserved: highest partition number + 1. A number that no record declared has an empty row.
+    size: int
+
+
+class PartitionTable:
+    """The partitions of all topics. Rows without a partition have partition id -1."""
+
+    __slots__ = ("directories", "extents", "pages", "partition_count", "row_end")
+
+    def __init__(
+        self,
+        pages: tuple[Page, ...] = (),
+        extents: PersistentMap[Uuid, Extent] | None = None,
+        directories: DirectoryDictionary | None = None,
+        row_end: int = 0,
+        partition_count: int = 0,
+    ) -> None:
+        self.pages = pages
+        #: Topics that have partitions.
+        self.extents: PersistentMap[Uuid, Extent] = PersistentMap() if extents is None else extents
+        self.directories = DirectoryDictionary() if directories is None else directories
+        #: Exclusive end of the rows given to topics.
+        self.row_end = row_end
+        self.partition_count = partition_count
+
+    def __len__(self) -> int:
+        return self.partition_count
+
+    # --- finding rows --------------------------------------------------------------------------------
+
+    def rows_of(self, topic_id: Uuid) -> range:
+        """The rows of a topic by partition number; empty for one that has none. Some may hold no partition."""
+        extent = self.extents.get(topic_id)
+        return range(0) if extent is None else range(extent.first_row, extent.first_row + extent.size)
+
+    def row(self, topic_id: Uuid, partition_id: int) -> int | None:
+        """The row of a partition, None if there is no such partition."""
+        extent = self.extents.get(topic_id)
+        if extent is None or not 0 <= partition_id < extent.size:
+            return None
+        row = extent.first_row + partition_id
+        return None if self.partition_id(row) == NO_PARTITION else row
+
+    def rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
+        """int64[n]: rows of the partitions (uint8[n, 16], int32[n]); -1 where there is none."""
+        rows = find_rows(self.extents.get, topic_ids, partition_ids)
+        known = np.unique(rows[rows >= 0])
+        held = page_access.gather(self.pages, known, ("partition_ids",))["partition_ids"] != NO_PARTITION
+        return np.where(np.isin(rows, known[held]), rows, -1)
+
+    def partition_id(self, row: int) -> int:
+        """The partition number in a row; -1 if it holds none."""
+        return int(self.pages[row >> PAGE_SHIFT].partition_ids[row & (PAGE_ROWS - 1)])
+
+    def topic_id(self, row: int) -> Uuid:
+        """The topic of the partition in a row."""
+        return bytes(self.pages[row >> PAGE_SHIFT].topic_ids[row & (PAGE_ROWS - 1)].tobytes())
+
+    def partition(self, row: int) -> Partition:
+        """The partition in a row, as a value."""
+        return page_access.read_partition(self.pages[row >> PAGE_SHIFT], row & (PAGE_ROWS - 1), self.directories)
+
+    def partitions_of(self, topic_id: Uuid) -> Iterator[tuple[int, Partition]]:
+        """Numbers and values of a topic's partitions, in order. Makes Python objects: for describing."""
+        for number, row in enumerate(self.rows_of(topic_id)):
+            if self.partition_id(row) != NO_PARTITION:
+                yield number, self.partition(row)
+
+    # --- many rows -----------------------------------------------------------------------------------
+
+    def gather(self, rows: Rows | Sequence[int]) -> PartitionColumns:
+        """Copies of all columns of some rows, in the order given."""
+        wanted = np.asarray(rows, np.int64)
+        if len(wanted) > 1 and not (wanted[1:] > wanted[:-1]).all():
+            ascending, positions = np.unique(wanted, return_inverse=True)
+            columns = page_access.gather(self.pages, ascending)
+            columns = {name: column.take(positions, axis=_row_axis(column, name)) for name, column in columns.items()}
+        else:
+            columns = page_access.gather(self.pages, wanted)
+        return PartitionColumns(
+            rows=wanted,
+            topic_ids=columns["topic_ids"],
+            partition_ids=columns["partition_ids"],
+            slots=columns["slots"].T,
+            replica_counts=columns["replica_counts"].astype(np.int64),
+            directories=columns["directories"].T,
+            isr_order=columns["isr_order"].T,
+            **{name: columns[name].astype(np.uint64) for name in MASK_COLUMNS},
+            leader_slots=columns["leader_slots"].astype(np.int64),
+            leader_epochs=columns["leader_epochs"],
+            partition_epochs=columns["partition_epochs"],
+            recovery_states=columns["recovery_states"],
+        )
+
+    def select(self, predicate: Callable[[Page], NDArray[np.bool_]]) -> Rows:
+        """Ascending rows for which ``predicate`` is true among the 4096 rows of their page.
+
+        Empty rows have no brokers, empty sets and no leader; a predicate that holds for such rows must exclude them.
+        """
+        return page_access.search(self.pages, predicate)
+
+    def all_rows(self) -> Rows:
+        """Every row that holds a partition, ascending: topic by topic, each in order of partition number."""
+        return self.select(page_access.holds_partition)
+
+    def rows_with_replica(self, broker: int) -> Rows:
+        """Rows with the broker among the replicas."""
+        return self.select(lambda page: page_access.has_replica(page, broker))
+
+    def rows_with_isr(self, broker: int) -> Rows:
+        """Rows with the broker in the ISR."""
+        return self.select(lambda page: page_access.has_in_set(page, "isr", broker))
+
+    def rows_with_elr(self, broker: int) -> Rows:
+        """Rows with the broker in the ELR."""
+        return self.select(lambda page: page_access.has_in_set(page, "elr", broker))
+
+    def rows_led_by(self, broker: int) -> Rows:
+        """Rows that the broker leads."""
+        return self.select(lambda page: page_access.has_leader(page, broker))
+
+    def rows_without_leader(self) -> Rows:
+        """Rows whose partition has no leader."""
+        return self.rows_led_by(NO_LEADER)
+
+    def rows_not_led_by_preferred(self) -> Rows:
+        """Rows whose leader is not the first replica, or that have no leader."""
+        return self.select(lambda page: (page.leader_slots != 0) & page_access.holds_partition(page))
+
+    def rows_with_elr_or_last_known(self) -> Rows:
+        """Rows with anything in the ELR or the last-known ELR."""
+        return self.select(lambda page: (page.elr | page.last_known_elr) != 0)
+
+    def rows_reassigning(self) -> Rows:
+        """Rows with an open reassignment."""
+        return self.select(lambda page: (page.adding | page.removing) != 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all column arrays, each shared one counted once."""
+        arrays = {id(column): column.nbytes for page in self.pages for column in (getattr(page, n) for n in COLUMNS)}
+        return sum(arrays.values())
+
+
+def _row_axis(column: NDArray[np.generic], name: str) -> int:
+    return 1 if column.ndim == 2 and name != "topic_ids" else 0
+
+
+def find_rows(
+    extent_of: Callable[[Uuid], Extent | None], topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]
+) -> Rows:
+    """int64[n]: rows reserved for the partitions; -1 where none is."""
+    starts = topic_starts(topic_ids)
+    extents = [extent_of(uuid) or Extent(0, 0) for uuid in topics_at(topic_ids, starts)]
+    lengths = np.diff(starts, append=len(partition_ids))
+    first_rows = np.repeat(np.array([extent.first_row for extent in extents], np.int64), lengths)
+    sizes = np.repeat(np.array([extent.size for extent in extents], np.int64), lengths)
+    is_known = (partition_ids >= 0) & (partition_ids < sizes)
+    return np.where(is_known, first_rows + partition_ids, -1)
+
+
+def topic_starts(topic_ids: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Where in uint8[n, 16] another topic begins than the one before."""
+    words = np.ascontiguousarray(topic_ids).view(np.uint64)
+    is_other = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1])
+    starts = np.flatnonzero(is_other) + 1
+    return np.concatenate([np.zeros(min(1, len(words)), np.int64), starts])
+
+
+def topics_at(topic_ids: NDArray[np.uint8], positions: NDArray[np.int64]) -> list[Uuid]:
+    """The topic ids in some rows of uint8[n, 16]."""
+    data = topic_ids[positions].tobytes()
+    return [data[at : at + 16] for at in range(0, len(data), 16)]
