@@ -10,6 +10,7 @@ from metadata_log.codec import encode_value
 from metadata_log.columns import BatchItem, encode_run
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.records import Record, VersionedRecord
+from metadata_log.runs import Run
 
 #: Bytes a record's framing can add to its value: length, attributes, times, deltas, key, value length, headers.
 FRAME_BYTES_MAX: Final = 5 + 1 + 1 + 5 + 1 + 5 + 1
@@ -91,8 +92,13 @@ def split_items(items: Iterable[BatchItem], bytes_max: int, rows_max: int | None
             yield item.slice(first, first + rows)
 
 
-def _row_bytes_max(run: BatchItem) -> int:
-    if isinstance(run, VersionedRecord) or len(run) == 0:
-        return FRAME_BYTES_MAX
-    columns = sum(column.nbytes // len(column) + 4 for _, column in run.columns())  # 4: tag, size, array length
-    return FRAME_BYTES_MAX + 8 + columns
+def size_max(item: BatchItem) -> int:
+    """A bound on the bytes that an item takes in a batch; exact for a single record but for its framing."""
+    if isinstance(item, VersionedRecord):
+        return FRAME_BYTES_MAX + len(encode_value(item.record, item.version))
+    return len(item) * _row_bytes_max(item)
+
+
+def _row_bytes_max(run: Run) -> int:
+    columns = sum(column.nbytes // max(1, len(column)) + 4 for _, column in run.columns())
+    return FRAME_BYTES_MAX + 8 + columns  # 4: tag, size and length of an array; 8: frame, tag count
