@@ -1,0 +1,1 @@
+"""The deterministic simulation: production code on virtual clocks, wires and disks."""
