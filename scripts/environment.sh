@@ -11,7 +11,8 @@ export PYTHONSAFEPATH=1
 # Prints the first Python on PATH that can make the environment. Asks each to run: a name may be there and not work.
 find_base_python() {
     for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
-        if "$candidate" -I -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        if "$candidate" -I -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+            >/dev/null 2>&1; then
             command -v "$candidate"
             return 0
         fi

@@ -1,0 +1,118 @@
+"""What may be imported where, beyond the contracts in pyproject.toml: pure modules, libraries, dead modules."""
+
+import ast
+import sys
+import tomllib
+
+from tests.architecture.source_tree import PACKAGES, ROOT, Module, imports, modules, refuse, run_time_imports
+
+#: A module that imports one of these meets the world: a clock, chance, a socket, another thread, a log.
+IMPURE = frozenset({
+    "aiohttp", "asyncio", "concurrent", "logging", "multiprocessing", "random", "secrets", "select", "selectors",
+    "signal", "socket", "ssl", "structlog", "subprocess", "threading", "time", "uuid", "uvloop",
+})  # fmt: skip
+
+#: The modules that meet the world on purpose. Every other module of these packages is pure.
+#: An entry is a module, or a package with all it holds.
+SHELLS = {
+    "controller.quorum_controller": "runs the event queue as a task of the loop",
+    "quorum.core": "hands the library its logger",
+}
+
+#: What each package may import besides the standard library and our own packages.
+#: A library that is not named in the project's dependencies is refused everywhere.
+LIBRARIES = {
+    "metadata_log": {"crc32c", "msgpack", "numpy"},
+    "snapshots": {"msgpack", "numpy"},
+    "quorum": {"msgpack", "pysyncobj", "structlog"},
+    "controller": {
+        "aiohttp", "msgpack", "numpy", "prometheus_client", "pydantic", "pydantic_core", "pydantic_settings",
+        "structlog", "uvloop",
+    },
+    "broker": {
+        "aiohttp", "msgpack", "numpy", "prometheus_client", "pydantic", "pydantic_core", "pydantic_settings",
+        "structlog", "uvloop",
+    },
+    "pipeline": {"msgpack", "numpy", "pyspark"},
+    "scripts": {
+        "aiohttp", "msgpack", "numpy", "pydantic", "pydantic_core", "pydantic_settings", "rich", "structlog",
+        "typer", "uvloop",
+    },
+}  # fmt: skip
+
+
+def is_shell(name: str) -> bool:
+    return any(name == shell or name.startswith(f"{shell}.") for shell in SHELLS)
+
+
+def impure_imports(module: Module) -> list[str]:
+    return [
+        f"{module.at(node)} imports {name}"
+        for node, name in run_time_imports(module.tree)
+        if (name.partition(".")[0] in IMPURE or name.startswith("numpy.random"))
+        # The type of a generator that is handed in, seeded by the caller.
+        and ast.unparse(node) != "from random import Random"
+    ]
+
+
+def test_pure_modules_import_no_clock_socket_chance_or_log() -> None:
+    """A pure module takes times, random numbers and ids as arguments; a new shell is entered in SHELLS."""
+    core = [module for module in modules(*PACKAGES) if module.package not in ("scripts", "pipeline")]
+
+    broken = [line for module in core if not is_shell(module.name) for line in impure_imports(module)]
+
+    refuse(broken, "pass these in as arguments, or enter the module in SHELLS with its reason")
+
+
+def test_shell_list_names_only_modules_that_are_shells() -> None:
+    """An entry that outlived its reason would let a clock into what has become pure."""
+    impure = {module.name for module in modules(*PACKAGES) if impure_imports(module)}
+
+    idle = [shell for shell in SHELLS if not any(name == shell or name.startswith(f"{shell}.") for name in impure)]
+
+    refuse(idle, "these import nothing impure: take them off SHELLS")
+
+
+def test_libraries_are_imported_only_by_the_packages_that_may() -> None:
+    """Each package has its list: what it is built on is part of the design."""
+    known = set(sys.stdlib_module_names) | set(PACKAGES)
+    broken = [
+        f"{module.at(node)} imports {name}"
+        for module in modules(*PACKAGES)
+        for node, name in imports(module.tree)
+        if name.partition(".")[0] not in known | LIBRARIES[module.package]
+    ]
+
+    refuse(broken, "the design names the libraries of each package")
+
+
+def test_every_package_is_named_in_the_project_file() -> None:
+    """A package that packaging, types or contracts forgot would be unchecked, unseen."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    on_disk = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+
+    assert on_disk == set(PACKAGES)
+    assert set(settings["uv"]["build-backend"]["module-name"]) == on_disk
+    assert set(settings["importlinter"]["root_packages"]) == on_disk
+    assert set(settings["mypy"]["files"]) == on_disk | {"tests"}
+
+
+def is_started_by_name(module: Module) -> bool:
+    """Whether the module is a program: `__main__`, or one with the guard that says so."""
+    guards = [ast.unparse(node.test) for node in module.tree.body if isinstance(node, ast.If)]
+    return module.name.endswith("__main__") or "__name__ == '__main__'" in guards
+
+
+def test_every_module_is_imported_by_another_or_started() -> None:
+    """A module that only its own tests import is not part of the product."""
+    product = modules(*PACKAGES)
+    imported = {(module.name, name) for module in product for _, name in imports(module.tree)}
+    used = {name for importer, name in imported if importer != name}
+
+    dead = [
+        str(module.path.relative_to(ROOT))
+        for module in product
+        if module.path.name != "__init__.py" and module.name not in used and not is_started_by_name(module)
+    ]
+
+    refuse(dead, "nothing in the product imports these")

@@ -1,0 +1,70 @@
+"""The lock fits the project file and names nothing of the machine it was made on; the launchers can be started."""
+
+import os
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+from tests.architecture.source_tree import ROOT
+
+LAUNCHERS = ("scripts/bench", "scripts/quorate", "scripts/simulate", "scripts/test", "scripts/up", ".ci/run")
+
+
+def toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
+
+
+def locked(name: str) -> dict[str, Any]:
+    found: list[dict[str, Any]] = [package for package in toml("uv.lock")["package"] if package["name"] == name]
+    assert len(found) == 1
+    return found[0]
+
+
+def requirement(text: str) -> tuple[str, str]:
+    """Split `name>=1,<2` into its name and its bounds in any order, as the lock and the project file differ in it."""
+    matched = re.fullmatch(r"([A-Za-z0-9._-]+)\s*(.*)", text)
+    assert matched is not None
+    bounds = sorted(bound.strip() for bound in matched[2].split(",") if bound.strip())
+    return matched[1].lower().replace("_", "-"), ",".join(bounds)
+
+
+def listed(entries: list[dict[str, str]]) -> set[tuple[str, str]]:
+    return {requirement(entry["name"] + entry.get("specifier", "")) for entry in entries}
+
+
+def test_lock_was_made_from_the_requirements_of_the_project_file() -> None:
+    """`uv lock` after every change of a requirement: the launchers install the lock and look at nothing else."""
+    project, metadata = toml("pyproject.toml"), locked("quorate")["metadata"]
+    extras = [text for texts in project["project"]["optional-dependencies"].values() for text in texts]
+
+    assert listed(metadata["requires-dist"]) == {
+        requirement(text) for text in project["project"]["dependencies"] + extras
+    }
+    assert listed(metadata["requires-dev"]["dev"]) == {
+        requirement(text) for text in project["dependency-groups"]["dev"]
+    }
+    assert toml("uv.lock")["requires-python"] == project["project"]["requires-python"]
+
+
+def test_lock_names_only_the_public_package_index() -> None:
+    """An address or a path of one machine would make the lock useless on all others."""
+    text = (ROOT / "uv.lock").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"\w+://([^/\"]+)", text)) == {"pypi.org", "files.pythonhosted.org"}
+    assert [package["name"] for package in toml("uv.lock")["package"] if "registry" not in package["source"]] == [
+        "quorate"
+    ]
+
+
+def test_consensus_library_is_pinned_exactly() -> None:
+    """quorum/ overrides private methods of this one version and refuses every other."""
+    assert "pysyncobj==0.3.17" in toml("pyproject.toml")["project"]["dependencies"]
+    assert locked("pysyncobj")["version"] == "0.3.17"
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_launcher_is_executable(launcher: str) -> None:
+    """A clone keeps the executable bit, an unpacked copy of a copy may not."""
+    assert os.access(ROOT / launcher, os.X_OK)

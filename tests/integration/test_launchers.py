@@ -1,0 +1,129 @@
+"""The launchers in scripts/: what they start, from where, and what they say when they cannot.
+
+The environment itself is a stand-in here, a `.venv/bin/python` that tells how it was called: making a real one takes
+half a minute and a package index.
+"""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TELLING_PYTHON = """#!/bin/sh
+echo "cwd=$PWD"
+echo "safe_path=$PYTHONSAFEPATH"
+for argument in "$@"; do echo "argument=$argument"; done
+exit 7
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with the launchers and a finished environment, at a path with a space in it."""
+    root = tmp_path / "a checkout"
+    (root / "scripts").mkdir(parents=True)
+    for name in ("bench", "environment.py", "environment.sh", "quorate", "simulate", "test", "up"):
+        shutil.copy(ROOT / "scripts" / name, root / "scripts")
+    for name in ("pyproject.toml", "uv.lock"):
+        shutil.copy(ROOT / name, root)
+    python = root / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(TELLING_PYTHON)
+    python.chmod(0o755)
+    made_from = [f"{root}\n".encode(), (root / "pyproject.toml").read_bytes(), (root / "uv.lock").read_bytes()]
+    (root / ".venv" / "made-from").write_bytes(b"".join(made_from))
+    return root
+
+
+@pytest.fixture
+def tools_without_python(tmp_path: Path) -> Path:
+    """A directory for PATH with what the launchers call, and no Python."""
+    directory = tmp_path / "tools"
+    directory.mkdir()
+    for name in ("bash", "cat", "cmp", "dirname", "readlink"):
+        found = shutil.which(name)
+        assert found is not None
+        (directory / name).symlink_to(found)
+    return directory
+
+
+def launch(launcher: Path, *arguments: str, cwd: Path, path: str = "/usr/bin:/bin") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [launcher, *arguments], cwd=cwd, env={"PATH": path}, capture_output=True, text=True, check=False, timeout=30
+    )
+
+
+@pytest.mark.parametrize(
+    ("launcher", "module"),
+    [
+        ("quorate", ["scripts.cli"]),
+        ("up", ["scripts.cli", "up"]),
+        ("simulate", ["scripts.simulation"]),
+        ("bench", ["scripts.bench"]),
+    ],
+)
+def test_launcher_from_another_directory_starts_its_module_there(
+    checkout: Path, tmp_path: Path, launcher: str, module: list[str]
+) -> None:
+    """An operator gives a path relative to where they stand: it must reach the command as it was given."""
+    done = launch(checkout / "scripts" / launcher, "a b", "--from=../x", cwd=tmp_path)
+
+    arguments = "".join(f"argument={argument}\n" for argument in ["-m", *module, "a b", "--from=../x"])
+    assert (done.returncode, done.stderr) == (7, "")
+    assert done.stdout == f"cwd={tmp_path}\nsafe_path=1\n{arguments}"
+
+
+def test_launcher_behind_a_symlink_finds_its_checkout(checkout: Path, tmp_path: Path) -> None:
+    """A link in a directory of PATH is a common way to install a command."""
+    (tmp_path / "quorate").symlink_to(checkout / "scripts" / "quorate")
+
+    done = launch(tmp_path / "quorate", "status", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+@pytest.mark.parametrize("file", ["uv.lock", "pyproject.toml", ".venv/made-from", ".venv/bin/python"])
+def test_launcher_with_a_stale_environment_and_no_python_says_what_it_needs(
+    checkout: Path, tools_without_python: Path, file: str
+) -> None:
+    """Whatever of it changed or went away, the environment is not used as it is."""
+    if file.startswith(".venv"):
+        (checkout / file).unlink()
+    else:
+        (checkout / file).write_text("changed")
+
+    done = launch(checkout / "scripts" / "quorate", "status", cwd=checkout, path=str(tools_without_python))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "quorate: needs Python 3.11 or newer with its venv module (Debian, Ubuntu: apt install python3-venv),"
+        " and found none on PATH.\n"
+    )
+
+
+def test_launcher_where_python_is_too_old_or_broken_takes_the_next(
+    checkout: Path, tools_without_python: Path, tmp_path: Path
+) -> None:
+    """A version manager leaves names on PATH that fail when they are run; an old python3 is still common."""
+    (checkout / ".venv" / "made-from").unlink()
+    for name, body in {"python3": "exit 1", "python3.13": "exit 127", "python3.12": 'echo "$@"; exit 0'}.items():
+        (tools_without_python / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tools_without_python / name).chmod(0o755)
+
+    done = launch(checkout / "scripts" / "quorate", cwd=tmp_path, path=str(tools_without_python))
+
+    assert f"-I {checkout}/scripts/environment.py" in done.stdout
+
+
+def test_test_launcher_help_needs_no_environment(checkout: Path) -> None:
+    """Asking what a command does must not install anything."""
+    shutil.rmtree(checkout / ".venv")
+
+    done = launch(checkout / "scripts" / "test", "--help", cwd=checkout)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: scripts/test")
+    assert not (checkout / ".venv").exists()
