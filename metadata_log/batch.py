@@ -21,12 +21,14 @@ from metadata_log.records import LoggedRecord, Record
 from metadata_log.wire import Buffer
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_UP_TO_CRC: Final = struct.Struct(">qiibI")
 _AFTER_CRC: Final = struct.Struct(">hiqqqhii")
+_BASE_OFFSET: Final = struct.Struct(">q")
+_EPOCH: Final = struct.Struct(">i")
 HEADER_BYTES: Final = _HEADER.size  # 61
 #: Base offset and length: the bytes that the length field does not count.
 LOG_OVERHEAD_BYTES: Final = 12
 _CRC_START: Final = 21
-_EPOCH_AT: Final = 12
 _MAGIC: Final = 2
 CONTROL_ATTRIBUTE: Final = 0x20
 
@@ -73,17 +75,31 @@ def parse_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     except struct.error as error:
         raise MalformedData(f"{len(buf) - pos} bytes are less than a batch header of {HEADER_BYTES}") from error
     size = length + LOG_OVERHEAD_BYTES
-    if magic != _MAGIC:
-        raise MalformedData(f"batch magic is {magic}, not {_MAGIC}")
-    if not HEADER_BYTES < size <= BATCH_BYTES_READ_MAX:
-        raise MalformedData(f"batch size {size} is not within {HEADER_BYTES + 1}..{BATCH_BYTES_READ_MAX}")
-    if base < 0 or epoch < 0:
-        raise MalformedData(f"base offset {base} or epoch {epoch} is negative")
-    if count < 1 or last_delta != count - 1:
-        raise MalformedData(f"{count} records with a last offset delta of {last_delta}")
-    if attributes & ~CONTROL_ATTRIBUTE or time != time_max or producer != -1:
-        raise MalformedData("compressed, transactional or multi-timestamp batches do not occur in a metadata log")
+    if (
+        magic != _MAGIC
+        or not HEADER_BYTES < size <= BATCH_BYTES_READ_MAX
+        or base < 0
+        or epoch < 0
+        or count < 1
+        or last_delta != count - 1
+        or attributes & ~CONTROL_ATTRIBUTE
+        or time != time_max
+        or producer != -1
+    ):
+        raise MalformedData(_header_fault(magic, size, base, epoch, count, last_delta))
     return BatchHeader(base, size, epoch, crc, attributes, time, count)
+
+
+def _header_fault(magic: int, size: int, base: int, epoch: int, count: int, last_delta: int) -> str:
+    if magic != _MAGIC:
+        return f"batch magic is {magic}, not {_MAGIC}"
+    if not HEADER_BYTES < size <= BATCH_BYTES_READ_MAX:
+        return f"batch size {size} is not within {HEADER_BYTES + 1}..{BATCH_BYTES_READ_MAX}"
+    if base < 0 or epoch < 0:
+        return f"base offset {base} or epoch {epoch} is negative"
+    if count < 1 or last_delta != count - 1:
+        return f"{count} records with a last offset delta of {last_delta}"
+    return "compressed, transactional or multi-timestamp batches do not occur in a metadata log"
 
 
 def crc_ok(buf: Buffer, pos: int, header: BatchHeader) -> bool:
@@ -111,21 +127,21 @@ def build_batch(body: Buffer, record_count: int, timestamp: int, *, is_control: 
     attributes = CONTROL_ATTRIBUTE if is_control else 0
     after = _AFTER_CRC.pack(attributes, record_count - 1, timestamp, timestamp, -1, -1, -1, record_count)
     crc = crc32c(body, crc32c(after))
-    length = HEADER_BYTES - LOG_OVERHEAD_BYTES + len(body)
-    head = struct.pack(">qiibI", 0, length, 0, _MAGIC, crc)
+    head = _UP_TO_CRC.pack(0, HEADER_BYTES - LOG_OVERHEAD_BYTES + len(body), 0, _MAGIC, crc)
     return b"".join((head, after, body))
 
 
 def place_batch(batch: Buffer, base_offset: int, epoch: int) -> bytes:
     """The same batch at its place in the log."""
-    return struct.pack(">q", base_offset) + batch[8:12] + struct.pack(">i", epoch) + batch[16:]
+    # One copy: a batch has up to 8 MiB.
+    return b"".join((_BASE_OFFSET.pack(base_offset), batch[8:12], _EPOCH.pack(epoch), memoryview(batch)[16:]))
 
 
 def frame_record(offset_delta: int, key: bytes | None, value: bytes) -> bytes:
     """One record of a batch: attributes 0, timestamp delta 0, no headers."""
     key_part = b"\x01" if key is None else wire.varint(len(key)) + key
-    inner = b"".join((b"\0\0", wire.varint(offset_delta), key_part, wire.varint(len(value)), value, b"\0"))
-    return wire.varint(len(inner)) + inner
+    head = b"\0\0" + wire.varint(offset_delta) + key_part + wire.varint(len(value))
+    return wire.varint(len(head) + len(value) + 1) + head + value + b"\0"
 
 
 def control_batch(records: list[tuple[Record, int]], timestamp: int) -> bytes:
@@ -158,29 +174,31 @@ def walk_frames(buf: Buffer, start: int, end: int) -> Iterator[RecordFrame]:
     Raises:
         MalformedData: the framing is not what Kafka's Raft reader accepts.
     """
+    pos = start
+    while pos < end:
+        frame = RecordFrame(*_read_frame(buf, pos, end))
+        yield frame
+        pos = frame.value_end + 1
+
+
+def _read_frame(buf: Buffer, pos: int, end: int) -> tuple[int, int, int, int, int]:
+    """The fields of the ``RecordFrame`` at ``pos``."""
     try:
-        pos = start
-        while pos < end:
-            frame, pos = _read_frame(buf, pos, end)
-            yield frame
+        length, pos = wire.read_varint(buf, pos)
+        record_end = pos + length
+        if length < 0 or record_end > end:
+            raise MalformedData(f"a record of {length} bytes, {end - pos} left in the batch")
+        if buf[pos] != 0 or buf[pos + 1] != 0:
+            raise MalformedData("record attributes or timestamp delta are not 0")
+        delta, pos = wire.read_varint(buf, pos + 2)
+        key_size, key_start = wire.read_varint(buf, pos)
+        value_size, value_start = wire.read_varint(buf, key_start + max(key_size, 0))
+        value_end = value_start + value_size
+        if value_size < 0 or value_end + 1 != record_end or buf[value_end] != 0:
+            raise MalformedData("a record has no value, has headers, or does not fill its length")
     except wire.DECODE_ERRORS as error:
         raise MalformedData(f"record framing is cut short: {error}") from error
-
-
-def _read_frame(buf: Buffer, pos: int, end: int) -> tuple[RecordFrame, int]:
-    length, pos = wire.read_varint(buf, pos)
-    record_end = pos + length
-    if length < 0 or record_end > end:
-        raise MalformedData(f"a record of {length} bytes, {end - pos} left in the batch")
-    if buf[pos] != 0 or buf[pos + 1] != 0:
-        raise MalformedData("record attributes or timestamp delta are not 0")
-    delta, pos = wire.read_varint(buf, pos + 2)
-    key_size, key_start = wire.read_varint(buf, pos)
-    value_size, value_start = wire.read_varint(buf, key_start + max(key_size, 0))
-    value_end = value_start + value_size
-    if value_size < 0 or value_end + 1 != record_end or buf[value_end] != 0:
-        raise MalformedData("a record has no value, has headers, or does not fill its length")
-    return RecordFrame(delta, key_size, key_start, value_start, value_end), record_end
+    return delta, key_size, key_start, value_start, value_end
 
 
 def iter_records(buf: Buffer, pos: int = 0) -> Iterator[LoggedRecord]:
@@ -189,21 +207,25 @@ def iter_records(buf: Buffer, pos: int = 0) -> Iterator[LoggedRecord]:
     Raises:
         MalformedData: framing, count or a value is not the format. UnsupportedRecord: type or version unknown.
     """
-    header = parse_header(buf, pos)
-    view = memoryview(buf)
+    base, size, _, _, _, timestamp, record_count = header = parse_header(buf, pos)
+    is_control = header.is_control
+    if type(buf) is bytes:
+        data, start = buf, pos
+    else:  # one copy of the batch saves one for each record: slices of bytes are bytes
+        data, start = bytes(memoryview(buf)[pos : pos + size]), 0
+    at, end = start + HEADER_BYTES, start + size
     expected = 0
-    for frame in walk_frames(view, pos + HEADER_BYTES, pos + header.size):
-        if frame.offset_delta != expected:
-            raise MalformedData(f"offset delta {frame.offset_delta} where {expected} is due")
-        expected += 1
-        value = bytes(view[frame.value_start : frame.value_end])
-        if header.is_control:
-            key = view[frame.key_start : frame.key_start + max(frame.key_size, 0)]
-            record, version = decode_control(key, value)
+    while at < end:
+        delta, key_size, key_start, value_start, value_end = _read_frame(data, at, end)
+        if delta != expected:
+            raise MalformedData(f"offset delta {delta} where {expected} is due")
+        value = data[value_start:value_end]
+        if is_control:
+            record, version = decode_control(data[key_start : key_start + max(key_size, 0)], value)
         else:
             record, version = decode_value(value)
-        yield LoggedRecord(
-            header.base_offset + frame.offset_delta, header.timestamp, frame.key_size, len(value), record, version
-        )
-    if expected != header.record_count:
-        raise MalformedData(f"{expected} records where the header says {header.record_count}")
+        yield LoggedRecord(base + delta, timestamp, key_size, value_end - value_start, record, version)
+        at = value_end + 1
+        expected += 1
+    if expected != record_count:
+        raise MalformedData(f"{expected} records where the header says {record_count}")

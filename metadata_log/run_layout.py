@@ -154,7 +154,7 @@ def _measure(value: Buffer, pos: int, field: Field, lengths: dict[str, int | Non
     if not field.is_array:
         lengths[name] = None
         return pos + _WIDTHS[field.element_type]
-    length, pos = wire.read_array_length(value, pos)
+    length, pos = wire.read_size(value, pos)
     if length < 0:
         raise MalformedData(f"{field.name} is null")
     lengths[name] = length

@@ -7,7 +7,8 @@ A reader takes ``(buffer, position)`` and returns ``(value, next position)``. Re
 from __future__ import annotations
 
 import struct
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from metadata_log.errors import MalformedData
 from metadata_log.limits import STRING_BYTES_MAX
@@ -20,13 +21,14 @@ DECODE_ERRORS: Final = (struct.error, IndexError, UnicodeDecodeError, OverflowEr
 _VARINT_BYTES_MAX: Final = 5  # 32 bits in groups of 7
 _VARLONG_BYTES_MAX: Final = 10  # 64 bits in groups of 7
 
-_SINGLE_UVARINTS: Final = tuple(bytes((n,)) for n in range(128))
+#: The unsigned varints of one byte.
+SINGLE_BYTES: Final = tuple(bytes((n,)) for n in range(128))
 
 
 def uvarint(value: int) -> bytes:
     """Unsigned LEB128: 7 bits a byte, lowest first."""
     if value < 128:
-        return _SINGLE_UVARINTS[value]
+        return SINGLE_BYTES[value]
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -37,16 +39,24 @@ def uvarint(value: int) -> bytes:
 
 def varint(value: int) -> bytes:
     """Zigzag varint of a signed number of at most 64 bits."""
+    if 0 <= value < 64:
+        return SINGLE_BYTES[value << 1]
     return uvarint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
 def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
     """An unsigned varint of at most 32 bits."""
+    byte = buf[pos]
+    if byte < 128:
+        return byte, pos + 1
     return _read_unsigned(buf, pos, _VARINT_BYTES_MAX, 0xFFFF_FFFF)
 
 
 def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
     """A zigzag varint of at most 32 bits."""
+    raw = buf[pos]
+    if raw < 128:
+        return (raw >> 1) ^ -(raw & 1), pos + 1
     raw, pos = _read_unsigned(buf, pos, _VARINT_BYTES_MAX, 0xFFFF_FFFF)
     return (raw >> 1) ^ -(raw & 1), pos
 
@@ -71,20 +81,12 @@ def _read_unsigned(buf: Buffer, pos: int, bytes_max: int, value_max: int) -> tup
     raise MalformedData(f"a variable-length number does not end within {bytes_max} bytes or is too large")
 
 
+# --- bytes and strings -------------------------------------------------------------------------------
+
+
 def compact_bytes(value: bytes | None) -> bytes:
     """Length + 1 as an unsigned varint, then the bytes; null is 0."""
     return b"\0" if value is None else uvarint(len(value) + 1) + value
-
-
-def read_compact_bytes(buf: Buffer, pos: int) -> tuple[bytes | None, int]:
-    """Bytes, or None for null."""
-    size, pos = read_uvarint(buf, pos)
-    if size == 0:
-        return None, pos
-    end = pos + size - 1
-    if end > len(buf):
-        raise MalformedData(f"{size - 1} bytes announced, {len(buf) - pos} there")
-    return bytes(buf[pos:end]), end
 
 
 def compact_string(value: str | None) -> bytes:
@@ -93,30 +95,124 @@ def compact_string(value: str | None) -> bytes:
     Raises:
         MalformedData: longer than ``STRING_BYTES_MAX``, or not encodable.
     """
-    if value is None:
-        return b"\0"
+    return b"\0" if value is None else plain_string(value)
+
+
+def plain_string(value: str) -> bytes:
+    """As ``compact_string``, where null is not allowed (``AttributeError``)."""
     try:
         data = value.encode()
     except UnicodeEncodeError as error:
         raise MalformedData(f"{value[:40]!r} cannot be written as UTF-8") from error
-    if len(data) > STRING_BYTES_MAX:
-        raise MalformedData(f"a string of {len(data)} bytes; {STRING_BYTES_MAX} is the most")
-    return uvarint(len(data) + 1) + data
+    size = len(data)
+    if size < 127:
+        return SINGLE_BYTES[size + 1] + data
+    if size > STRING_BYTES_MAX:
+        raise MalformedData(f"a string of {size} bytes; {STRING_BYTES_MAX} is the most")
+    return uvarint(size + 1) + data
 
 
-def read_compact_string(buf: Buffer, pos: int) -> tuple[str | None, int]:
-    """A string, or None for null."""
-    data, pos = read_compact_bytes(buf, pos)
-    if data is None:
-        return None, pos
-    if len(data) > STRING_BYTES_MAX:
-        raise MalformedData(f"a string of {len(data)} bytes; {STRING_BYTES_MAX} is the most")
-    return data.decode(), pos
+def read_string(buf: bytes, pos: int) -> tuple[str, int]:
+    """A string that must not be null."""
+    size, pos = read_size(buf, pos)
+    if size < 0:
+        raise MalformedData("a string must not be null")
+    return cut_string(buf, pos, size)
 
 
-def read_array_length(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Number of elements of a compact array, -1 for null; never more than there are bytes left."""
+def cut_bytes(buf: bytes, pos: int, size: int) -> tuple[bytes, int]:
+    """``size`` bytes from ``pos`` on."""
+    end = pos + size
+    if end > len(buf):
+        raise MalformedData(f"{size} bytes announced, {len(buf) - pos} there")
+    return buf[pos:end], end
+
+
+def cut_string(buf: bytes, pos: int, size: int) -> tuple[str, int]:
+    """A string of ``size`` bytes from ``pos`` on."""
+    end = pos + size
+    if end > len(buf):
+        raise MalformedData(f"{size} bytes announced, {len(buf) - pos} there")
+    if size > STRING_BYTES_MAX:
+        raise MalformedData(f"a string of {size} bytes; {STRING_BYTES_MAX} is the most")
+    return buf[pos:end].decode(), end
+
+
+# --- arrays ------------------------------------------------------------------------------------------
+
+#: Arrays up to this length have a ready-made ``struct``.
+_SHORT_ARRAY: Final = 32
+_INT32S: Final = tuple(struct.Struct(f">{size}i") for size in range(_SHORT_ARRAY))
+_READ_INT32S: Final = tuple(packer.unpack_from for packer in _INT32S)
+#: With the length in front.
+_WRITE_INT32S: Final = tuple(struct.Struct(f">B{size}i").pack for size in range(_SHORT_ARRAY))
+
+
+def read_size(buf: Buffer, pos: int) -> tuple[int, int]:
+    """A length that is written plus 1; -1 for null. It has not been held against anything yet."""
     size, pos = read_uvarint(buf, pos)
-    if size - 1 > len(buf) - pos:
-        raise MalformedData(f"an array of {size - 1} elements in {len(buf) - pos} bytes")
     return size - 1, pos
+
+
+def check_array(buf: Buffer, pos: int, size: int) -> None:
+    """Refuse an array of more elements than there are bytes left: every element takes one at least."""
+    if size > len(buf) - pos:
+        raise MalformedData(f"an array of {size} elements in {len(buf) - pos} bytes")
+
+
+def read_int32s(buf: bytes, pos: int, size: int) -> tuple[tuple[int, ...], int]:
+    """``size`` int32 elements."""
+    if size < _SHORT_ARRAY:
+        return _READ_INT32S[size](buf, pos), pos + 4 * size
+    check_array(buf, pos, size)
+    return struct.unpack_from(f">{size}i", buf, pos), pos + 4 * size
+
+
+def read_uuids(buf: bytes, pos: int, size: int) -> tuple[tuple[bytes, ...], int]:
+    """``size`` uuids."""
+    end = pos + 16 * size
+    if end > len(buf):
+        raise MalformedData(f"an array of {size} uuids in {len(buf) - pos} bytes")
+    return tuple([buf[at : at + 16] for at in range(pos, end, 16)]), end
+
+
+def read_elements(
+    read: Callable[[bytes, int], tuple[Any, int]], buf: bytes, pos: int, size: int
+) -> tuple[tuple[Any, ...], int]:
+    """``size`` elements, each read by ``read``."""
+    check_array(buf, pos, size)
+    items = []
+    for _ in range(size):
+        item, pos = read(buf, pos)
+        items.append(item)
+    return tuple(items), pos
+
+
+def compact_int32s(values: Sequence[int] | None) -> bytes:
+    """Length + 1, then the elements; null is 0."""
+    if values is None:
+        return b"\0"
+    size = len(values)
+    if size < _SHORT_ARRAY:
+        return _WRITE_INT32S[size](size + 1, *values)
+    return uvarint(size + 1) + struct.pack(f">{size}i", *values)
+
+
+def compact_uuids(values: Sequence[bytes] | None) -> bytes:
+    """Length + 1, then the elements; null is 0."""
+    if values is None:
+        return b"\0"
+    for value in values:
+        if len(value) != 16:
+            raise bad_uuid(value)
+    return uvarint(len(values) + 1) + b"".join(values)
+
+
+def compact_elements(write: Callable[[Any], bytes], values: Sequence[Any] | None) -> bytes:
+    """Length + 1, then the elements, each written by ``write``; null is 0."""
+    return b"\0" if values is None else uvarint(len(values) + 1) + b"".join([write(value) for value in values])
+
+
+def bad_uuid(value: bytes) -> MalformedData:
+    """What is wrong with a uuid that has not 16 bytes."""
+    return MalformedData(f"a uuid has 16 bytes, not {len(value)}")
