@@ -128,12 +128,13 @@ def install() -> None:
     variables = installer_variables()
     uv = VENV / "bin" / "uv"
     run("fetching uv", *pip(), "install", "--quiet", f"uv=={locked_uv_version()}", env=variables)
-    pins = VENV / "pins.txt"
-    export = (uv, "export", "--quiet", "--project", ROOT, "--python", PYTHON, "--frozen", "--all-groups")
-    pins.write_text(run("reading uv.lock", *export, "--no-emit-project", env=variables), encoding="utf-8")
+    pins, build_pins = VENV / "pins.txt", VENV / "build-pins.txt"
+    export = (uv, "export", "--quiet", "--project", ROOT, "--python", PYTHON, "--frozen", "--no-emit-project")
+    for path, groups in ((pins, ("--all-groups", "--no-group", "build")), (build_pins, ("--only-group", "build"))):
+        path.write_text(run("reading uv.lock", *export, *groups, env=variables), encoding="utf-8")
     into = ("--quiet", "--python", PYTHON)
     # With hashes an equal version from another index is an equal file or refused, so all indexes may be asked.
-    choice = ("--require-hashes", "--index-strategy", "unsafe-best-match")
+    choice = ("--require-hashes", "--build-constraints", build_pins, "--index-strategy", "unsafe-best-match")
     run("installing the lock", uv, "pip", "sync", *into, *choice, pins, env=variables)
     project = ("--no-deps", "--editable", ROOT)
     run("installing the project", uv, "pip", "install", *into, *project, env=variables)

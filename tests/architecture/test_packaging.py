@@ -42,8 +42,8 @@ def test_lock_was_made_from_the_requirements_of_the_project_file() -> None:
     assert listed(metadata["requires-dist"]) == {
         requirement(text) for text in project["project"]["dependencies"] + extras
     }
-    assert listed(metadata["requires-dev"]["dev"]) == {
-        requirement(text) for text in project["dependency-groups"]["dev"]
+    assert {name: listed(entries) for name, entries in metadata["requires-dev"].items()} == {
+        name: {requirement(text) for text in texts} for name, texts in project["dependency-groups"].items()
     }
     assert toml("uv.lock")["requires-python"] == project["project"]["requires-python"]
 
