@@ -47,6 +47,10 @@ class DirectoryDictionary:
         """The code of an id; None if no replica was ever in that directory."""
         return self._codes.get(uuid)
 
+    def known_code(self, uuid: Uuid) -> int:
+        """The code of an id that is in the dictionary."""
+        return self._codes[uuid]
+
     def uuid(self, code: int) -> Uuid:
         """The id behind a code."""
         return bytes(self.ids[code].tobytes())

@@ -33,7 +33,7 @@ class Extent(NamedTuple):
 class PartitionTable:
     """The partitions of all topics. Rows without a partition have partition id -1."""
 
-    __slots__ = ("directories", "extents", "pages", "partition_count", "row_end")
+    __slots__ = ("directories", "extents", "pages", "partition_count", "reserved_rows", "row_end")
 
     def __init__(
         self,
@@ -41,14 +41,17 @@ class PartitionTable:
         extents: PersistentMap[Uuid, Extent] | None = None,
         directories: DirectoryDictionary | None = None,
         row_end: int = 0,
+        reserved_rows: int = 0,
         partition_count: int = 0,
     ) -> None:
         self.pages = pages
         #: Topics that have partitions.
         self.extents: PersistentMap[Uuid, Extent] = PersistentMap() if extents is None else extents
         self.directories = DirectoryDictionary() if directories is None else directories
-        #: Exclusive end of the rows given to topics.
+        #: Exclusive end of the rows ever given to topics.
         self.row_end = row_end
+        #: Rows that topics have now; the others below the end are free.
+        self.reserved_rows = reserved_rows
         self.partition_count = partition_count
 
     def __len__(self) -> int:

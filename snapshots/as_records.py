@@ -1,0 +1,123 @@
+"""An image as the records of a snapshot, in Kafka's write order and at the record versions of its metadata.version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metadata_log.records import (
+    BrokerEndpoint,
+    BrokerFeature,
+    ClientQuotaRecord,
+    ConfigRecord,
+    ControllerEndpoint,
+    ControllerFeature,
+    EntityData,
+    FeatureLevelRecord,
+    ProducerIdsRecord,
+    Record,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    TopicRecord,
+    VersionedRecord,
+    ZkMigrationStateRecord,
+)
+from snapshots.cluster import BrokerRegistration, ControllerRegistration
+from snapshots.hash_map_order import in_hash_map_order
+from snapshots.image import MetadataImage
+from snapshots.image_parts import METADATA_VERSION, FeaturesImage, QuotaEntity
+from snapshots.record_versions import NEWEST_LEVEL, partition_version, register_broker_version
+
+
+def image_records(image: MetadataImage) -> Iterator[VersionedRecord]:
+    """Every record of the image, one by one: for showing and for tests. ``checkpoint`` writes mass records as runs."""
+    level = image.features.metadata_version or NEWEST_LEVEL
+    yield from before_topics(image, level)
+    for topic in sorted(image.topics.by_name.values(), key=lambda topic: topic.name):
+        yield VersionedRecord(TopicRecord(topic.name, topic.id), 0)
+        for number, partition in image.partitions.partitions_of(topic.id):
+            yield VersionedRecord(partition.to_record(topic.id, number), partition_version(partition, level))
+    yield from after_topics(image)
+
+
+def before_topics(image: MetadataImage, level: int) -> Iterator[VersionedRecord]:
+    """Features and registrations: what a snapshot begins with."""
+    for feature in feature_records(image.features):
+        yield VersionedRecord(feature, 0)
+    for _, broker in sorted(image.cluster.brokers.items()):
+        yield VersionedRecord(broker_record(broker), register_broker_version(broker, level))
+    for _, controller in sorted(image.cluster.controllers.items()):
+        yield VersionedRecord(controller_record(controller), 0)
+
+
+def feature_records(features: FeaturesImage) -> Iterator[Record]:
+    """``metadata.version`` first: readers must know it before anything else."""
+    names = sorted(features.levels, key=lambda name: (name != METADATA_VERSION, name))
+    for name in names:
+        yield FeatureLevelRecord(name, features.levels[name])
+    if features.zk_migration_state is not None:
+        yield ZkMigrationStateRecord(features.zk_migration_state)
+
+
+def after_topics(image: MetadataImage) -> Iterator[VersionedRecord]:
+    """Everything that is neither feature, registration nor topic."""
+    for record in resource_records(image):
+        yield VersionedRecord(record, 0)
+
+
+def resource_records(image: MetadataImage) -> Iterator[Record]:
+    """Configs, quotas, producer ids, ACLs, credentials, tokens."""
+    for (resource_type, resource_name), configs in sorted(image.configs.resources.items()):
+        for name, value in sorted(configs.items()):
+            yield ConfigRecord(resource_type, resource_name, name, value)
+    for entity, values in sorted(image.client_quotas.entities.items(), key=lambda item: _entity_key(item[0])):
+        for key, quota in sorted(values.items()):
+            yield ClientQuotaRecord(in_hash_map_order(entity, _entity_type), key, quota)
+    if image.producer_ids.next_producer_id is not None:
+        yield ProducerIdsRecord(-1, -1, image.producer_ids.next_producer_id)
+    yield from (entry for _, entry in sorted(image.acls.entries.items()))
+    yield from (credential for _, credential in sorted(image.scram.credentials.items()))
+    yield from (token for _, token in sorted(image.delegation_tokens.tokens.items()))
+
+
+def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
+    """A registration as a snapshot's record."""
+    return RegisterBrokerRecord(
+        broker_id=broker.id,
+        is_migrating_zk_broker=broker.is_migrating_zk_broker,
+        incarnation_id=broker.incarnation_id,
+        broker_epoch=broker.epoch,
+        end_points=in_hash_map_order(broker.listeners, _listener_name),
+        features=in_hash_map_order(broker.supported_features, _feature_name),
+        rack=broker.rack,
+        fenced=broker.is_fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+        log_dirs=broker.directories,
+        cordoned_log_dirs=broker.cordoned_directories,
+    )
+
+
+def controller_record(controller: ControllerRegistration) -> RegisterControllerRecord:
+    """A registration as a snapshot's record."""
+    return RegisterControllerRecord(
+        controller_id=controller.id,
+        incarnation_id=controller.incarnation_id,
+        zk_migration_ready=controller.zk_migration_ready,
+        end_points=in_hash_map_order(controller.listeners, _listener_name),
+        features=in_hash_map_order(controller.supported_features, _feature_name),
+    )
+
+
+def _listener_name(listener: BrokerEndpoint | ControllerEndpoint) -> str:
+    return listener.name
+
+
+def _feature_name(feature: BrokerFeature | ControllerFeature) -> str:
+    return feature.name
+
+
+def _entity_type(part: EntityData) -> str:
+    return part.entity_type
+
+
+def _entity_key(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
+    return tuple((part.entity_type, part.entity_name is not None, part.entity_name or "") for part in entity)

@@ -1,0 +1,149 @@
+"""Copy-on-write access to pages: every column of a page is copied at most once before it is written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from snapshots import page_access
+from snapshots.pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    NO_BROKER,
+    PAGE_ROWS,
+    PAGE_SHIFT,
+    AnyColumn,
+    Page,
+    Rows,
+    blank_column,
+    spans,
+)
+
+_LOCAL_MASK = PAGE_ROWS - 1
+
+
+class PageEditor:
+    """Pages being changed. What it was given is never written to; ``finish`` publishes and ends it."""
+
+    def __init__(self, pages: tuple[Page, ...]) -> None:
+        self._published = pages
+        self.pages: list[Page] = list(pages)
+        #: Page number -> columns that are copies of ours.
+        self._owned: dict[int, set[str]] = {}
+
+    def finish(self) -> tuple[Page, ...]:
+        """The pages with all changes, read-only from here on; the same tuple if there are none."""
+        if not self._owned and len(self.pages) == len(self._published):
+            return self._published
+        for number, names in self._owned.items():
+            page = self.pages[number]
+            for name in names:
+                getattr(page, name).setflags(write=False)
+        self._owned = {}
+        return tuple(self.pages)
+
+    def grow_to(self, row_end: int, width: int) -> None:
+        """Have pages for all rows below ``row_end``; new ones are blank and have ``width`` slots."""
+        while len(self.pages) << PAGE_SHIFT < row_end:
+            self.pages.append(Page.blank(width))
+
+    def column(self, number: int, name: str) -> AnyColumn:
+        """One page's column, to be written to."""
+        owned = self._own(number)
+        page = self.pages[number]
+        if name not in owned:
+            setattr(page, name, getattr(page, name).copy())
+            owned.add(name)
+        column: AnyColumn = getattr(page, name)
+        return column
+
+    def _own(self, number: int) -> set[str]:
+        owned = self._owned.get(number)
+        if owned is None:
+            owned = self._owned[number] = set()
+            self.pages[number] = self.pages[number].copy()
+        return owned
+
+    def widen(self, number: int, width: int) -> None:
+        """Make sure that the rows of a page can have ``width`` slots."""
+        page = self.pages[number]
+        if page.width >= width:
+            return
+        owned = self._own(number)
+        self.pages[number] = page.widened(width)
+        owned.update(LIST_COLUMNS)
+
+    # --- one row -------------------------------------------------------------------------------------
+
+    def page_of(self, row: int) -> tuple[Page, int]:
+        """The page of a row as it is now, and the row in it."""
+        return self.pages[row >> PAGE_SHIFT], row & _LOCAL_MASK
+
+    def put(self, row: int, name: str, value: object) -> None:
+        """Set one row's number, mask or topic id."""
+        self.column(row >> PAGE_SHIFT, name)[row & _LOCAL_MASK] = value
+
+    def put_list(self, row: int, name: str, values: Iterable[int]) -> None:
+        """Set one row's list; the page must be wide enough."""
+        column = self.column(row >> PAGE_SHIFT, name)
+        fill = LIST_COLUMNS[name][1]
+        padded = [*values]
+        padded += [fill] * (len(column) - len(padded))
+        column[:, row & _LOCAL_MASK] = padded
+
+    # --- many rows -----------------------------------------------------------------------------------
+
+    def gather(self, rows: Rows, names: Iterable[str] = COLUMNS) -> dict[str, AnyColumn]:
+        """Columns of ascending rows as they are now."""
+        return page_access.gather(self.pages, rows, names)
+
+    def write(self, rows: Rows, columns: dict[str, AnyColumn]) -> None:
+        """Set columns of strictly ascending rows; lists are ``[width, n]``, what is beyond their width is emptied."""
+        is_blank = {name: self._holds_nothing(name, values) for name, values in columns.items()}
+        for number, local, at in spans(rows):
+            if "slots" in columns and len(columns["slots"]) > self.pages[number].width:
+                self.widen(number, _slots_used(columns["slots"][:, at]))
+            page = self.pages[number]
+            for name, values in columns.items():
+                if is_blank[name] and getattr(page, name) is blank_column(name, page.width):
+                    continue
+                target = self.column(number, name)
+                if name in LIST_COLUMNS:
+                    shared = min(len(values), len(target))
+                    target[:shared, local] = values[:shared, at]
+                    target[shared:, local] = LIST_COLUMNS[name][1]
+                else:
+                    target[local] = values[at]
+
+    @staticmethod
+    def _holds_nothing(name: str, values: AnyColumn) -> bool:
+        if name in LIST_COLUMNS or name == "topic_ids":
+            return False
+        return bool((values == blank_column(name, 1)[0]).all())
+
+    def add(self, rows: Rows, name: str, increments: AnyColumn) -> None:
+        """Add to a number column of strictly ascending rows."""
+        if not increments.any():
+            return
+        for number, local, at in spans(rows):
+            self.column(number, name)[local] += increments[at]
+
+    def clear(self, first_row: int, row_end: int) -> None:
+        """Empty some rows."""
+        rows = np.arange(first_row, row_end)
+        for number, local, _ in spans(rows):
+            page = self.pages[number]
+            for name in COLUMNS:
+                blank = blank_column(name, page.width)
+                if getattr(page, name) is blank:
+                    continue
+                target = self.column(number, name)
+                if name in LIST_COLUMNS:
+                    target[:, local] = blank[:, local]
+                else:
+                    target[local] = blank[local]
+
+
+def _slots_used(slots: AnyColumn) -> int:
+    return int(np.flatnonzero((slots != NO_BROKER).any(axis=1)).max(initial=-1)) + 1

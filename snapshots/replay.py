@@ -1,0 +1,175 @@
+"""Replay: the only thing that changes state. ``replay(image, items) -> image`` folds records into an image.
+
+Rules of the file: no clock, no I/O, no random, no logging. The rules of each record are those of Kafka's own replay
+(``image/*Delta``, ``controller/*ControlManager``). A record that names something unknown, or says something
+impossible, is a ``ReplayError``; then nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from metadata_log.columns import BatchItem
+from metadata_log.ids import uuid_text
+from metadata_log.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ClearElrRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    TopicRecord,
+    VersionedRecord,
+    VotersRecord,
+    ZkMigrationStateRecord,
+)
+from metadata_log.runs import PartitionRun
+from snapshots import replay_cluster, replay_resources
+from snapshots.errors import ReplayError
+from snapshots.image import MetadataImage
+from snapshots.image_editor import ImageEditor
+from snapshots.image_parts import TOPIC_RESOURCE, Provenance, Topic
+from snapshots.partition_table import topic_starts, topics_at
+from snapshots.table_runs import change_run, clear_elrs, put_run, reserve_rows
+
+
+def replay(image: MetadataImage, items: Iterable[BatchItem], provenance: Provenance | None = None) -> MetadataImage:
+    """The image after some records, in their order.
+
+    Args:
+        items: records and runs, as ``metadata_log.columns.decode_batch`` gives them. Transaction markers are for
+            ``snapshots.replay_state``.
+        provenance: what the new image covers; that of ``image`` if it is left out.
+
+    Raises:
+        ReplayError: a record that the image cannot take.
+    """
+    in_order = list(items)
+    editor = ImageEditor(image)
+    runs = [item for item in in_order if isinstance(item, PartitionRun)]
+    if len(runs) > 1:
+        reserve_rows(editor.partitions, runs)
+    for item in in_order:
+        replay_item(editor, item)
+    return editor.finish(image.provenance if provenance is None else provenance)
+
+
+def replay_item(editor: ImageEditor, item: BatchItem) -> None:
+    """Fold one record or run into an image that is being made."""
+    if isinstance(item, VersionedRecord):
+        rule = _RULES.get(type(item.record))
+        if rule is None:
+            raise ReplayError(f"{type(item.record).__name__} is not replayed by itself")
+        rule(editor, item.record)
+    elif isinstance(item, PartitionRun):
+        _require_topics(editor, item)
+        put_run(editor.partitions, item)
+    else:
+        change_run(editor.partitions, item)
+
+
+def _require_topics(editor: ImageEditor, run: PartitionRun) -> None:
+    for topic_id in topics_at(run.topic_ids, topic_starts(run.topic_ids)):
+        if topic_id not in editor.topics_by_id:
+            raise ReplayError(f"PartitionRecord: there is no topic {uuid_text(topic_id)}")
+
+
+# --- topics and partitions ---------------------------------------------------------------------------
+
+
+def _topic(editor: ImageEditor, record: TopicRecord) -> None:
+    if record.name in editor.topics_by_name or record.topic_id in editor.topics_by_id:
+        raise ReplayError(f"TopicRecord: topic {record.name!r} or id {uuid_text(record.topic_id)} exists already")
+    topic = Topic(record.name, record.topic_id)
+    editor.topics_by_name[record.name] = topic
+    editor.topics_by_id[record.topic_id] = topic
+
+
+def _remove_topic(editor: ImageEditor, record: RemoveTopicRecord) -> None:
+    topic = editor.topics_by_id.get(record.topic_id)
+    if topic is None:
+        raise ReplayError(f"RemoveTopicRecord: there is no topic {uuid_text(record.topic_id)}")
+    editor.topics_by_id.remove(topic.id)
+    editor.topics_by_name.remove(topic.name)
+    editor.partitions.remove_topic(topic.id)
+    editor.configs.remove((TOPIC_RESOURCE, topic.name))
+
+
+def _partition(editor: ImageEditor, record: PartitionRecord) -> None:
+    if record.topic_id not in editor.topics_by_id:
+        raise ReplayError(f"PartitionRecord: there is no topic {uuid_text(record.topic_id)}")
+    editor.partitions.put(record)
+
+
+def _partition_change(editor: ImageEditor, record: PartitionChangeRecord) -> None:
+    editor.partitions.change(record)
+
+
+def _clear_elr(editor: ImageEditor, record: ClearElrRecord) -> None:
+    if not record.topic_name:
+        clear_elrs(editor.partitions, editor.partitions.all_rows())
+        return
+    topic = editor.topics_by_name.get(record.topic_name)
+    if topic is None:
+        raise ReplayError(f"ClearElrRecord: there is no topic {record.topic_name!r}")
+    clear_elrs(editor.partitions, editor.partitions.rows_of(topic.id))
+
+
+# --- features and quorum -----------------------------------------------------------------------------
+
+
+def _feature_level(editor: ImageEditor, record: FeatureLevelRecord) -> None:
+    levels = editor.features.levels
+    levels = levels.put(record.name, record.feature_level) if record.feature_level else levels.without(record.name)
+    editor.features = replace(editor.features, levels=levels)
+
+
+def _zk_migration_state(editor: ImageEditor, record: ZkMigrationStateRecord) -> None:
+    editor.features = replace(editor.features, zk_migration_state=record.zk_migration_state)
+
+
+def _kraft_version(editor: ImageEditor, record: KRaftVersionRecord) -> None:
+    editor.kraft = replace(editor.kraft, version=record.kraft_version)
+
+
+def _voters(editor: ImageEditor, record: VotersRecord) -> None:
+    editor.kraft = replace(editor.kraft, voters=record)
+
+
+def _nothing(editor: ImageEditor, record: object) -> None:
+    """The record has no state."""
+
+
+def _marker(editor: ImageEditor, record: object) -> None:
+    raise ReplayError(f"{type(record).__name__} has no meaning inside one batch of state changes")
+
+
+_RULES: Final[dict[type, Callable[[ImageEditor, Any], None]]] = {
+    TopicRecord: _topic,
+    RemoveTopicRecord: _remove_topic,
+    PartitionRecord: _partition,
+    PartitionChangeRecord: _partition_change,
+    ClearElrRecord: _clear_elr,
+    FeatureLevelRecord: _feature_level,
+    ZkMigrationStateRecord: _zk_migration_state,
+    KRaftVersionRecord: _kraft_version,
+    VotersRecord: _voters,
+    NoOpRecord: _nothing,
+    LeaderChangeMessage: _nothing,
+    SnapshotHeaderRecord: _nothing,
+    SnapshotFooterRecord: _nothing,
+    BeginTransactionRecord: _marker,
+    EndTransactionRecord: _marker,
+    AbortTransactionRecord: _marker,
+    **replay_cluster.RULES,
+    **replay_resources.RULES,
+}

@@ -1,0 +1,100 @@
+"""Replay of what hangs on names: configs, quotas, producer ids, ACLs, credentials, tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, Final
+
+from metadata_log.ids import uuid_text
+from metadata_log.records import (
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
+    ConfigRecord,
+    DelegationTokenRecord,
+    ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
+from snapshots.errors import ReplayError
+from snapshots.image_editor import ImageEditor
+from snapshots.image_parts import ProducerIdsImage
+
+
+def _config(editor: ImageEditor, record: ConfigRecord) -> None:
+    resource = (record.resource_type, record.resource_name)
+    configs = dict(editor.configs.get(resource) or {})
+    if record.value is None:
+        configs.pop(record.name, None)
+    else:
+        configs[record.name] = record.value
+    if configs:
+        editor.configs[resource] = MappingProxyType(configs)
+    else:
+        editor.configs.remove(resource)
+
+
+def _client_quota(editor: ImageEditor, record: ClientQuotaRecord) -> None:
+    entity = tuple(sorted(record.entity, key=lambda part: part.entity_type))
+    values = dict(editor.quotas.get(entity) or {})
+    if record.remove:
+        values.pop(record.key, None)
+    else:
+        values[record.key] = record.value
+    if values:
+        editor.quotas[entity] = MappingProxyType(values)
+    else:
+        editor.quotas.remove(entity)
+
+
+def _producer_ids(editor: ImageEditor, record: ProducerIdsRecord) -> None:
+    present = editor.producer_ids.next_producer_id
+    if present is not None and record.next_producer_id <= present:
+        raise ReplayError(f"ProducerIdsRecord: next id {record.next_producer_id} is not above {present}")
+    editor.producer_ids = ProducerIdsImage(record.next_producer_id)
+
+
+def _access_control_entry(editor: ImageEditor, record: AccessControlEntryRecord) -> None:
+    editor.acls[record.id] = record
+
+
+def _remove_access_control_entry(editor: ImageEditor, record: RemoveAccessControlEntryRecord) -> None:
+    if record.id not in editor.acls:
+        raise ReplayError(f"RemoveAccessControlEntryRecord: there is no entry {uuid_text(record.id)}")
+    editor.acls.remove(record.id)
+
+
+def _scram_credential(editor: ImageEditor, record: UserScramCredentialRecord) -> None:
+    editor.scram[record.name, record.mechanism] = record
+
+
+def _remove_scram_credential(editor: ImageEditor, record: RemoveUserScramCredentialRecord) -> None:
+    key = (record.name, record.mechanism)
+    if key not in editor.scram:
+        raise ReplayError(
+            f"RemoveUserScramCredentialRecord: user {record.name!r} has no credential of mechanism {record.mechanism}"
+        )
+    editor.scram.remove(key)
+
+
+def _delegation_token(editor: ImageEditor, record: DelegationTokenRecord) -> None:
+    editor.tokens[record.token_id] = record
+
+
+def _remove_delegation_token(editor: ImageEditor, record: RemoveDelegationTokenRecord) -> None:
+    editor.tokens.remove(record.token_id)  # Kafka does not mind one that is not there
+
+
+RULES: Final[dict[type, Callable[[ImageEditor, Any], None]]] = {
+    ConfigRecord: _config,
+    ClientQuotaRecord: _client_quota,
+    ProducerIdsRecord: _producer_ids,
+    AccessControlEntryRecord: _access_control_entry,
+    RemoveAccessControlEntryRecord: _remove_access_control_entry,
+    UserScramCredentialRecord: _scram_credential,
+    RemoveUserScramCredentialRecord: _remove_scram_credential,
+    DelegationTokenRecord: _delegation_token,
+    RemoveDelegationTokenRecord: _remove_delegation_token,
+}

@@ -1,0 +1,120 @@
+"""``ReplayState``: what everyone who replays holds. It knows metadata transactions.
+
+Records between Begin and End gather in ``pending``; nobody publishes, checkpoints, digests or answers from it. The
+state at an offset inside a transaction is the state before its Begin, and so is the provenance of ``stable``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from metadata_log.batch import BatchHeader, iter_records, parse_header
+from metadata_log.columns import BatchItem, decode_batch
+from metadata_log.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    VersionedRecord,
+)
+from metadata_log.wire import Buffer
+from snapshots.errors import ReplayError
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.image_parts import Provenance
+from snapshots.replay import replay
+
+_MARKERS = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayState:
+    """Replay so far. An immutable value: whoever keeps one can go back to it."""
+
+    #: The state outside of any transaction; it covers everything but what is pending.
+    stable: MetadataImage = EMPTY_IMAGE
+    #: Inside a transaction: stable and what has been replayed since its Begin.
+    pending: MetadataImage | None = None
+    #: Offset of the open transaction's Begin.
+    begin_offset: int | None = None
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self.pending is not None
+
+    @property
+    def head(self) -> MetadataImage:
+        """The image that the next record is replayed onto."""
+        return self.stable if self.pending is None else self.pending
+
+    @property
+    def end_offset(self) -> int:
+        """Exclusive end of what has been replayed, pending records included."""
+        return self.head.provenance.end_offset
+
+    def replay_batch(self, buf: Buffer, pos: int = 0) -> ReplayState:
+        """The state after the batch at ``pos``, whose CRC the caller has checked.
+
+        Raises:
+            ReplayError: a record cannot be replayed; its offset is in the error.
+            MalformedData: the batch is not in the format.
+        """
+        header = parse_header(buf, pos)
+        try:
+            return self.replay_items(list(decode_batch(buf, pos)), header)
+        except ReplayError:
+            self._locate(buf, pos, header)
+
+    def replay_items(self, items: Iterable[BatchItem], header: BatchHeader) -> ReplayState:
+        """The state after the records of one batch, already decoded.
+
+        Raises:
+            ReplayError: a record cannot be replayed; its offset is not known here.
+        """
+        state, offset = self, header.base_offset
+        waiting: list[BatchItem] = []
+        for item in items:
+            if isinstance(item, VersionedRecord) and isinstance(item.record, _MARKERS):
+                if waiting:
+                    state = state._advanced(waiting, _provenance(header, offset))
+                    waiting = []
+                state = state._marked(item.record, offset)
+            else:
+                waiting.append(item)
+            offset += 1 if isinstance(item, VersionedRecord) else len(item)
+        return state._advanced(waiting, _provenance(header, offset), is_control=header.is_control)
+
+    def _advanced(self, items: list[BatchItem], provenance: Provenance, *, is_control: bool = False) -> ReplayState:
+        if self.pending is None:
+            return ReplayState(replay(self.stable, items, provenance))
+        pending = replay(self.pending, items, provenance)
+        # Control records are not part of a metadata transaction: aborting it does not undo them.
+        stable = replay(self.stable, items) if is_control else self.stable
+        return ReplayState(stable, pending, self.begin_offset)
+
+    def _marked(self, record: object, offset: int) -> ReplayState:
+        if isinstance(record, BeginTransactionRecord):
+            if self.pending is not None:
+                raise ReplayError(f"a transaction begins inside the one that began at offset {self.begin_offset}")
+            return ReplayState(self.stable, self.stable, offset)
+        if self.pending is None:
+            raise ReplayError(f"{type(record).__name__} outside of a transaction")
+        if isinstance(record, EndTransactionRecord):
+            return ReplayState(self.pending)
+        return ReplayState(replace(self.stable, provenance=self.pending.provenance))
+
+    def _locate(self, buf: Buffer, pos: int, header: BatchHeader) -> NoReturn:
+        """Replay record by record to say which one fails."""
+        state = self
+        for logged in iter_records(buf, pos):
+            item = VersionedRecord(logged.record, logged.version)
+            try:
+                state = state.replay_items([item], header._replace(base_offset=logged.offset, record_count=1))
+            except ReplayError as error:
+                raise ReplayError(error.reason, logged.offset) from error
+        raise ReplayError("its records can be replayed one by one, but not together", header.base_offset)
+
+
+def _provenance(header: BatchHeader, end_offset: int) -> Provenance:
+    return Provenance(end_offset - 1, header.epoch, header.timestamp)

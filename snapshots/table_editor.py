@@ -1,0 +1,244 @@
+"""Making the next partition table: topics' rows are reserved, moved and freed, partitions put, changed and removed.
+
+An editor works on copies of what it touches; ``finish`` gives the new table. If an operation raises, the editor is to
+be thrown away, and nothing has changed. Runs of records are applied by ``snapshots.table_runs``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from metadata_log.ids import NO_LEADER, Uuid, uuid_text
+from metadata_log.records import PartitionChangeRecord, PartitionRecord
+from snapshots.errors import ReplayError
+from snapshots.page_access import holds_partition, read_partition, search
+from snapshots.page_editor import PageEditor
+from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
+from snapshots.partition import Partition
+from snapshots.partition_table import Extent, PartitionTable
+from snapshots.persistent_map import MapEditor, PersistentMap
+
+#: Partitions of one topic. Rows are reserved up to the highest number, some 64 bytes each: a record with a number gone
+#: wild must not take gigabytes.
+PARTITIONS_PER_TOPIC_MAX: Final = 1 << 22
+#: Slots that a new page has room for, unless its rows need more.
+NEW_PAGE_WIDTH: Final = 3
+
+#: Set and number columns, and the fields of ``Partition`` behind them.
+_SETS: Final = (
+    ("elr", "elr"),
+    ("last_known_elr", "last_known_elr"),
+    ("adding", "adding_replicas"),
+    ("removing", "removing_replicas"),
+)
+_NUMBERS: Final = (
+    ("leader_epochs", "leader_epoch"),
+    ("partition_epochs", "partition_epoch"),
+    ("recovery_states", "leader_recovery_state"),
+)
+
+
+class TableEditor:
+    """One table being changed."""
+
+    def __init__(self, table: PartitionTable) -> None:
+        self._table = table
+        self.pages = PageEditor(table.pages)
+        self.directories = table.directories
+        self._extents: MapEditor[Uuid, Extent] = MapEditor(table.extents)
+        self._row_end = table.row_end
+        self._reserved_rows = table.reserved_rows
+        self.partition_count = table.partition_count
+
+    def finish(self) -> PartitionTable:
+        """The table with all changes; the same object if there are none."""
+        free_rows = self._row_end - self._reserved_rows
+        if free_rows > self._reserved_rows + PAGE_ROWS:  # so moving rows costs a constant share of freeing them
+            self._compact()
+        pages = self.pages.finish()
+        extents = self._extents.finish()
+        if pages is self._table.pages and extents is self._table.extents:
+            return self._table
+        return PartitionTable(
+            pages, extents, self.directories, self._row_end, self._reserved_rows, self.partition_count
+        )
+
+    # --- topics --------------------------------------------------------------------------------------
+
+    def extent(self, topic_id: Uuid) -> Extent | None:
+        """A topic's rows as they are now."""
+        return self._extents.get(topic_id)
+
+    def reserve(self, topic_id: Uuid, size: int, width: int = NEW_PAGE_WIDTH) -> int:
+        """Make sure that a topic has rows for partitions 0 to ``size`` (exclusive); gives its first row.
+
+        Args:
+            width: slots of the rows of pages that have to be made.
+
+        Raises:
+            ReplayError: more partitions than one topic may have.
+        """
+        extent = self._extents.get(topic_id)
+        if extent is not None and extent.size >= size:
+            return extent.first_row
+        if size > PARTITIONS_PER_TOPIC_MAX:
+            raise ReplayError(
+                f"partition {size - 1} of topic {uuid_text(topic_id)}: numbers end at {PARTITIONS_PER_TOPIC_MAX - 1}"
+            )
+        if extent is not None and extent.first_row + extent.size == self._row_end:
+            first_row, grown = extent.first_row, size - extent.size
+        else:
+            first_row, grown = self._row_end, size
+        self._row_end += grown
+        self._reserved_rows += size - (0 if extent is None else extent.size)
+        self.pages.grow_to(self._row_end, width)
+        if extent is not None and first_row != extent.first_row:
+            self._move(extent, first_row)
+        self._extents[topic_id] = Extent(first_row, size)
+        return first_row
+
+    def _move(self, extent: Extent, first_row: int) -> None:
+        source = np.arange(extent.first_row, extent.first_row + extent.size)
+        self.pages.write(source - extent.first_row + first_row, self.pages.gather(source))
+        self.pages.clear(extent.first_row, extent.first_row + extent.size)
+
+    def remove_topic(self, topic_id: Uuid) -> None:
+        """Remove a topic's partitions; nothing happens if it has none."""
+        extent = self._extents.get(topic_id)
+        if extent is None:
+            return
+        end = extent.first_row + extent.size
+        numbers = self.pages.gather(np.arange(extent.first_row, end), ("partition_ids",))["partition_ids"]
+        self.partition_count -= int((numbers != NO_PARTITION).sum())
+        self.pages.clear(extent.first_row, end)
+        self._extents.remove(topic_id)
+        self._reserved_rows -= extent.size
+
+    def _compact(self) -> None:
+        """Move all topics together, in the order in which they lie."""
+        ordered = sorted(self._extents.items(), key=lambda item: item[1].first_row)
+        old, self.pages = self.pages, PageEditor(())
+        first_row = 0
+        extents: dict[Uuid, Extent] = {}
+        for topic_id, extent in ordered:
+            extents[topic_id] = Extent(first_row, extent.size)
+            first_row += extent.size
+        self._row_end = first_row
+        self.pages.grow_to(first_row, NEW_PAGE_WIDTH)
+        if ordered:
+            ranges = [np.arange(extent.first_row, extent.first_row + extent.size) for _, extent in ordered]
+            source = np.concatenate(ranges)
+            for start in range(0, first_row, PAGE_ROWS):
+                part = source[start : start + PAGE_ROWS]
+                self.pages.write(np.arange(start, start + len(part)), old.gather(part))
+        self._extents = MapEditor(PersistentMap(extents))
+
+    # --- one partition -------------------------------------------------------------------------------
+
+    def put(self, record: PartitionRecord) -> None:
+        """Declare a partition whole, new or not.
+
+        Raises:
+            ReplayError: as ``Partition.from_record`` and ``reserve``, or a negative number.
+        """
+        partition = Partition.from_record(record)
+        check_partition_number(record.topic_id, record.partition_id)
+        slots = partition.slots()
+        row = self.reserve(record.topic_id, record.partition_id + 1, len(slots)) + record.partition_id
+        page, local = self.pages.page_of(row)
+        self.partition_count += page.partition_ids[local] == NO_PARTITION
+        self.pages.put(row, "partition_ids", record.partition_id)
+        self.pages.put(row, "topic_ids", np.frombuffer(record.topic_id, np.uint8))
+        self._store(row, None, partition)
+
+    def change(self, record: PartitionChangeRecord) -> None:
+        """Change one partition.
+
+        Raises:
+            ReplayError: no such partition, or as ``Partition.changed_by``.
+        """
+        row = self._row(record.topic_id, record.partition_id)
+        page, local = self.pages.page_of(row)
+        before = read_partition(page, local, self.directories)
+        self._store(row, before, before.changed_by(record))
+
+    def _row(self, topic_id: Uuid, partition_id: int) -> int:
+        extent = self._extents.get(topic_id)
+        if extent is not None and 0 <= partition_id < extent.size:
+            row = extent.first_row + partition_id
+            page, local = self.pages.page_of(row)
+            if page.partition_ids[local] != NO_PARTITION:
+                return row
+        raise unknown_partition(topic_id, partition_id)
+
+    def _store(self, row: int, before: Partition | None, after: Partition) -> None:
+        """Write what differs; everything if there was nothing before, or other slots."""
+        slots = after.slots()
+        at = {broker: slot for slot, broker in enumerate(slots)}
+        if before is None or before.replicas != after.replicas or before.slots() != slots:
+            before = None
+            self.pages.widen(row // PAGE_ROWS, len(slots))
+            self.pages.put_list(row, "slots", slots)
+            self.pages.put(row, "replica_counts", len(after.replicas))
+        if before is None or before.directories != after.directories:
+            self.pages.put_list(row, "directories", self._codes(after.directories))
+        if before is None or before.isr != after.isr:
+            self.pages.put_list(row, "isr_order", [at[broker] for broker in after.isr])
+            self.pages.put(row, "isr", _mask(at, after.isr))
+        if before is None or before.leader != after.leader:
+            leader_slot = NO_LEADER_SLOT if after.leader == NO_LEADER else at[after.leader]
+            self.pages.put(row, "leader_slots", leader_slot)
+        for column, field in _SETS:
+            ids = getattr(after, field)
+            if before is None or getattr(before, field) != ids:
+                self.pages.put(row, column, _mask(at, ids))
+        for column, field in _NUMBERS:
+            number = getattr(after, field)
+            if before is None or getattr(before, field) != number:
+                self.pages.put(row, column, number)
+
+    def _codes(self, uuids: tuple[Uuid, ...]) -> list[int]:
+        self.directories = self.directories.including(uuids)
+        return [self.directories.known_code(uuid) for uuid in uuids]
+
+    # --- used by runs --------------------------------------------------------------------------------
+
+    def rows_of(self, topic_id: Uuid) -> Rows:
+        """Rows reserved for a topic as they are now, ascending."""
+        extent = self._extents.get(topic_id) or Extent(0, 0)
+        return np.arange(extent.first_row, extent.first_row + extent.size)
+
+    def all_rows(self) -> Rows:
+        """Every row that holds a partition now, ascending."""
+        return search(self.pages.pages, holds_partition)
+
+    def require_held(self, rows: Rows, topic_ids: np.ndarray, partition_ids: np.ndarray) -> None:
+        """Refuse rows (ascending) that hold no partition.
+
+        Raises:
+            ReplayError: names the first one.
+        """
+        is_absent = self.pages.gather(rows, ("partition_ids",))["partition_ids"] == NO_PARTITION
+        if is_absent.any():
+            at = int(np.argmax(is_absent))
+            raise unknown_partition(topic_ids[at].tobytes(), int(partition_ids[at]))
+
+
+def _mask(at: dict[int, int], brokers: tuple[int, ...]) -> int:
+    mask = 0
+    for broker in brokers:
+        mask |= 1 << at[broker]
+    return mask
+
+
+def check_partition_number(topic_id: Uuid, partition_id: int) -> None:
+    """Refuse a negative partition number."""
+    if partition_id < 0:
+        raise ReplayError(f"partition {partition_id} of topic {uuid_text(topic_id)}: a number is not negative")
+
+
+def unknown_partition(topic_id: Uuid, partition_id: int) -> ReplayError:
+    """The error for a record about a partition that does not exist."""
+    return ReplayError(f"there is no partition {partition_id} of topic {uuid_text(topic_id)}")
