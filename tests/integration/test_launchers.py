@@ -62,7 +62,7 @@ def launch(launcher: Path, *arguments: str, cwd: Path, path: str = "/usr/bin:/bi
         ("quorate", ["scripts.cli"]),
         ("up", ["scripts.cli", "up"]),
         ("simulate", ["scripts.simulation"]),
-        ("bench", ["scripts.bench"]),
+        ("bench", ["scripts.benchmarks"]),
     ],
 )
 def test_launcher_from_another_directory_starts_its_module_there(
