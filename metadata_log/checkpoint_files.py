@@ -7,16 +7,21 @@ between a SnapshotHeader and a SnapshotFooter. Rules: Kafka's ``Snapshots`` and 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from crc32c import crc32c
+
 from metadata_log.batch import BatchHeader, iter_records
-from metadata_log.disk import Disk, DiskFile, OpenMode
+from metadata_log.disk import Disk, DiskFile, OpenMode, remove_file, replace_file
 from metadata_log.errors import CorruptCheckpoint, MalformedData
 from metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
 from metadata_log.segment_scan import scan_batches
 
 _CHECKPOINT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+MANIFEST_SUFFIX: Final = ".manifest"
+_CRC_BYTES: Final = 4 * 1024 * 1024
 
 
 class CheckpointId(NamedTuple):
@@ -41,9 +46,8 @@ class CheckpointInfo:
     size: int
     #: Milliseconds since 1970: time of the last batch it covers (0 for the bootstrap checkpoint).
     last_contained_timestamp: int
-    batch_count: int
-    #: Control records, header and footer included.
-    record_count: int
+    #: CRC-32C of the whole file. Nodes write checkpoints of one name with other bytes; this tells them apart.
+    crc: int
 
 
 def checkpoint_name(checkpoint: CheckpointId) -> str:
@@ -53,7 +57,7 @@ def checkpoint_name(checkpoint: CheckpointId) -> str:
 
 def manifest_name(checkpoint: CheckpointId) -> str:
     """Our file beside it."""
-    return f"{checkpoint.end_offset:020d}-{checkpoint.epoch:010d}.manifest"
+    return f"{checkpoint.end_offset:020d}-{checkpoint.epoch:010d}{MANIFEST_SUFFIX}"
 
 
 def checkpoint_id(name: str) -> CheckpointId | None:
@@ -68,15 +72,25 @@ def list_checkpoints(disk: Disk, directory: str) -> list[CheckpointId]:
     return sorted(checkpoint for checkpoint in found if checkpoint is not None)
 
 
-def usable_checkpoints(disk: Disk, directory: str) -> list[CheckpointInfo]:
-    """The checkpoints that pass every check, ascending."""
+@dataclass(frozen=True, slots=True)
+class CheckpointSurvey:
+    """The checkpoints in a directory. Both lists ascend."""
+
+    usable: tuple[CheckpointInfo, ...]
+    #: Damaged ones, which are neither loaded nor sent; they stay for whoever looks into it.
+    damaged: tuple[CorruptCheckpoint, ...]
+
+
+def survey_checkpoints(disk: Disk, directory: str) -> CheckpointSurvey:
+    """Check every checkpoint there."""
     usable = []
+    damaged = []
     for checkpoint in list_checkpoints(disk, directory):
         try:
             usable.append(check_checkpoint(disk, f"{directory}/{checkpoint_name(checkpoint)}", checkpoint))
-        except CorruptCheckpoint:
-            continue
-    return usable
+        except CorruptCheckpoint as error:
+            damaged.append(error)
+    return CheckpointSurvey(tuple(usable), tuple(damaged))
 
 
 def check_checkpoint(disk: Disk, path: str, checkpoint: CheckpointId) -> CheckpointInfo:
@@ -107,22 +121,26 @@ def _check_file(file: DiskFile, path: str, checkpoint: CheckpointId) -> Checkpoi
     footer = _control_record(file, path, batches.last_position, batches.last, -1)
     if not isinstance(footer, SnapshotFooterRecord):
         raise CorruptCheckpoint(path, "it does not end with a SnapshotFooter")
-    return CheckpointInfo(
-        checkpoint, file.size(), header.last_contained_log_timestamp, batches.count, batches.last.end_offset
-    )
+    return CheckpointInfo(checkpoint, file.size(), header.last_contained_log_timestamp, _file_crc(file))
+
+
+def _file_crc(file: DiskFile) -> int:
+    crc = position = 0
+    while data := file.pread(_CRC_BYTES, position):
+        crc = crc32c(data, crc)
+        position += len(data)
+    return crc
 
 
 class _Batches:
     """First and last batch of a file, as a scan meets them."""
 
     def __init__(self) -> None:
-        self.count = 0
         self.first: BatchHeader | None = None
         self.last: BatchHeader | None = None
         self.last_position = 0
 
     def visit(self, position: int, header: BatchHeader) -> None:
-        self.count += 1
         self.first = self.first or header
         self.last = header
         self.last_position = position
@@ -136,3 +154,17 @@ def _control_record(file: DiskFile, path: str, position: int, header: BatchHeade
         return list(iter_records(file.pread(header.size, position)))[index].record
     except MalformedData as error:
         raise CorruptCheckpoint(path, f"byte {position}: {error}") from error
+
+
+def publish_checkpoint(
+    disk: Disk, directory: str, part_name: str, info: CheckpointInfo, manifest: bytes | None
+) -> Iterator[None]:
+    """Give a synced and checked file its name, after its manifest: what has the name is whole, manifest included."""
+    if manifest is not None:
+        yield from replace_file(disk, directory, manifest_name(info.id), manifest)
+    else:
+        yield from remove_file(disk, f"{directory}/{manifest_name(info.id)}")
+    disk.rename(f"{directory}/{part_name}", f"{directory}/{checkpoint_name(info.id)}")
+    yield
+    disk.sync_directory(directory)
+    yield

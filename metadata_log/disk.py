@@ -224,9 +224,7 @@ def drain(job: DiskJob) -> None:
 def replace_file(disk: Disk, directory: str, name: str, data: Buffer) -> Iterator[None]:
     """Give ``name`` the content ``data`` atomically: a crash leaves the old file or the new one, whole."""
     part = f"{directory}/{name}{PART_SUFFIX}"
-    if disk.exists(part):
-        disk.unlink(part)
-        yield
+    yield from remove_file(disk, part)
     file = disk.open_file(part, OpenMode.CREATE)
     try:
         yield
@@ -240,6 +238,13 @@ def replace_file(disk: Disk, directory: str, name: str, data: Buffer) -> Iterato
     yield
     disk.sync_directory(directory)
     yield
+
+
+def remove_file(disk: Disk, path: str) -> Iterator[None]:
+    """Take a name away if it is there; durable after a directory sync."""
+    if disk.exists(path):
+        disk.unlink(path)
+        yield
 
 
 def read_file(disk: Disk, path: str) -> bytes:

@@ -15,7 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from metadata_log.batch import BatchHeader
-from metadata_log.checkpoint_files import CheckpointId, usable_checkpoints
+from metadata_log.checkpoint_files import (
+    MANIFEST_SUFFIX,
+    CheckpointId,
+    CheckpointSurvey,
+    list_checkpoints,
+    manifest_name,
+    survey_checkpoints,
+)
 from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, replace_file
 from metadata_log.errors import CorruptState
 from metadata_log.log_entries import EntryTable
@@ -61,7 +68,9 @@ class Recovered:
 
     files: SegmentFiles
     entries: EntryTable
+    #: (base, bytes), ascending.
     segments: list[tuple[int, int]]
+    checkpoints: CheckpointSurvey
     start_offset: int
     start_epoch: int
     commit: int
@@ -79,24 +88,24 @@ def recover(disk: Disk, directory: str) -> Recovered:
     # A name that is visible now may still be lost; whatever is concluded from it must not be.
     disk.sync_directory(directory)
     files = SegmentFiles(disk, directory, MarkFile(disk, directory))
-    checkpoints = [info.id for info in usable_checkpoints(disk, directory)]
+    checkpoints = survey_checkpoints(disk, directory)
     try:
         mark = read_mark(disk, directory)
     except CorruptState as error:
         damage = Damage(error.path, 0, 0, error.reason, None)
-        return _damaged(files, _Survey(disk, directory, []), damage)
+        return _damaged(files, _Survey(disk, directory, []), checkpoints, damage)
     survey = _Survey(disk, directory, list_segments(disk, directory))
     survey.read()
-    newest = checkpoints[-1] if checkpoints else None
+    newest = checkpoints.usable[-1].id if checkpoints.usable else None
     found = _find_damage(survey, mark, newest)
     if found is not None:
-        return _damaged(files, survey, found)
+        return _damaged(files, survey, checkpoints, found)
     return _Repair(files, survey, mark, checkpoints).run()
 
 
-def _damaged(files: SegmentFiles, survey: _Survey, damage: Damage) -> Recovered:
+def _damaged(files: SegmentFiles, survey: _Survey, checkpoints: CheckpointSurvey, damage: Damage) -> Recovered:
     start = survey.first_base
-    return Recovered(files, survey.entries, survey.segments, start, 0, start, damage, None, None)
+    return Recovered(files, survey.entries, survey.segments, checkpoints, start, 0, start, damage, None, None)
 
 
 class _Survey:
@@ -232,12 +241,12 @@ class _Repair:
     files: SegmentFiles
     survey: _Survey
     mark: Mark | None
-    checkpoints: list[CheckpointId]
+    checkpoints: CheckpointSurvey
     torn_tail: TornTail | None = field(default=None)
     dropped_for: CheckpointId | None = field(default=None)
 
     def run(self) -> Recovered:
-        newest = self.checkpoints[-1] if self.checkpoints else None
+        newest = self.checkpoints.usable[-1].id if self.checkpoints.usable else None
         if newest is not None and self._must_drop(newest):
             self._drop_for(newest)
         else:
@@ -249,11 +258,20 @@ class _Repair:
         last_epoch = self.survey.last_epoch if len(entries) else start.epoch
         commit = max(start.end_offset, self.mark.commit if self.mark else 0, newest.end_offset if newest else 0)
         commit = min(commit, entries.end_offset)
-        self._remove_parts()
+        self._remove_leftovers()
         _finish(replace_file(self.files.disk, self.files.directory, LEADER_EPOCHS_NAME, self._leader_epochs()))
         _finish(self.files.mark.create(Mark(entries.end_offset, last_epoch, commit)))
         return Recovered(
-            self.files, entries, self.survey.segments, *start, commit, None, self.torn_tail, self.dropped_for
+            files=self.files,
+            entries=entries,
+            segments=self.survey.segments,
+            checkpoints=self.checkpoints,
+            start_offset=start.end_offset,
+            start_epoch=start.epoch,
+            commit=commit,
+            damage=None,
+            torn_tail=self.torn_tail,
+            dropped_for=self.dropped_for,
         )
 
     def _must_drop(self, newest: CheckpointId) -> bool:
@@ -330,14 +348,18 @@ class _Repair:
         if first == 0:
             return CheckpointId(0, 0)
         # There is one: _find_damage and _must_drop saw to it that the newest fits.
-        return next(c for c in self.checkpoints if c.end_offset >= first and self.survey.holds(c))
+        usable = (info.id for info in self.checkpoints.usable)
+        return next(c for c in usable if c.end_offset >= first and self.survey.holds(c))
 
-    def _remove_parts(self) -> None:
-        """Files that were being written when the process ended. Nothing refers to them."""
-        directory = self.files.directory
-        for name in self.files.disk.list_directory(directory):
-            if name.endswith(PART_SUFFIX):
-                self.files.disk.unlink(f"{directory}/{name}")
+    def _remove_leftovers(self) -> None:
+        """Files that were being written when the process ended, and manifests whose checkpoint never came."""
+        disk, directory = self.files.disk, self.files.directory
+        names = disk.list_directory(directory)
+        manifests = {name for name in names if name.endswith(MANIFEST_SUFFIX)}
+        manifests -= {manifest_name(checkpoint) for checkpoint in list_checkpoints(disk, directory)}
+        for name in names:
+            if name.endswith(PART_SUFFIX) or name in manifests:
+                disk.unlink(f"{directory}/{name}")
 
     def _leader_epochs(self) -> bytes:
         """Kafka's form: version 0, number of lines, then where each epoch starts."""

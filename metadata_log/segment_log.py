@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from metadata_log.batch import checked_header
+from metadata_log.checkpoint_files import CheckpointSurvey
 from metadata_log.disk import Disk
 from metadata_log.errors import CorruptBatch, InvariantViolation, MalformedData, StorageError
 from metadata_log.flush import CutTail, DiskStep, DropLog, DropPrefix, FlushJob, StartSegment, WriteBatches
@@ -87,6 +88,9 @@ class MetadataLog:
         #: (end offset, epoch) of the checkpoint for which the whole log was dropped at open, None when none was.
         self.dropped_for: tuple[int, int] | None = recovered.dropped_for
 
+        #: The checkpoints found at open; ``checkpoints.CheckpointStore`` keeps count of them from there.
+        self.checkpoints_at_open: CheckpointSurvey = recovered.checkpoints
+
     @classmethod
     def open(cls, disk: Disk, directory: str, config: LogConfig | None = None) -> MetadataLog:
         """Recover the log in ``directory`` (``.../__cluster_metadata-0``, ours or Kafka's), which must exist.
@@ -154,9 +158,9 @@ class MetadataLog:
         return sum(size for _, size in self._segments)
 
     @property
-    def segment_bases(self) -> tuple[int, ...]:
-        """Base offsets of the segments, ascending. The first may be below ``start_offset``."""
-        return tuple(base for base, _ in self._segments)
+    def segments(self) -> tuple[tuple[int, int], ...]:
+        """(base offset, bytes) of the segments, ascending. The first may begin below ``start_offset``."""
+        return tuple(self._segments)
 
     def entry(self, index: int) -> BatchRef:
         """The batch with this number, 0 <= index < ``entry_count``."""
