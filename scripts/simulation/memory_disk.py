@@ -169,6 +169,10 @@ class MemoryDisk:
         """Let the next sync of this file or directory raise EIO; of the file's pending changes some may be lost."""
         self._failing_syncs.add(path)
 
+    def spare_syncs(self) -> None:
+        """Take back every failure that was asked for and has not happened."""
+        self._failing_syncs.clear()
+
     def flip_bit(self, path: str, position: int, bit: int) -> None:
         """Rot: one bit of a file is another, on the disk and in the cache."""
         inode = self._names[path]

@@ -1,0 +1,127 @@
+"""Settings of one node of the quorum, and the relations between them."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from metadata_log.ids import ZERO_UUID, Uuid, uuid_text
+from metadata_log.limits import BATCH_BYTES_MAX
+from quorum.errors import ProtocolError
+
+#: Version of the messages between nodes; both sides must have the same.
+PROTOCOL_VERSION: Final = 1
+#: Check-quorum: a leader that no majority answered for this many election timeouts stops leading (as Kafka's does).
+CHECK_QUORUM_FACTOR: Final = 1.5
+
+
+class InvalidQuorumConfig(ProtocolError, ValueError):
+    """Settings that contradict each other. Names the value and the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoterAddress:
+    """A voter and where it listens."""
+
+    node_id: int
+    host: str
+    port: int
+    #: Zero when unknown (kraft.version 0).
+    directory_id: Uuid = ZERO_UUID
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumTiming:
+    """Times in seconds. Safety never depends on them."""
+
+    #: A follower that hears no leader for a random time in this range asks for an election.
+    election_timeout_min: float = 0.5
+    election_timeout_max: float = 1.0
+    heartbeat_interval: float = 0.1
+    #: After a broken connection, voters ask one after the other: rank x this.
+    stagger: float = 0.03
+    #: Having granted, a voter does not ask for itself for this long.
+    grant_hold: float = 0.05
+    #: A lost fast round is asked again after a random time in this range.
+    retry_min: float = 0.02
+    retry_max: float = 0.05
+    #: A fast round nobody decided is lost after this long.
+    fast_round_timeout: float = 0.08
+    #: A turn of the loop that comes this late means that the process was stopped.
+    pause_threshold: float = 0.15
+    #: After a pause, timers wait this long so that the sockets are read first.
+    wake_grace: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not 0 < self.heartbeat_interval * 3 < self.election_timeout_min:
+            raise InvalidQuorumConfig(
+                f"heartbeat_interval {self.heartbeat_interval} s must be under a third of "
+                f"election_timeout_min {self.election_timeout_min} s"
+            )
+        if not self.election_timeout_min < self.election_timeout_max:
+            raise InvalidQuorumConfig(
+                f"election_timeout_max {self.election_timeout_max} s must be above "
+                f"election_timeout_min {self.election_timeout_min} s"
+            )
+
+    @property
+    def check_quorum_timeout(self) -> float:
+        return CHECK_QUORUM_FACTOR * self.election_timeout_min
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumLimits:
+    """Bounds on work and memory."""
+
+    #: Bytes of batches in one message; a larger single batch goes alone.
+    append_bytes: int = 1024 * 1024
+    #: Bytes sent to one follower and not yet matched by it.
+    inflight_bytes: int = 4 * BATCH_BYTES_MAX
+    #: Bytes of a checkpoint in one message.
+    chunk_bytes: int = 1024 * 1024
+    #: Batches handed to the listener in one turn of the loop.
+    apply_batches: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumConfig:
+    """Who this node is and with whom it agrees."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: Uuid
+    #: All voters, this node included. 1, 3 or 5 are sensible; any odd or even number works.
+    voters: tuple[VoterAddress, ...]
+    #: 0: static voters, plain LeaderChange. 1: the voters are written to the log.
+    kraft_version: int = 1
+    #: Name of the controllers' listener in the voters record.
+    listener_name: str = "CONTROLLER"
+    timing: QuorumTiming = QuorumTiming()
+    limits: QuorumLimits = QuorumLimits()
+
+    def __post_init__(self) -> None:
+        ids = [voter.node_id for voter in self.voters]
+        if len(set(ids)) != len(ids):
+            raise InvalidQuorumConfig(f"voters {ids} name a node twice")
+        if self.node_id not in ids:
+            raise InvalidQuorumConfig(f"node {self.node_id} is not among the voters {ids}")
+        if any(node_id < 0 for node_id in ids):
+            raise InvalidQuorumConfig(f"voters {ids}: ids must not be negative")
+        if self.kraft_version not in (0, 1):
+            raise InvalidQuorumConfig(f"kraft.version {self.kraft_version} is neither 0 nor 1")
+
+    @property
+    def majority(self) -> int:
+        return len(self.voters) // 2 + 1
+
+    @property
+    def peer_ids(self) -> tuple[int, ...]:
+        """The other voters, ascending."""
+        return tuple(sorted(voter.node_id for voter in self.voters if voter.node_id != self.node_id))
+
+    @property
+    def voter_set_generation(self) -> int:
+        """Equal on nodes that are configured with the same voters; compared in the handshake."""
+        text = ",".join(f"{v.node_id}:{uuid_text(v.directory_id)}" for v in sorted(self.voters, key=lambda v: v.node_id))
+        return zlib.crc32(text.encode("ascii"))

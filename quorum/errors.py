@@ -1,0 +1,48 @@
+"""What the quorum refuses, and what makes its node stop."""
+
+from __future__ import annotations
+
+from metadata_log.errors import ApiError, ErrorCode, NotController, QuorateError
+
+
+class ProtocolError(QuorateError):
+    """A peer sent what the protocol does not allow. Its connection is closed; nothing was changed."""
+
+
+class HandshakeRefused(ProtocolError):
+    """A peer that must not be talked to: another cluster, node, voter set, version, or a wrong secret."""
+
+
+class UnsupportedLibrary(QuorateError):
+    """The installed PySyncObj is not the one whose private methods this package was written against."""
+
+
+class FatalFault(QuorateError):
+    """The node must stop: going on could break a promise. The process exits; nothing is retried."""
+
+
+class NotLeader(NotController):
+    """An append or a read barrier on a node that does not lead in the epoch that was named."""
+
+    def __init__(self, leader_id: int | None, epoch: int, current_epoch: int) -> None:
+        hint = "no leader is known" if leader_id is None else f"the leader is {leader_id}"
+        super().__init__(leader_id, f"this node does not lead epoch {epoch}: in epoch {current_epoch} {hint}")
+        self.epoch = epoch
+        self.current_epoch = current_epoch
+
+
+class TransferInProgress(ApiError):
+    """An append while leadership is being handed over; a retry is safe."""
+
+    def __init__(self, target: int) -> None:
+        super().__init__(ErrorCode.NOT_CONTROLLER, f"leadership is being transferred to node {target}: try again")
+        self.target = target
+
+
+class TransferFailed(ApiError):
+    """Leadership stays where it was."""
+
+    def __init__(self, target: int, reason: str) -> None:
+        super().__init__(ErrorCode.INVALID_REQUEST, f"leadership was not transferred to node {target}: {reason}")
+        self.target = target
+        self.reason = reason

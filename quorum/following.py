@@ -1,0 +1,199 @@
+"""The follower's side: a leader's messages become the library's, its answers become ours.
+
+What the library sees is checked first: the batches are whole, valid and dense; the commit point is clamped to what is
+known to match. What it answers is clamped to what is durable, and sent again when more is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from metadata_log.batch import checked_header
+from metadata_log.errors import MalformedData
+from metadata_log.segment_log import MetadataLog
+from quorum.core import RaftCore
+from quorum.errors import FatalFault, ProtocolError
+from quorum.journal import LogJournal
+from quorum.membership import Membership
+from quorum.messages import Append, AppendConflict, AppendReply, Commit
+from quorum.outbox import Outbox
+
+#: An index and an epoch that match no entry: what the library is given where no entry ends at the leader's prev_end.
+_NO_INDEX: Final = 1 << 60
+_NO_EPOCH: Final = -1
+
+
+@dataclass(slots=True)
+class Following:
+    """What this node knows of the leader it follows. Void in every other epoch."""
+
+    leader: int
+    epoch: int
+    #: Last round heard.
+    round: int
+    #: The own log equals the leader's up to here (exclusive).
+    matched_end: int
+    #: Durable end that the leader was told.
+    told_end: int
+    #: Whether an answer to ``round`` is due.
+    is_reply_due: bool = False
+
+
+class Follower:
+    """Handles Append and Commit, and owes the leader acknowledgements."""
+
+    def __init__(
+        self, core: RaftCore, journal: LogJournal, log: MetadataLog, outbox: Outbox, membership: Membership
+    ) -> None:
+        self._core = core
+        self._journal = journal
+        self._log = log
+        self._outbox = outbox
+        self._membership = membership
+        self.following: Following | None = None
+        #: The library's answer to the message it is being given.
+        self._answer: dict[str, Any] | None = None
+
+    def on_append(self, peer: int, message: Append) -> None:
+        """A heartbeat or batches from the leader of the current epoch or of a higher one."""
+        entries = self._entries(message)
+        journal = self._journal
+        prev_index = journal.index_of_end(message.prev_end)
+        self._give(peer, message, prev_index, entries)
+        answer = self._answer
+        following = self._follow(peer, message.epoch, message.round)
+        if answer is None:
+            raise FatalFault(f"the library did not answer an append of epoch {message.epoch}")
+        if not answer["success"]:
+            hint = journal.conflict_hint(message.prev_end)
+            is_voter = self._membership.is_voter
+            self._outbox.put(peer, AppendConflict(message.epoch, message.round, hint, is_voter))
+            return
+        matched_end = entries[-1][1] if entries else message.prev_end
+        self.matched(following, matched_end)
+        self._membership.leader_reported(message.epoch, peer, message.high_watermark, is_vouched=message.is_vouched)
+
+    def on_commit(self, peer: int, message: Commit) -> None:
+        """The commit point moved. Taken only as far as the log is known to match."""
+        following = self.following
+        if following is None or (following.leader, following.epoch) != (peer, message.epoch):
+            return
+        index = self._journal.index_of_end(following.matched_end)
+        if index is None:
+            return
+        heartbeat = Append(
+            message.epoch,
+            following.round,
+            following.matched_end,
+            self._journal.epoch_of(index),
+            message.high_watermark,
+            b"",
+            (),
+            is_vouched=False,
+        )
+        self._give(peer, heartbeat, index, [])
+
+    def on_offer_heard(self, peer: int, epoch: int, round_: int) -> None:
+        """A checkpoint offer is a heartbeat that says nothing of the log."""
+        self._core.receive(peer, {"type": "append_entries", "term": epoch, "commit_index": 0, "entries": []})
+        self._follow(peer, epoch, round_)
+
+    def library_answered(self, message: dict[str, Any]) -> None:
+        """The library answers the message it is being given."""
+        self._answer = message
+
+    def matched(self, following: Following, matched_end: int) -> None:
+        """The log is known to equal the leader's up to ``matched_end``; the leader is owed an answer."""
+        following.matched_end = max(following.matched_end, matched_end)
+        following.is_reply_due = True
+
+    def send_reply(self) -> None:
+        """Answer the last round, clamped to what is durable; also when only the durable end moved."""
+        following = self.following
+        if following is None or following.epoch != self._core.epoch or self._core.leader_id != following.leader:
+            self.following = None
+            return
+        acked_end = min(following.matched_end, self._durable_end())
+        if not following.is_reply_due and acked_end <= following.told_end:
+            return
+        following.is_reply_due = False
+        following.told_end = acked_end
+        reply = AppendReply(
+            following.epoch, following.round, following.matched_end, acked_end, self._membership.is_voter
+        )
+        self._outbox.put(following.leader, reply)
+
+    # --- inside --------------------------------------------------------------------------------------
+
+    def _durable_end(self) -> int:
+        return self._log.durable_end
+
+    def _follow(self, leader: int, epoch: int, round_: int) -> Following:
+        following = self.following
+        if following is None or (following.leader, following.epoch) != (leader, epoch):
+            # Everything committed is in every later leader's log, so it is the least that matches.
+            known_end = self._journal.commit_end
+            told_end = min(known_end, self._durable_end())
+            following = self.following = Following(leader, epoch, round_, known_end, told_end)
+        following.round = max(following.round, round_)
+        return following
+
+    def _entries(self, message: Append) -> list[tuple[bytes, int, int]]:
+        """(batch, end offset, epoch) of every batch in the message.
+
+        Raises:
+            ProtocolError: a batch is damaged, or they do not follow each other.
+        """
+        entries = []
+        data = message.batches
+        position, end, epoch = 0, message.prev_end, message.prev_epoch
+        while position < len(data):
+            try:
+                header = checked_header(data, position)
+            except MalformedData as error:
+                raise ProtocolError(f"append at {end}, epoch {message.epoch}: {error}") from error
+            if header.base_offset != end or not epoch <= header.epoch <= message.epoch:
+                raise ProtocolError(f"append at {end}, epoch {message.epoch}: {header} does not follow epoch {epoch}")
+            end, epoch = header.end_offset, header.epoch
+            batch = data if header.size == len(data) else data[position : position + header.size]
+            entries.append((batch, end, epoch))
+            position += header.size
+        return entries
+
+    def _give(self, peer: int, message: Append, prev_index: int | None, entries: list[tuple[bytes, int, int]]) -> None:
+        """Translate to the library's indexes, which are this process's own."""
+        has_prev = prev_index is not None
+        index = _NO_INDEX if prev_index is None else prev_index
+        commit_index = self._commit_index(message, index, entries) if has_prev else 0
+        self._answer = None
+        self._core.receive(
+            peer,
+            {
+                "type": "append_entries",
+                "term": message.epoch,
+                "commit_index": commit_index,
+                "prevLogIdx": index,
+                "prevLogTerm": message.prev_epoch if has_prev else _NO_EPOCH,
+                "entries": [(batch, index + 1 + k, epoch) for k, (batch, _, epoch) in enumerate(entries)],
+            },
+        )
+
+    def _commit_index(self, message: Append, prev_index: int, entries: list[tuple[bytes, int, int]]) -> int:
+        """The last entry at or below the leader's commit point *that is known to match*: never beyond this message.
+
+        The library would clamp to the end of the own log, of which nothing is known behind the message.
+        """
+        high_watermark = message.high_watermark
+        if high_watermark <= message.prev_end:
+            return self._journal.index_at_or_below(high_watermark)
+        count = len(entries)
+        while count and entries[count - 1][1] > high_watermark:
+            count -= 1
+        return prev_index + count
+
+    def matched_checkpoint(self, committed_end: int, end_offset: int, epoch: int) -> None:
+        """The log holds the end of an offered checkpoint, or was committed beyond it: the leader may go on from there."""
+        following = self.following
+        if following is not None:
+            self.matched(following, end_offset if self._log.holds(end_offset, epoch) else committed_end)

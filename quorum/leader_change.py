@@ -1,0 +1,99 @@
+"""The control batch with which a leader opens its epoch, and the voter set as the log has it."""
+
+from __future__ import annotations
+
+from metadata_log.batch import control_batch, iter_records, parse_header
+from metadata_log.ids import ZERO_UUID
+from metadata_log.records import (
+    KRaftVersionFeature,
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    Record,
+    Voter,
+    VoterEndpoint,
+    VotersRecord,
+    VotersVoter,
+)
+from metadata_log.segment_log import MetadataLog
+from quorum.config import QuorumConfig
+
+#: Where the attributes lie in a batch, and their bit for control batches: most batches are told apart by this alone.
+_ATTRIBUTES_AT = 22
+_CONTROL_BIT = 0x20
+
+
+class VoterHistory:
+    """Voter sets found in the log, by where. A set in a batch that was truncated away counts no more."""
+
+    def __init__(self, log: MetadataLog) -> None:
+        self._log = log
+        #: (end offset of the batch, its epoch, voter set), ascending.
+        self._found: list[tuple[int, int, VotersRecord]] = []
+        for index in range(log.entry_count):
+            self.note(log.read(index))
+
+    def note(self, batch: bytes) -> None:
+        """Look at a batch that was appended."""
+        if batch[_ATTRIBUTES_AT] & _CONTROL_BIT:
+            header = parse_header(batch)
+            for logged in iter_records(batch):
+                if isinstance(logged.record, VotersRecord):
+                    self._found.append((header.end_offset, header.epoch, logged.record))
+
+    def note_checkpoint(self, end_offset: int, epoch: int, voters: VotersRecord | None) -> None:
+        """A checkpoint takes the place of everything before its end."""
+        self._found = [found for found in self._found if found[0] > end_offset]
+        if voters is not None:
+            self._found.insert(0, (end_offset, epoch, voters))
+
+    def current(self) -> VotersRecord | None:
+        """The newest voter set that the log still holds or begins with; None when it never had one."""
+        log = self._log
+        while self._found:
+            end_offset, epoch, voters = self._found[-1]
+            if end_offset <= log.start_offset or log.holds(end_offset, epoch):
+                return voters
+            self._found.pop()
+        return None
+
+
+def configured_voters(config: QuorumConfig) -> VotersRecord:
+    """The voter set of the settings, as the log keeps it."""
+    feature = KRaftVersionFeature(0, 1)
+    return VotersRecord(
+        tuple(
+            VotersVoter(
+                voter.node_id,
+                voter.directory_id,
+                (VoterEndpoint(config.listener_name, voter.host, voter.port),),
+                feature,
+            )
+            for voter in sorted(config.voters, key=lambda voter: voter.node_id)
+        )
+    )
+
+
+def first_batch(config: QuorumConfig, granters: set[int], in_log: VotersRecord | None, timestamp: int) -> bytes:
+    """The batch that opens an epoch, not yet placed.
+
+    LeaderChange; at kraft.version 1 also KRaftVersion for the first leader, and the voter set whenever it differs.
+    """
+    is_dynamic = config.kraft_version >= 1
+    directories = {voter.node_id: voter.directory_id for voter in config.voters}
+
+    def voter(node_id: int) -> Voter:
+        return Voter(node_id, directories[node_id] if is_dynamic else ZERO_UUID)
+
+    change = LeaderChangeMessage(
+        config.node_id,
+        tuple(voter(node_id) for node_id in sorted(directories)),
+        tuple(voter(node_id) for node_id in sorted(granters)),
+    )
+    records: list[tuple[Record, int]] = [(change, 1 if is_dynamic else 0)]
+    if is_dynamic:
+        voters = configured_voters(config)
+        if in_log is None:
+            records.append((KRaftVersionRecord(config.kraft_version), 0))
+        if in_log != voters:
+            records.append((voters, 0))
+    return control_batch(records, timestamp)

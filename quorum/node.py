@@ -1,0 +1,519 @@
+"""One voter of the quorum: the small interface that the rest of the project sees, and how the parts work together.
+
+Single-threaded: everything here runs on the loop thread of its ``Host``. Events (messages, connections, finished disk
+work, appends) change state at once and ask for a *pump*; one pump a loop turn lets timers and the library act, hands
+over what was committed, sends, and starts the next disk group. So one pass covers all that a turn brought.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+from metadata_log.batch import parse_header, place_batch
+from metadata_log.errors import LimitExceeded, QuorateError
+from metadata_log.limits import BATCH_BYTES_MAX
+from metadata_log.segment_log import MetadataLog
+from quorum import messages
+from quorum.ballots import Ballots
+from quorum.checkpoint_transfer import CheckpointExchange
+from quorum.config import QuorumConfig
+from quorum.core import RaftCore
+from quorum.disk_queue import DiskGroup, DiskQueue
+from quorum.elections import Elections
+from quorum.errors import FatalFault, NotLeader, ProtocolError, TransferFailed, TransferInProgress
+from quorum.following import Follower
+from quorum.host import CommittedBatches, Host, PeerStatus, QuorumListener, QuorumMetrics, QuorumStatus, SnapshotReader
+from quorum.journal import LogJournal
+from quorum.leader_change import VoterHistory, first_batch
+from quorum.membership import Membership
+from quorum.messages import Message
+from quorum.outbox import Channel, Outbox
+from quorum.read_barrier import ReadBarrier
+from quorum.replication import Replication
+from quorum.storage import NodeStorage
+from quorum.transfer import Transfer
+from quorum.wire import decode
+
+_STALE_IF_BELOW: Final = (messages.Append, messages.Commit, messages.CheckpointOffer)
+
+
+class QuorumNode:
+    """See the module. Made over an opened directory; ``start`` hands over what is there already."""
+
+    def __init__(
+        self, config: QuorumConfig, storage: NodeStorage, host: Host, listener: QuorumListener, rng: Random
+    ) -> None:
+        """``rng`` is for election timeouts only. ``storage`` belongs to the node from now on."""
+        self._config = config
+        self._host = host
+        self._listener = listener
+        self._storage = storage
+        self._log: MetadataLog = storage.log
+        self._votes = storage.votes
+        self._metrics = QuorumMetrics()
+        self._voter_history = VoterHistory(self._log)
+        self._journal = LogJournal(
+            self._log, self._votes, self._voter_history, config.limits.apply_batches, self._first_batch
+        )
+        self._outbox = Outbox(self._votes, host.send)
+        self._disk = DiskQueue(self._log, self._votes, self._run_group)
+        self._core = RaftCore(config.node_id, config.peer_ids, self._journal, self)
+        now = host.now()
+        self._elections = Elections(config.node_id, config.peer_ids, config.timing, rng, now)
+        self._membership = Membership(self._log, self._votes, self._core.abstain_in)
+        self._follower = Follower(self._core, self._journal, self._log, self._outbox, self._membership)
+        self._checkpoints = CheckpointExchange(config, storage, self._disk, self._outbox)
+        self._replication = Replication(config, self._core, self._journal, self._outbox, self._checkpoints)
+        self._ballots = Ballots(
+            config.node_id,
+            config.peer_ids,
+            self._core,
+            self._log,
+            self._journal,
+            self._elections,
+            self._membership,
+            self._outbox,
+        )
+        self._barrier = ReadBarrier()
+        self._transfer = Transfer()
+        #: Directories that peers showed in this process's lifetime, to notice one that lost its memory.
+        self._peer_directories: dict[int, bytes] = {}
+        self._handlers: dict[type[Any], Callable[[int, Any, float], None]] = self._make_handlers()
+        #: (epoch, leader, whether this node leads) after the last event.
+        self._seen = (self._core.epoch, None, False)
+        #: Highest raft index handed to the listener.
+        self._delivered_index = self._core.applied_index
+        #: (leader, epoch) told to the listener last.
+        self._announced: tuple[int | None, int] = (None, -1)
+        self._due = math.inf
+        self._quiet_until = -math.inf
+        self._is_stopped = False
+
+    # --- the interface -------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Hand the newest checkpoint, if there is one, to the listener, and begin."""
+        newest = self._checkpoints.newest()
+        if newest is not None:
+            self._take_checkpoint(newest)
+        self._host.request_pump()
+
+    def append(self, epoch: int, payload: bytes, record_count: int) -> int:
+        """Append a batch as the leader of ``epoch`` and return the offset of its last record. Not yet durable.
+
+        ``payload`` is a whole batch with base offset 0 and epoch 0; it is placed at the end of the log.
+
+        Raises:
+            NotLeader: this node does not lead in ``epoch``. TransferInProgress: it is handing leadership over.
+            LimitExceeded: the batch is over the limit. MalformedData: it is no batch.
+        """
+        if not self._core.is_leader or epoch != self._core.epoch or self._is_stopped:
+            raise NotLeader(self.leader_id, epoch, self._core.epoch)
+        if self._transfer.target is not None:
+            raise TransferInProgress(self._transfer.target)
+        if len(payload) > BATCH_BYTES_MAX:
+            raise LimitExceeded(f"a batch of {len(payload)} bytes is over the limit of {BATCH_BYTES_MAX}")
+        header = parse_header(payload)
+        if header.record_count != record_count or header.size != len(payload):
+            raise ProtocolError(f"a batch of {len(payload)} bytes, {record_count} records says of itself {header}")
+        self._journal.add(place_batch(payload, self._log.end_offset, epoch), self._journal.last_index + 1, epoch)
+        self._metrics.appended_batches += 1
+        self._host.request_pump()
+        return self._log.end_offset - 1
+
+    def resign(self, epoch: int) -> None:
+        """Stop leading ``epoch``; an older epoch is ignored. The epoch itself does not move."""
+        if self._core.is_leader and epoch == self._core.epoch:
+            self._stop_leading()
+            self._host.request_pump()
+
+    def transfer_leadership(self, node_id: int, done: Callable[[TransferFailed | None], None]) -> None:
+        """Hand leadership to another voter. ``done`` gets None once this node leads no more, else why it still does.
+
+        Appends are refused meanwhile.
+
+        Raises:
+            NotLeader: this node does not lead. TransferFailed: the target cannot lead, or a transfer is on.
+        """
+        if not self._core.is_leader:
+            raise NotLeader(self.leader_id, self._core.epoch, self._core.epoch)
+        progress = self._replication.progress.get(node_id)
+        if progress is None or not progress.is_voter:
+            raise TransferFailed(node_id, "it is no other voter that is connected")
+        deadline = self._host.now() + self._config.timing.election_timeout_max
+        self._transfer.begin(node_id, deadline, done)
+        self._host.request_pump()
+
+    def read_barrier(self, done: Callable[[int | NotLeader], None]) -> None:
+        """Call ``done`` with an offset such that state up to it (exclusive) has everything acknowledged before now.
+
+        It gets ``NotLeader`` instead if leadership is lost meanwhile.
+
+        Raises:
+            NotLeader: this node does not lead, or its leadership was not announced yet.
+        """
+        epoch = self._core.epoch
+        if not self._core.is_leader or self._announced != (self._config.node_id, epoch):
+            raise NotLeader(None if self._core.is_leader else self.leader_id, epoch, epoch)
+        self._barrier.add(self._replication.want_round(), self._journal.commit_end, done)
+        self._host.request_pump()
+
+    def checkpoint_written(self) -> None:
+        """A checkpoint was made durable in this node's directory: offer it from now on, and let the log's start go up."""
+        self._checkpoints.refresh()
+
+    def delete_prefix(self, offset: int) -> None:
+        """Forget the log before ``offset``, where a durable checkpoint ends that this node has applied."""
+        self._journal.delete_prefix(min(offset, self.applied_end))
+        self._host.request_pump()
+
+    @property
+    def node_id(self) -> int:
+        return self._config.node_id
+
+    @property
+    def leader_id(self) -> int | None:
+        """Who leads the current epoch, as far as this node knows."""
+        return self._core.leader_id
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this node leads, announced or not. There may be a leader of a higher epoch elsewhere."""
+        return self._core.is_leader
+
+    @property
+    def is_voter(self) -> bool:
+        """False while this node recovers from a loss of its memory."""
+        return self._membership.is_voter
+
+    @property
+    def epoch(self) -> int:
+        return self._core.epoch
+
+    @property
+    def high_watermark(self) -> int:
+        """Exclusive end of what this node knows to be committed."""
+        return self._journal.commit_end
+
+    @property
+    def applied_end(self) -> int:
+        """Exclusive end of what the listener was given."""
+        return self._journal.end_of(self._delivered_index)
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._log.end_offset
+
+    @property
+    def metrics(self) -> QuorumMetrics:
+        return self._metrics
+
+    def status(self) -> QuorumStatus:
+        """This node's view, for status screens."""
+        now = self._host.now()
+        peers = tuple(self._peer_status(peer, now) for peer in self._config.peer_ids)
+        return QuorumStatus(
+            self.node_id,
+            self.epoch,
+            self.leader_id,
+            self.is_voter,
+            self.high_watermark,
+            self._log.start_offset,
+            self._log.end_offset,
+            self._log.durable_end,
+            self.applied_end,
+            peers,
+        )
+
+    # --- events, from the host -----------------------------------------------------------------------
+
+    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool) -> None:
+        """The consensus connection to a peer stands, and it showed this in the handshake."""
+        has_new_memory = self._peer_directories.get(peer, directory_id) != directory_id
+        self._peer_directories[peer] = directory_id
+        self._replication.connected(peer, is_voter=is_voter, has_new_memory=has_new_memory)
+        self._elections.connected(peer, self._host.now())
+        self._host.request_pump()
+
+    def disconnected(self, peer: int) -> None:
+        """The consensus connection to a peer broke."""
+        self._outbox.drop_peer(peer)
+        self._replication.disconnected(peer)
+        self._elections.disconnected(peer, self._host.now())
+        self._host.request_pump()
+
+    def receive(self, peer: int, payload: bytes | memoryview) -> None:
+        """A message of a peer.
+
+        Raises:
+            ProtocolError: the peer does not keep to the protocol; its connection must be closed.
+        """
+        if self._is_stopped:
+            return
+        self._metrics.messages_received += 1
+        message = decode(payload)
+        self._guarded(lambda: self._dispatch(peer, message))
+        self._host.request_pump()
+
+    def disk_done(self, group: DiskGroup) -> None:
+        """A disk group ran to its end."""
+        if not self._is_stopped:
+            self._guarded(lambda: self._disk.done(group))
+            self._host.request_pump()
+
+    def disk_failed(self, error: OSError) -> None:
+        """The disk failed: nothing is retried, this node ends here."""
+        self._fail(FatalFault(f"the disk failed: {error}"))
+
+    def pump(self) -> float:
+        """Let everything act that can. Returns when to call again at the latest, in the host's seconds."""
+        if not self._is_stopped:
+            self._guarded(self._pump)
+        return math.inf if self._is_stopped else self._due
+
+    def stop(self) -> None:
+        """Do nothing any more. Leadership is given up first, so that the others need no timeout."""
+        if not self._is_stopped and self._core.is_leader:
+            self._stop_leading()
+            self._outbox.flush()
+        self._is_stopped = True
+
+    @property
+    def is_idle_on_disk(self) -> bool:
+        """Whether no disk group is out: only then may the storage be closed."""
+        return not self._disk.is_busy
+
+    # --- what the library asks -----------------------------------------------------------------------
+
+    def core_send(self, peer: int, message: dict[str, Any]) -> None:
+        """See ``CoreOwner``. Only three of the library's messages are ever wanted."""
+        kind = message["type"]
+        if kind == "next_node_idx":
+            self._follower.library_answered(message)
+        elif kind == "request_vote":
+            self._ballots.ask_for_vote(peer)
+        elif kind == "response_vote":
+            self._ballots.library_granted()
+        else:
+            raise FatalFault(f"the library wants to send {kind}")
+
+    def core_may_campaign(self) -> bool:
+        """See ``CoreOwner``."""
+        may = self._ballots.may_campaign(self._host.now())
+        self._metrics.elections_started += may
+        return may
+
+    def core_elected(self) -> None:
+        """See ``CoreOwner``."""
+        self._metrics.elections_won += 1
+        self._replication.begin_epoch(self._host.now())
+        self._elections.elected()
+
+    # --- messages ------------------------------------------------------------------------------------
+
+    def _make_handlers(self) -> dict[type[Any], Callable[[int, Any, float], None]]:
+        ballots, replication, checkpoints = self._ballots, self._replication, self._checkpoints
+        return {
+            messages.Append: self._on_append,
+            messages.Commit: lambda peer, m, now: self._follower.on_commit(peer, m),
+            messages.AppendReply: replication.on_reply,
+            messages.AppendConflict: replication.on_conflict,
+            messages.StaleEpoch: lambda peer, m, now: ballots.on_stale_epoch(m),
+            messages.PreVote: ballots.on_pre_vote,
+            messages.PreVoteReply: ballots.on_pre_vote_reply,
+            messages.Vote: ballots.on_vote,
+            messages.VoteReply: ballots.on_vote_reply,
+            messages.TimeoutNow: lambda peer, m, now: ballots.on_timeout_now(peer, m),
+            messages.EndEpoch: ballots.on_end_epoch,
+            messages.CheckpointOffer: self._on_offer,
+            messages.CheckpointProgress: replication.on_checkpoint_progress,
+            messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(peer, m, self._serving_epoch()),
+            messages.Chunk: lambda peer, m, now: checkpoints.on_chunk(peer, m, self._core.epoch),
+        }
+
+    def _dispatch(self, peer: int, message: Message) -> None:
+        now = self._host.now()
+        if isinstance(message, _STALE_IF_BELOW):
+            if message.epoch < self._core.epoch:
+                self._outbox.put(peer, messages.StaleEpoch(self._core.epoch))
+                return
+            self._check_single_leader(peer, message.epoch)
+        self._handlers[type(message)](peer, message, now)
+        self._observe(now)
+
+    def _check_single_leader(self, peer: int, epoch: int) -> None:
+        leader = self.node_id if self._core.is_leader else self._core.leader_id
+        if epoch == self._core.epoch and leader is not None and leader != peer:
+            raise FatalFault(f"nodes {leader} and {peer} both lead epoch {epoch}: an old election state was restored")
+
+    def _on_append(self, peer: int, message: messages.Append, now: float) -> None:
+        self._follower.on_append(peer, message)
+        self._elections.heard_leader(peer, now)
+        self._elections.note_log_ends(message.acknowledged)
+
+    def _on_offer(self, peer: int, message: messages.CheckpointOffer, now: float) -> None:
+        self._follower.on_offer_heard(peer, message.epoch, message.round)
+        self._elections.heard_leader(peer, now)
+        if self._log.holds(message.end_offset, message.last_epoch) or message.end_offset <= self.high_watermark:
+            # The log continues from there, or is ahead: the leader only has to know.
+            self._follower.matched_checkpoint(self.high_watermark, message.end_offset, message.last_epoch)
+            return
+        self._checkpoints.on_offer(peer, message, is_voter=self.is_voter)
+
+    def _serving_epoch(self) -> int | None:
+        return self._core.epoch if self._core.is_leader else None
+
+    # --- one turn ------------------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        now = self._host.now()
+        if now - self._due > self._config.timing.pause_threshold:
+            self._metrics.pauses_noticed += 1
+            self._quiet_until = now + self._config.timing.wake_grace
+            self._elections.woke(now)
+        self._membership.check(self._core.epoch)
+        if self._core.is_leader:
+            self._lead(now)
+        else:
+            self._ballots.tick(now)
+        self._core.doTick(0.0)
+        self._observe(now)
+        self._install_checkpoint()
+        self._deliver()
+        if self._core.is_leader:
+            self._send_as_leader(now)
+        else:
+            self._follower.send_reply()
+        self._disk.kick()
+        self._outbox.flush()
+        self._due = self._next_deadline(now)
+
+    def _lead(self, now: float) -> None:
+        if now >= self._quiet_until and not self._replication.has_quorum(now):
+            self._stop_leading()
+            self._observe(now)
+            return
+        self._transfer.expire(now)
+        self._replication.advance(self._log.durable_end, counts_itself=self.is_voter)
+
+    def _send_as_leader(self, now: float) -> None:
+        target = self._transfer.target
+        if target is not None:
+            acked = self._replication.progress[target].acked_index
+            told = self._transfer.wants_to_tell(is_caught_up=acked == self._journal.last_index)
+            if told is not None:
+                self._outbox.put(told, messages.TimeoutNow(self._core.epoch))
+        self._replication.send_pass(now, self._journal.commit_end)
+        self._barrier.confirm(self._replication.majority_echoed(), self.applied_end)
+
+    def _deliver(self) -> None:
+        """Hand over what the library applied in this turn, then tell of leadership if that was what it waited for."""
+        applied = self._core.applied_index
+        if applied > self._delivered_index:
+            batches = CommittedBatches(self._journal, self._delivered_index + 1, applied)
+            self._delivered_index = applied
+            self._metrics.committed_batches += len(batches)
+            self._listener.on_commit(batches)
+        self._announce()
+        if self._core.commit_index > applied:
+            self._host.request_pump()
+
+    def _install_checkpoint(self) -> None:
+        installed = self._checkpoints.take_received()
+        if installed is not None and installed.end_offset > self.applied_end:
+            self._journal.install_checkpoint(installed.end_offset, installed.epoch)
+            self._metrics.checkpoints_installed += 1
+            self._take_checkpoint(installed)
+            self._follower.matched_checkpoint(self.high_watermark, installed.end_offset, installed.epoch)
+
+    def _next_deadline(self, now: float) -> float:
+        if self._core.is_leader:
+            due = min(self._replication.next_deadline(), self._transfer.deadline)
+        elif self._membership.is_voter:
+            due = self._elections.next_deadline()
+        else:
+            due = math.inf
+        return max(due, self._quiet_until, now)
+
+    # --- changes of leadership -----------------------------------------------------------------------
+
+    def _observe(self, now: float) -> None:
+        """Compare who leads with what it was, and let everybody know."""
+        core = self._core
+        seen = (core.epoch, core.leader_id, core.is_leader)
+        if seen == self._seen:
+            return
+        was_epoch, was_leader, was_leading = self._seen
+        self._seen = seen
+        if was_leading and (not core.is_leader or core.epoch != was_epoch):
+            self._lost_leadership(now)
+        if core.leader_id is None and (core.epoch != was_epoch or was_leader is not None) and not core.is_candidate:
+            self._elections.epoch_changed()
+        self._announce()
+
+    def _announce(self) -> None:
+        core = self._core
+        current = (core.leader_id, core.epoch)
+        if current == self._announced:
+            return
+        if core.is_leader and self._delivered_index < core.first_own_index:
+            current = (None, core.epoch)
+            if current == self._announced:
+                return
+        self._announced = current
+        self._listener.on_leader_change(*current)
+
+    def _stop_leading(self) -> None:
+        """Stop, and tell the followers, so that they need no timeout."""
+        for peer in self._config.peer_ids:
+            self._outbox.put(peer, messages.EndEpoch(self._core.epoch))
+        self._core.step_down()
+        self._observe(self._host.now())
+
+    def _lost_leadership(self, now: float) -> None:
+        self._metrics.leaderships_lost += 1
+        self._replication.end_epoch()
+        self._elections.stepped_down(now)
+        self._transfer.lost_leadership()
+        self._barrier.fail(NotLeader(self.leader_id, self._seen[0], self._core.epoch))
+
+    # --- inside --------------------------------------------------------------------------------------
+
+    def _first_batch(self) -> bytes:
+        return first_batch(self._config, self._ballots.granters, self._voter_history.current(), self._host.wall_ms())
+
+    def _run_group(self, group: DiskGroup) -> None:
+        self._metrics.disk_groups += 1
+        self._host.run_group(group)
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Run ``action``. What is not a peer's mistake is ours or the disk's, and ends the node."""
+        try:
+            action()
+        except ProtocolError:
+            raise
+        except (QuorateError, OSError, AssertionError) as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._is_stopped:
+            self._is_stopped = True
+            self._host.fatal(error)
+
+    def _take_checkpoint(self, reader: SnapshotReader) -> None:
+        index = self._journal.index_of_end(reader.end_offset)
+        assert index is not None, "a checkpoint that is taken is the log's start or within it"
+        self._core.checkpoint_installed(index)
+        self._delivered_index = self._core.applied_index
+        self._listener.on_snapshot(reader)
+
+    def _peer_status(self, peer: int, now: float) -> PeerStatus:
+        is_connected, is_voter = self._replication.link(peer)
+        progress = self._replication.progress.get(peer)
+        if progress is None:
+            return PeerStatus(peer, is_connected, is_voter, None, None, None)
+        taking = None if progress.offered_end is None else (progress.offered_end, progress.checkpoint_position)
+        return PeerStatus(peer, is_connected, progress.is_voter, progress.acked_end, now - progress.contact_at, taking)

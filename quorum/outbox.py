@@ -1,0 +1,45 @@
+"""Messages on their way out. None leaves before the epoch and vote it was written under are durable."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+
+from quorum.messages import Message
+from quorum.votes import VoteState
+from quorum.wire import encode
+
+
+class Channel(Enum):
+    """Which of the two connections to a peer a message takes."""
+
+    CONSENSUS = "consensus"
+    #: Checkpoint chunks, so that they never stand before a heartbeat.
+    BULK = "bulk"
+
+
+class Outbox:
+    """Holds messages back until the vote state they rest on is durable; order is kept."""
+
+    def __init__(self, votes: VoteState, send: Callable[[int, Channel, bytes], None]) -> None:
+        self._votes = votes
+        self._send = send
+        self._waiting: deque[tuple[int, int, Channel, Message]] = deque()
+
+    def put(self, peer: int, message: Message, channel: Channel = Channel.CONSENSUS) -> None:
+        """Send ``message`` at the next ``flush`` that may."""
+        self._waiting.append((self._votes.staged_generation, peer, channel, message))
+
+    def flush(self) -> None:
+        """Send what may leave."""
+        waiting = self._waiting
+        durable = self._votes.durable_generation
+        while waiting and waiting[0][0] <= durable:
+            _, peer, channel, message = waiting.popleft()
+            self._send(peer, channel, encode(message))
+
+    def drop_peer(self, peer: int) -> None:
+        """Forget what waits for a peer whose connection broke."""
+        if self._waiting:
+            self._waiting = deque(item for item in self._waiting if item[1] != peer)

@@ -1,0 +1,59 @@
+"""What a node has on disk: its log, its right to vote, its checkpoints. Opened before the loop starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metadata_log.disk import Disk
+from metadata_log.errors import CorruptState
+from metadata_log.quarantine import set_aside
+from metadata_log.quorum_state import QuorumState, QuorumStateStore
+from metadata_log.recovery import Damage
+from metadata_log.segment_log import LogConfig, MetadataLog
+from quorum.config import QuorumConfig
+from quorum.votes import VoteState
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStorage:
+    """An opened log directory (``.../__cluster_metadata-0``)."""
+
+    disk: Disk
+    directory: str
+    log: MetadataLog
+    votes: VoteState
+    #: What was found damaged and set aside, None when nothing was. Such a node is a non-voter.
+    damage: Damage | None
+    #: Why the election state could not be read, None when it could or was not there.
+    state_damage: str | None
+
+    @classmethod
+    def open(
+        cls, disk: Disk, directory: str, config: QuorumConfig, log_config: LogConfig | None = None
+    ) -> NodeStorage:
+        """Recover the log and the election state. Blocking.
+
+        A damaged log is set aside together with the right to vote, and the node begins as a non-voter with what is
+        sound. A directory without a readable election state belongs to a non-voter too.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        log = MetadataLog.open(disk, directory, log_config)
+        damage = log.damage
+        if damage is not None:
+            log.close()
+            set_aside(disk, directory, damage)
+            log = MetadataLog.open(disk, directory, log_config)
+        store = QuorumStateStore(disk, directory)
+        stored: QuorumState | None = None
+        state_damage = None
+        try:
+            stored = store.load()
+        except CorruptState as error:
+            state_damage = str(error)
+        return cls(disk, directory, log, VoteState(store, stored, log.last_epoch, config), damage, state_damage)
+
+    def close(self) -> None:
+        """Give the handles back. No disk group may be out."""
+        self.log.close()

@@ -1,0 +1,124 @@
+"""The faults of a random run, each at its own rate."""
+
+from __future__ import annotations
+
+from metadata_log.errors import ApiError
+from scripts.simulation.host import DIRECTORY, SimulatedNode
+from scripts.simulation.world import World
+
+
+class Faults:
+    """Schedules everything that goes wrong until the world heals."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._rng = world.rng
+
+    def schedule(self) -> None:
+        """Start all fault processes of the options."""
+        world, options = self._world, self._world.options
+        world.every(options.crash_rate, self._crash)
+        world.every(options.break_rate, self._break)
+        world.every(options.partition_rate, self._partition)
+        world.every(options.freeze_rate, self._freeze)
+        world.every(options.slow_disk_rate, self._slow_disk)
+        world.every(options.sync_failure_rate, self._fail_sync)
+        world.every(options.wipe_rate, self._wipe)
+        world.every(options.transfer_rate, self._transfer)
+        world.every(options.resign_rate, self._resign)
+
+    def _any(self) -> SimulatedNode:
+        return self._rng.choice(list(self._world.nodes.values()))
+
+    def _crash(self) -> None:
+        rng, world = self._rng, self._world
+        victims = [self._any()]
+        if rng.random() < 0.15:
+            victims = list(world.nodes.values())
+        elif rng.random() < 0.3:
+            victims = world.leaders() or victims
+        for victim in victims:
+            world.crash(victim, rng.random() < world.options.power_cut_share)
+
+    def _pair(self) -> tuple[int, int] | None:
+        ids = sorted(self._world.nodes)
+        if len(ids) < 2:
+            return None
+        one, other = self._rng.sample(ids, 2)
+        return one, other
+
+    def _break(self) -> None:
+        pair = self._pair()
+        if pair is not None:
+            self._world.network.break_connection(*pair)
+
+    def _partition(self) -> None:
+        rng, network = self._rng, self._world.network
+        ids = sorted(self._world.nodes)
+        if len(ids) < 2:
+            return
+        kind = rng.random()
+        if kind < 0.4:
+            one, other = rng.sample(ids, 2)
+            cut = {(one, other)} if rng.random() < 0.6 else {(one, other), (other, one)}
+        else:
+            group = set(rng.sample(ids, rng.randint(1, len(ids) - 1)))
+            cut = {(a, b) for a in group for b in ids if b not in group}
+            if kind < 0.85:
+                cut |= {(b, a) for a, b in cut}
+        network.cut |= cut
+        if rng.random() < 0.4:
+            for one, other in sorted(cut):
+                network.break_connection(one, other)
+        self._world.scheduler.after(rng.expovariate(1.0), network.cut.difference_update, cut)
+
+    def _freeze(self) -> None:
+        victims = self._world.leaders() if self._rng.random() < 0.5 else [self._any()]
+        for victim in victims:
+            if victim.node is not None and not victim.is_frozen:
+                victim.freeze()
+                self._world.scheduler.after(self._rng.expovariate(0.9), victim.thaw)
+
+    def _slow_disk(self) -> None:
+        victim = self._any()
+        victim.disk_slowness = self._rng.choice((5.0, 30.0, 100.0))
+        self._world.scheduler.after(self._rng.expovariate(1.5), self._restore_disk, victim)
+
+    def _restore_disk(self, victim: SimulatedNode) -> None:
+        victim.disk_slowness = 1.0
+
+    def _fail_sync(self) -> None:
+        victim = self._any()
+        if victim.node is None:
+            return
+        logs = [path for path in victim.disk.paths() if path.startswith(DIRECTORY) and path.endswith(".log")]
+        victim.is_sync_failure_expected = True
+        victim.disk.fail_next_sync(logs[-1] if logs and self._rng.random() < 0.7 else DIRECTORY)
+
+    def _wipe(self) -> None:
+        world = self._world
+        tolerated = (len(world.nodes) - 1) // 2
+        if len(world.amnesiac) >= tolerated:
+            return
+        victim = self._any()
+        if victim.node_id in world.amnesiac:
+            return
+        was_up = victim.node is not None
+        world.wipe(victim)
+        if was_up:
+            world.scheduler.after(self._rng.choice((0.0, 0.3)), world.restart, victim)
+
+    def _transfer(self) -> None:
+        for leader in self._world.leaders():
+            target = self._rng.choice(sorted(self._world.nodes))
+            try:
+                assert leader.node is not None
+                leader.node.transfer_leadership(target, lambda outcome: None)
+            except ApiError:
+                continue
+
+    def _resign(self) -> None:
+        for leader in self._world.leaders():
+            assert leader.node is not None
+            leader.node.resign(leader.node.epoch)
+            self._world.after_event(leader)

@@ -1,0 +1,222 @@
+"""One simulated process: the production node on a virtual clock, wire and disk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from metadata_log.segment_log import LogConfig
+from quorum.config import QuorumConfig
+from quorum.disk_queue import DiskGroup
+from quorum.errors import FatalFault, ProtocolError
+from quorum.node import QuorumNode
+from quorum.outbox import Channel
+from quorum.storage import NodeStorage
+from scripts.simulation.memory_disk import MemoryDisk
+from scripts.simulation.state_machine import StateMachine
+
+if TYPE_CHECKING:
+    from scripts.simulation.world import World
+
+DIRECTORY = "node/__cluster_metadata-0"
+
+
+class SimulatedNode:
+    """A node's disk, and its process while it runs. Implements the network's endpoint and the quorum's ``Host``."""
+
+    def __init__(self, world: World, config: QuorumConfig) -> None:
+        self.world = world
+        self.config = config
+        self.node_id = config.node_id
+        self.directory_id = config.directory_id
+        self.disk = MemoryDisk(Random(world.rng.getrandbits(64)))
+        #: The process; None while the node is down.
+        self.node: QuorumNode | None = None
+        self.storage: NodeStorage | None = None
+        self.machine: StateMachine | None = None
+        #: Number of this process; events of earlier ones are void.
+        self.incarnation = 0
+        self.is_frozen = False
+        self.is_sync_failure_expected = False
+        self._deferred: list[tuple[bool, Callable[..., None], tuple[Any, ...]]] = []
+        self._connections: dict[int, int] = {}
+        self._is_pump_scheduled = False
+        self._wake_at = math.inf
+        self._rate = 1.0
+        #: How many times slower the disk is at the moment.
+        self.disk_slowness = 1.0
+
+    # --- life ----------------------------------------------------------------------------------------
+
+    @property
+    def is_up(self) -> bool:
+        return self.node is not None
+
+    @property
+    def hello(self) -> tuple[bytes, bool]:
+        assert self.node is not None
+        return self.directory_id, self.node.is_voter
+
+    def start(self) -> None:
+        """Start the process over what the disk holds."""
+        world, options = self.world, self.world.options
+        self.incarnation += 1
+        self._connections = {}
+        self._deferred = []
+        self.is_frozen = False
+        self._is_pump_scheduled = False
+        self._wake_at = math.inf
+        self._rate = 1.0 + world.rng.uniform(-options.drift, options.drift)
+        log_config = LogConfig(segment_bytes=options.segment_bytes, resident_bytes=options.resident_bytes)
+        try:
+            self.storage = NodeStorage.open(self.disk, DIRECTORY, self.config, log_config)
+        except OSError:
+            if not self.is_sync_failure_expected:
+                raise
+            world.crashed_at_start(self)
+            return
+        world.opened(self)
+        self.machine = StateMachine(self)
+        self.node = QuorumNode(self.config, self.storage, self, self.machine, Random(world.rng.getrandbits(64)))
+        self.node.start()
+
+    def stop(self) -> None:
+        """The process is gone at once; the disk is as the caller left it."""
+        self.node = None
+        self.incarnation += 1
+
+    def freeze(self) -> None:
+        """SIGSTOP: nothing happens until ``thaw``."""
+        self.is_frozen = True
+
+    def thaw(self) -> None:
+        """SIGCONT: what waited in the sockets is read; a timer may come first."""
+        if not self.is_frozen:
+            return
+        self.is_frozen = False
+        waiting, self._deferred = self._deferred, []
+        pumps = [item for item in waiting if item[0]]
+        others = [item for item in waiting if not item[0]]
+        first_pumps = self.world.rng.random() < 0.5
+        for _, action, arguments in pumps + others if first_pumps else others + pumps:
+            self.world.scheduler.after(0.0, self._run, self.incarnation, action, arguments)
+
+    # --- Host ----------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        return 100.0 + self.world.scheduler.now * self._rate
+
+    def wall_ms(self) -> int:
+        return 1_700_000_000_000 + int(self.world.scheduler.now * 1000)
+
+    def send(self, peer: int, channel: Channel, payload: bytes) -> None:
+        connection = self._connections.get(peer)
+        if connection is not None:
+            self.world.network.send(self.node_id, peer, channel, payload, connection)
+
+    def run_group(self, group: DiskGroup) -> None:
+        self._schedule_disk(group, group.run())
+
+    def request_pump(self) -> None:
+        if not self._is_pump_scheduled:
+            self._is_pump_scheduled = True
+            self._schedule(self.world.rng.uniform(0.0, 0.0002), self._pump, is_pump=True)
+
+    def fatal(self, error: BaseException) -> None:
+        self.world.fatal(self, error)
+
+    # --- endpoint ------------------------------------------------------------------------------------
+
+    def knows(self, connection: int, peer: int) -> bool:
+        return self._connections.get(peer) == connection
+
+    def deliver(self, connection: int, peer: int, payload: bytes) -> None:
+        self._enter(self._receive, connection, peer, payload)
+
+    def peer_connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None:
+        self._enter(self._connected, connection, peer, hello)
+
+    def peer_disconnected(self, connection: int, peer: int) -> None:
+        self._enter(self._disconnected, connection, peer)
+
+    # --- events --------------------------------------------------------------------------------------
+
+    def call(self, action: Callable[[QuorumNode], None]) -> None:
+        """Let a client act on the node, if it runs."""
+        if self.node is not None and not self.is_frozen:
+            action(self.node)
+            self.world.after_event(self)
+
+    def _enter(self, action: Callable[..., None], *arguments: Any) -> None:
+        self._run(self.incarnation, action, arguments)
+
+    def _schedule(self, delay: float, action: Callable[..., None], *arguments: Any, is_pump: bool = False) -> None:
+        self.world.scheduler.after(delay, self._run, self.incarnation, action, arguments, is_pump)
+
+    def _run(self, incarnation: int, action: Callable[..., None], arguments: tuple[Any, ...], is_pump: bool = False) -> None:
+        if incarnation != self.incarnation or self.node is None:
+            return
+        if self.is_frozen:
+            self._deferred.append((is_pump, action, arguments))
+            return
+        action(*arguments)
+        self.world.after_event(self)
+
+    def _pump(self) -> None:
+        self._is_pump_scheduled = False
+        self._pump_now()
+
+    def _timer(self, wake_at: float) -> None:
+        if wake_at == self._wake_at:
+            self._wake_at = math.inf
+            self._pump_now()
+
+    def _pump_now(self) -> None:
+        assert self.node is not None
+        due = self.node.pump()
+        if due < self._wake_at and self.node is not None:
+            self._wake_at = due
+            self._schedule((due - self.now()) / self._rate + 1e-6, self._timer, due, is_pump=True)
+
+    def _receive(self, connection: int, peer: int, payload: bytes) -> None:
+        if self._connections.get(peer) != connection or self.node is None:
+            return
+        try:
+            self.node.receive(peer, payload)
+        except ProtocolError as error:
+            self.world.violation(f"node {self.node_id} refuses what node {peer} sent: {error}")
+
+    def _connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None:
+        if not self.world.network.stands(self.node_id, peer, connection) or self.node is None:
+            return
+        if peer in self._connections:
+            self._disconnected(self._connections[peer], peer)
+        self._connections[peer] = connection
+        self.node.connected(peer, hello[0], is_voter=hello[1])
+
+    def _disconnected(self, connection: int, peer: int) -> None:
+        if self._connections.get(peer) == connection and self.node is not None:
+            del self._connections[peer]
+            self.node.disconnected(peer)
+
+    # --- the disk thread -----------------------------------------------------------------------------
+
+    def _schedule_disk(self, group: DiskGroup, steps: Iterator[None]) -> None:
+        world = self.world
+        delay = world.rng.expovariate(1.0 / world.options.disk_delay_mean) * self.disk_slowness
+        self._schedule(min(delay, 1.0), self._disk_step, group, steps)
+
+    def _disk_step(self, group: DiskGroup, steps: Iterator[None]) -> None:
+        assert self.node is not None
+        try:
+            next(steps)
+        except StopIteration:
+            self.node.disk_done(group)
+        except OSError as error:
+            if not self.is_sync_failure_expected:
+                raise FatalFault(f"node {self.node_id}: {error}") from error
+            self.node.disk_failed(error)
+        else:
+            self._schedule_disk(group, steps)

@@ -1,0 +1,89 @@
+"""What one seed plays with: each run switches some faults off and turns others up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from scripts.simulation.memory_disk import CrashPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Rates are events per virtual second, probabilities per message, delays seconds."""
+
+    voters: int = 3
+    #: Fault phase: at least this many events.
+    events: int = 2600
+    write_rate: float = 60.0
+    payload_bytes_max: int = 120
+    read_rate: float = 10.0
+    delay_mean: float = 0.001
+    loss: float = 0.0
+    duplication: float = 0.0
+    is_reordering: bool = False
+    disk_delay_mean: float = 0.0003
+    slow_disk_rate: float = 0.0
+    crash_rate: float = 0.0
+    power_cut_share: float = 0.5
+    crash_policy: CrashPolicy = CrashPolicy.MIXED
+    #: Seconds that a crashed node stays down, on average.
+    downtime_mean: float = 0.8
+    break_rate: float = 0.0
+    partition_rate: float = 0.0
+    freeze_rate: float = 0.0
+    sync_failure_rate: float = 0.0
+    wipe_rate: float = 0.0
+    transfer_rate: float = 0.0
+    resign_rate: float = 0.0
+    checkpoint_rate: float = 0.0
+    drift: float = 0.0
+    segment_bytes: int = 64 * 1024 * 1024
+    resident_bytes: int = 64 * 1024 * 1024
+    apply_batches: int = 1024
+    append_bytes: int = 1024 * 1024
+    chunk_bytes: int = 1024 * 1024
+    #: Whether a node's first connection attempts, pumps and messages run with more scatter.
+    heal_seconds: float = 60.0
+
+
+def draw(rng: Random) -> Options:
+    """The options of a seed."""
+
+    def sometimes(share: float, value: float) -> float:
+        return value if rng.random() < share else 0.0
+
+    def scaled(base: float) -> float:
+        return base * 10 ** rng.uniform(-0.7, 0.7)
+
+    voters = rng.choices((1, 3, 5), weights=(6, 64, 30))[0]
+    return Options(
+        voters=voters,
+        write_rate=scaled(60.0),
+        payload_bytes_max=rng.choice((40, 120, 2000)),
+        read_rate=scaled(8.0),
+        delay_mean=scaled(0.0015),
+        loss=sometimes(0.4, rng.uniform(0.0, 0.08)),
+        duplication=sometimes(0.4, rng.uniform(0.0, 0.1)),
+        is_reordering=rng.random() < 0.3,
+        disk_delay_mean=scaled(0.0006),
+        slow_disk_rate=sometimes(0.4, 0.4),
+        crash_rate=sometimes(0.75, scaled(0.8)),
+        power_cut_share=rng.random(),
+        crash_policy=rng.choice((CrashPolicy.MIXED, CrashPolicy.NOTHING, CrashPolicy.TORN, CrashPolicy.EVERYTHING)),
+        downtime_mean=scaled(0.5),
+        break_rate=sometimes(0.5, scaled(1.0)),
+        partition_rate=sometimes(0.5, scaled(0.6)),
+        freeze_rate=sometimes(0.4, scaled(0.4)),
+        sync_failure_rate=sometimes(0.25, scaled(0.3)),
+        wipe_rate=sometimes(0.25, scaled(0.3)),
+        transfer_rate=sometimes(0.4, scaled(0.7)),
+        resign_rate=sometimes(0.2, scaled(0.4)),
+        checkpoint_rate=sometimes(0.5, scaled(1.5)),
+        drift=sometimes(0.4, 0.1),
+        segment_bytes=rng.choice((2000, 20_000, 64 * 1024 * 1024)),
+        resident_bytes=rng.choice((0, 3000, 64 * 1024 * 1024)),
+        apply_batches=rng.choice((2, 17, 1024)),
+        append_bytes=rng.choice((300, 4000, 1024 * 1024)),
+        chunk_bytes=rng.choice((64, 500, 1024 * 1024)),
+    )

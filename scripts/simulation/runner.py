@@ -1,0 +1,47 @@
+"""Runs seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from scripts.simulation.faults import Faults
+from scripts.simulation.options import draw
+from scripts.simulation.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class SeedResult:
+    """What one clean seed did."""
+
+    seed: int
+    events: int
+    acknowledged: int
+    reads: int
+    epochs: int
+    virtual_seconds: float
+
+
+def run_seed(seed: int) -> SeedResult:
+    """Run one seed to its end.
+
+    Raises:
+        Violation: a promise was broken.
+    """
+    options = draw(Random(seed * 2))
+    world = World(seed, options)
+    world.format()
+    world.every(options.write_rate, lambda: world.write() and None)
+    world.every(options.read_rate, world.read)
+    Faults(world).schedule()
+    world.run_events(options.events)
+    world.heal()
+    world.converge()
+    return SeedResult(
+        seed,
+        world.scheduler.count,
+        len(world.checks.acknowledged),
+        world.confirmed_reads,
+        max(world.checks.leaders, default=0),
+        world.scheduler.now,
+    )

@@ -1,0 +1,48 @@
+"""What stands behind a simulated node: it chains a digest over the committed batches and reports to the world."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from metadata_log.batch import parse_header
+from quorum.host import CommittedBatches, SnapshotReader
+
+if TYPE_CHECKING:
+    from scripts.simulation.host import SimulatedNode
+
+
+class StateMachine:
+    """A listener whose whole state is one digest, so that equal states are equal values."""
+
+    def __init__(self, owner: SimulatedNode) -> None:
+        self._owner = owner
+        self.digest = b""
+        #: Exclusive end of what was applied.
+        self.applied_end = 0
+        self.applied_epoch = 0
+        #: Epoch of the announced own leadership, None when this node is not announced.
+        self.leading_epoch: int | None = None
+        #: (last offset, payload crc) of own appends not yet committed.
+        self.pending: dict[int, int] = {}
+
+    def on_commit(self, batches: CommittedBatches) -> None:
+        world = self._owner.world
+        for batch in batches:
+            header = parse_header(batch)
+            if header.base_offset != self.applied_end:
+                world.violation(
+                    f"node {self._owner.node_id} was handed offset {header.base_offset}, {self.applied_end} was due"
+                )
+            self.digest = hashlib.blake2b(self.digest + batch, digest_size=12).digest()
+            self.applied_end = header.end_offset
+            self.applied_epoch = header.epoch
+            world.checks.applied(self._owner, header, self.digest)
+
+    def on_snapshot(self, reader: SnapshotReader) -> None:
+        self._owner.world.load_checkpoint(self._owner, reader)
+
+    def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
+        self.leading_epoch = epoch if leader_id == self._owner.node_id else None
+        self.pending = {}
+        self._owner.world.checks.announced(self._owner, leader_id, epoch)

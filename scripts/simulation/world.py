@@ -1,0 +1,294 @@
+"""One run: a cluster, its clients, its faults, and the end where everything heals and must converge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from metadata_log.batch import build_batch
+from metadata_log.errors import ApiError
+from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorum.config import QuorumConfig, QuorumLimits, VoterAddress
+from quorum.errors import NotLeader
+from quorum.host import SnapshotReader
+from quorum.node import QuorumNode
+from scripts.simulation.checks import Checks, Violation
+from scripts.simulation.host import DIRECTORY, SimulatedNode
+from scripts.simulation.network import Network
+from scripts.simulation.options import Options
+from scripts.simulation.scheduler import Scheduler
+
+#: Virtual seconds between two attempts to make missing connections.
+_DIAL_INTERVAL = 0.04
+#: Writes that must be acknowledged after everything healed.
+_HEALED_WRITES = 3
+
+
+class World:
+    """All nodes of one cluster in virtual time."""
+
+    def __init__(self, seed: int, options: Options) -> None:
+        self.seed = seed
+        self.options = options
+        self.rng = Random(seed * 2 + 1)
+        self.scheduler = Scheduler()
+        self.checks = Checks(self)
+        ids = [3000 + k for k in range(options.voters)]
+        voters = tuple(VoterAddress(node_id, "127.0.0.1", 9000, self._new_directory_id()) for node_id in ids)
+        limits = QuorumLimits(
+            append_bytes=options.append_bytes, chunk_bytes=options.chunk_bytes, apply_batches=options.apply_batches
+        )
+        self.nodes: dict[int, SimulatedNode] = {}
+        for voter in voters:
+            config = QuorumConfig("simulated", voter.node_id, voter.directory_id, voters, limits=limits)
+            self.nodes[voter.node_id] = SimulatedNode(self, config)
+        self.network = Network(self.scheduler, self.rng, options, self.nodes)
+        #: Nodes that lost their memory and do not vote yet.
+        self.amnesiac: set[int] = set()
+        self.is_damage_expected = False
+        self.acknowledged_writes = 0
+        self.confirmed_reads = 0
+        self._payloads = 0
+        self._violation: str | None = None
+
+    # --- building blocks -----------------------------------------------------------------------------
+
+    def format(self) -> None:
+        """Lay out the founding directories and start every node."""
+        for node in self.nodes.values():
+            node.disk.put(f"{DIRECTORY}/{QUORUM_STATE_NAME}", encode_quorum_state(QuorumState(0)))
+        for node in self.nodes.values():
+            node.start()
+        self._dial()
+
+    def every(self, rate: float, action: Callable[[], None]) -> None:
+        """Call ``action`` at random times, ``rate`` times a second on average, until the world heals."""
+        if rate <= 0:
+            return
+
+        def again() -> None:
+            if self.is_healed:
+                return
+            action()
+            self.scheduler.after(self.rng.expovariate(rate), again)
+
+        self.scheduler.after(self.rng.expovariate(rate), again)
+
+    is_healed = False
+
+    def run_events(self, count: int) -> None:
+        """Handle events until ``count`` have been handled since the start."""
+        while self.scheduler.count < count and self.scheduler.step():
+            self._raise_violation()
+
+    def run_for(self, seconds: float) -> None:
+        """Let virtual time pass."""
+        self.run_until(lambda: False, seconds)
+
+    def run_until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Let virtual time pass until ``condition`` holds; False if it never did within ``seconds``."""
+        end = self.scheduler.now + seconds
+        while not condition():
+            if self.scheduler.now > end:
+                return False
+            self.scheduler.step()
+            self._raise_violation()
+        return True
+
+    def violation(self, message: str) -> None:
+        """A promise was broken: the run ends with the event at hand."""
+        if self._violation is None:
+            self._violation = message
+
+    def _raise_violation(self) -> None:
+        if self._violation is not None:
+            raise Violation(f"t={self.scheduler.now:.4f}s event {self.scheduler.count}: {self._violation}")
+
+    def _new_directory_id(self) -> bytes:
+        return self.rng.randbytes(16)
+
+    def _dial(self) -> None:
+        self.network.dial_all()
+        self.scheduler.after(_DIAL_INTERVAL, self._dial)
+
+    # --- clients -------------------------------------------------------------------------------------
+
+    def leaders(self) -> list[SimulatedNode]:
+        """Every node that thinks it leads and was announced."""
+        return [
+            node
+            for node in self.nodes.values()
+            if node.node is not None
+            and not node.is_frozen
+            and node.node.is_leader
+            and node.machine is not None
+            and node.machine.leading_epoch == node.node.epoch
+        ]
+
+    def write(self, target: SimulatedNode | None = None) -> int | None:
+        """Append to a leader; the end offset, None when nobody took it."""
+        leaders = self.leaders() if target is None else [target]
+        if not leaders:
+            return None
+        owner = self.rng.choice(leaders)
+        assert owner.node is not None
+        assert owner.machine is not None
+        node, machine = owner.node, owner.machine
+        self._payloads += 1
+        count = self.rng.choice((1, 1, 2, 5))
+        body = self._payloads.to_bytes(8, "big") + self.rng.randbytes(self.rng.randint(1, self.options.payload_bytes_max))
+        end: int | None = None
+        try:
+            end = node.append(node.epoch, build_batch(body, count, owner.wall_ms()), count) + 1
+        except ApiError:
+            return None
+        machine.pending[end] = self._payloads
+        self.after_event(owner)
+        return end
+
+    def read(self, target: SimulatedNode | None = None) -> None:
+        """A linearizable read on a node that thinks it leads."""
+        leaders = [node for node in self.nodes.values() if node.node is not None and node.node.is_leader]
+        leaders = [node for node in leaders if not node.is_frozen] if target is None else [target]
+        if not leaders:
+            return
+        owner = self.rng.choice(leaders)
+        assert owner.node is not None
+        before = self.checks.acknowledged_end
+
+        def done(outcome: int | NotLeader) -> None:
+            if isinstance(outcome, int):
+                self.confirmed_reads += 1
+                self.checks.read_confirmed(owner, outcome, before)
+
+        try:
+            owner.node.read_barrier(done)
+        except NotLeader:
+            return
+
+    # --- what nodes report ---------------------------------------------------------------------------
+
+    def after_event(self, owner: SimulatedNode) -> None:
+        """Something happened on a node."""
+        self.checks.after_event(owner)
+        if owner.node_id in self.amnesiac and owner.node is not None and owner.node.is_voter:
+            self.amnesiac.discard(owner.node_id)
+
+    def opened(self, owner: SimulatedNode) -> None:
+        """A node opened its disk."""
+        assert owner.storage is not None
+        self.checks.restarted(owner)
+        if owner.storage.damage is not None:
+            if not self.is_damage_expected:
+                self.violation(f"node {owner.node_id} found damage that nobody did: {owner.storage.damage}")
+            self.amnesiac.add(owner.node_id)
+
+    def fatal(self, owner: SimulatedNode, error: BaseException) -> None:
+        """A node must stop."""
+        if owner.is_sync_failure_expected:
+            self.scheduler.after(0.0, self.crash, owner, False)
+        else:
+            self.violation(f"node {owner.node_id} stopped: {type(error).__name__}: {error}")
+
+    def load_checkpoint(self, owner: SimulatedNode, reader: SnapshotReader) -> None:
+        """A node starts from a checkpoint."""
+        raise NotImplementedError
+
+    # --- faults --------------------------------------------------------------------------------------
+
+    def crash(self, owner: SimulatedNode, is_power_cut: bool) -> None:
+        """End a node's process; with a power cut, unsynced data is lost."""
+        if owner.node is None:
+            return
+        owner.stop()
+        if is_power_cut:
+            owner.disk.power_cut(self.options.crash_policy)
+        else:
+            owner.disk.kill()
+        self.network.drop_node(owner.node_id, is_silent=is_power_cut and self.rng.random() < 0.5)
+        self._restart_later(owner)
+
+    def crashed_at_start(self, owner: SimulatedNode) -> None:
+        """A process ended while it opened its disk."""
+        owner.disk.kill()
+        self._restart_later(owner)
+
+    def _restart_later(self, owner: SimulatedNode) -> None:
+        if not self.is_healed:
+            self.scheduler.after(self.rng.expovariate(1.0 / self.options.downtime_mean), self.restart, owner)
+
+    def restart(self, owner: SimulatedNode) -> None:
+        """Start a node that is down."""
+        if owner.node is None:
+            owner.start()
+
+    def wipe(self, owner: SimulatedNode) -> None:
+        """A node comes back with an empty disk and a new directory, as a non-voter."""
+        if owner.node is not None:
+            owner.stop()
+            self.network.drop_node(owner.node_id, is_silent=False)
+        owner.disk.wipe()
+        owner.disk.put(f"{DIRECTORY}/formatted", b"")
+        owner.storage = None
+        owner.directory_id = self._new_directory_id()
+        owner.config = replace(owner.config, directory_id=owner.directory_id)
+        self.amnesiac.add(owner.node_id)
+
+    # --- the end -------------------------------------------------------------------------------------
+
+    def heal(self) -> None:
+        """End all faults."""
+        self.is_healed = True
+        self.network.cut.clear()
+        self.options = replace(
+            self.options, loss=0.0, duplication=0.0, disk_delay_mean=min(self.options.disk_delay_mean, 0.001)
+        )
+        self.network.options = self.options
+        for node in self.nodes.values():
+            node.disk_slowness = 1.0
+            node.disk.spare_syncs()
+            node.is_sync_failure_expected = False
+            node.thaw()
+            self.restart(node)
+
+    def converge(self) -> None:
+        """Demand progress: new writes acknowledged, every voter with the same log, within bounded virtual time."""
+        before = len(self.checks.acknowledged)
+        self._write_until(before + _HEALED_WRITES)
+        wanted = lambda: len(self.checks.acknowledged) >= before + _HEALED_WRITES and self._is_converged()  # noqa: E731
+        if not self.run_until(wanted, self.options.heal_seconds):
+            raise Violation(f"no convergence {self.options.heal_seconds} s after everything healed:\n{self.describe()}")
+        self.checks.all_equal()
+        self._raise_violation()
+
+    def _write_until(self, count: int) -> None:
+        if len(self.checks.acknowledged) < count:
+            self.write()
+            self.scheduler.after(0.05, self._write_until, count)
+
+    def _is_converged(self) -> bool:
+        leaders = self.leaders()
+        if len(leaders) != 1:
+            return False
+        leader = leaders[0].node
+        assert leader is not None
+        return all(_is_caught_up(node.node, leader) for node in self.nodes.values())
+
+    def describe(self) -> str:
+        """The state of every node, for a failing run."""
+        lines = []
+        for node in self.nodes.values():
+            lines.append(f"  {node.node_id}: " + ("down" if node.node is None else str(node.node.status())))
+        return "\n".join(lines)
+
+
+def _is_caught_up(node: QuorumNode | None, leader: QuorumNode) -> bool:
+    return (
+        node is not None
+        and node.is_voter
+        and node.epoch == leader.epoch
+        and node.leader_id == leader.node_id
+        and node.log_end_offset == leader.log_end_offset
+        and node.applied_end == leader.log_end_offset
+    )
