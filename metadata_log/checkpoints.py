@@ -4,8 +4,9 @@ The loop thread owns a ``CheckpointStore``; its jobs run on a thread of their ow
 before the log's) and are reported back with ``job_done``. Order of a job: the file under a ``.part`` name, synced; the
 manifest, durable; the rename; the directory. So a checkpoint that has its name is whole, and so is its manifest.
 
-Taking one: ``write_job``. Installing one: ``checkpoint_transfer.CheckpointDownload``, then ``MetadataLog.install_checkpoint``,
-then the state. Removing: ``retention.superseded``, ``delete_job``, then ``MetadataLog.delete_prefix``.
+Taking one: ``write_job``. Installing one: ``checkpoint_transfer.CheckpointDownload``, then
+``MetadataLog.install_checkpoint``, then the state. Removing: ``retention.superseded``, ``delete_job``, then
+``MetadataLog.delete_prefix``.
 """
 
 from __future__ import annotations

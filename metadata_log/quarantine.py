@@ -11,7 +11,7 @@ from typing import Final
 from metadata_log.disk import Disk
 from metadata_log.mark import MARK_NAME
 from metadata_log.quorum_state import QUORUM_STATE_NAME
-from metadata_log.recovery import Damage
+from metadata_log.recovery_verdict import Damage
 from metadata_log.segment_files import list_segments, segment_name
 
 _SUFFIX: Final = ".damaged"

@@ -1,20 +1,14 @@
-"""Opening a log: what is there, what was promised, what is wrong with it, and putting the files in order.
+"""Opening a log, third part: the files of an undamaged log are put in order. A damaged one is left as it lies.
 
-First everything is read (``_Survey``), then judged (``_find_damage``, ``_must_drop``), and only then changed
-(``_Repair``): a damaged log is left exactly as it lies.
-
-Damage or torn tail? A bad batch is corruption when it lies below the mark, or when a valid batch that continues the log
-follows it; so is a log that ends below the mark, unless a checkpoint covers what was promised. Only the rest is a tail
-that was never acknowledged, and is cut. A power cut that persists a later page of one unsynced write but not an
-earlier one looks like corruption, and is treated as such: a lost promise is worse than a node that must catch up.
+First everything is read (``recovery_survey``), then judged (``recovery_verdict``), and only then changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
-from metadata_log.batch import BatchHeader
 from metadata_log.checkpoint_files import (
     MANIFEST_SUFFIX,
     CheckpointId,
@@ -26,29 +20,14 @@ from metadata_log.checkpoint_files import (
 from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, replace_file
 from metadata_log.errors import CorruptState
 from metadata_log.log_entries import EntryTable
-from metadata_log.mark import MARK_NAME, Mark, MarkFile, read_mark
-from metadata_log.segment_files import SegmentFiles, list_segments, segment_name
-from metadata_log.segment_scan import BadBatch, find_successor, scan_batches
+from metadata_log.mark import Mark, MarkFile, read_mark
+from metadata_log.recovery_survey import Survey
+from metadata_log.recovery_verdict import Damage, find_damage
+from metadata_log.segment_files import SegmentFiles, list_segments
 
-LEADER_EPOCHS_NAME = "leader-epoch-checkpoint"
+LEADER_EPOCHS_NAME: Final = "leader-epoch-checkpoint"
 #: Bytes read and written again at once above the mark.
-_COPY_BYTES = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Why a log cannot be used."""
-
-    #: File, byte position in it and log offset of the first thing that is wrong.
-    path: str
-    position: int
-    offset: int
-    reason: str
-    #: Base of the first segment that cannot be kept; None when all that is there is sound, but not all.
-    first_bad_segment: int | None
-
-    def __str__(self) -> str:
-        return f"{self.path}: damaged at byte {self.position}, offset {self.offset}: {self.reason}"
+_COPY_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,145 +72,19 @@ def recover(disk: Disk, directory: str) -> Recovered:
         mark = read_mark(disk, directory)
     except CorruptState as error:
         damage = Damage(error.path, 0, 0, error.reason, None)
-        return _damaged(files, _Survey(disk, directory, []), checkpoints, damage)
-    survey = _Survey(disk, directory, list_segments(disk, directory))
+        return _damaged(files, Survey(disk, directory, []), checkpoints, damage)
+    survey = Survey(disk, directory, list_segments(disk, directory))
     survey.read()
     newest = checkpoints.usable[-1].id if checkpoints.usable else None
-    found = _find_damage(survey, mark, newest)
+    found = find_damage(survey, mark, newest)
     if found is not None:
         return _damaged(files, survey, checkpoints, found)
     return _Repair(files, survey, mark, checkpoints).run()
 
 
-def _damaged(files: SegmentFiles, survey: _Survey, checkpoints: CheckpointSurvey, damage: Damage) -> Recovered:
+def _damaged(files: SegmentFiles, survey: Survey, checkpoints: CheckpointSurvey, damage: Damage) -> Recovered:
     start = survey.first_base
     return Recovered(files, survey.entries, survey.segments, checkpoints, start, 0, start, damage, None, None)
-
-
-class _Survey:
-    """All segments, read and checked up to the first bad batch."""
-
-    def __init__(self, disk: Disk, directory: str, bases: list[int]) -> None:
-        self.disk = disk
-        self.directory = directory
-        self._bases = bases
-        self.first_base = bases[0] if bases else 0
-        self.entries = EntryTable(self.first_base)
-        #: (base, bytes) of every file there, bad and unread ones included.
-        self.segments: list[tuple[int, int]] = []
-        #: The first bad batch, the index of its segment, and whether the log goes on behind it.
-        self.bad: BadBatch | None = None
-        self.bad_segment = 0
-        self.is_bad_followed = False
-
-    @property
-    def end_offset(self) -> int:
-        """Exclusive end of the last good batch before the first bad one."""
-        return self.entries.end_offset
-
-    @property
-    def last_epoch(self) -> int:
-        count = len(self.entries)
-        return self.entries.epoch_of(count - 1) if count else 0
-
-    def path(self, base: int) -> str:
-        return f"{self.directory}/{segment_name(base)}"
-
-    def epoch_at(self, offset: int) -> int | None:
-        """Epoch of the batch that ends at ``offset``, None where none does."""
-        index = self.entries.starting_at(offset) - 1
-        return self.entries.epoch_of(index) if index >= 0 and self.entries.end_of(index) == offset else None
-
-    def holds(self, checkpoint: CheckpointId) -> bool:
-        """Whether the log continues this checkpoint, or has it within."""
-        if checkpoint.end_offset == self.first_base:
-            return not len(self.entries) or self.entries.epoch_of(0) >= checkpoint.epoch
-        return self.epoch_at(checkpoint.end_offset) == checkpoint.epoch
-
-    def read(self) -> None:
-        for index, base in enumerate(self._bases):
-            self._read_segment(index, base)
-        if self.bad is not None:
-            later = self.segments[self.bad_segment + 1 :]
-            self.is_bad_followed = self.is_bad_followed or any(size > 0 for _, size in later)
-
-    def _read_segment(self, index: int, base: int) -> None:
-        file = self.disk.open_file(self.path(base), OpenMode.READ)
-        try:
-            self.segments.append((base, file.size()))
-            if self.bad is not None:
-                return
-            self.bad_segment = index
-            if base != self.end_offset:
-                reason = f"the segment that starts at {self.end_offset} is missing"
-                self.bad = BadBatch(0, self.end_offset, self.last_epoch, reason)
-                self.is_bad_followed = file.size() > 0
-                return
-            self.bad = scan_batches(file, base, self.last_epoch, self._visit)
-            self.is_bad_followed = self.bad is not None and find_successor(file, self.bad) is not None
-        finally:
-            file.close()
-
-    def _visit(self, position: int, header: BatchHeader) -> None:
-        self.entries.add(header.end_offset, header.epoch, position, header.size)
-
-
-def _find_damage(survey: _Survey, mark: Mark | None, newest: CheckpointId | None) -> Damage | None:
-    promised = mark.durable_end if mark is not None else 0
-    is_covered = newest is not None and newest.end_offset >= promised
-    bad = survey.bad
-    if bad is not None:
-        base = survey.segments[survey.bad_segment][0]
-        path = survey.path(base)
-        if survey.is_bad_followed:
-            return Damage(path, bad.position, bad.offset, f"{bad.reason}; the log goes on behind it", base)
-        if bad.offset < promised and not is_covered:
-            return Damage(path, bad.position, bad.offset, f"{bad.reason}; promised up to {promised}", base)
-    if survey.end_offset < promised and not is_covered:
-        return _whole_file(survey, survey.end_offset, f"the log ends here, but was promised up to {promised}", False)
-    return _missing_history(survey, newest) or _contradiction(survey, mark, newest)
-
-
-def _missing_history(survey: _Survey, newest: CheckpointId | None) -> Damage | None:
-    if not survey.segments or survey.first_base == 0:
-        return None
-    if newest is None:
-        return _whole_file(survey, 0, "what was before it is missing, and no usable checkpoint covers it", True)
-    if newest.end_offset < survey.first_base:
-        reason = f"what lies between the newest checkpoint, {newest.end_offset}, and it is missing"
-        return _whole_file(survey, newest.end_offset, reason, True)
-    return None
-
-
-def _contradiction(survey: _Survey, mark: Mark | None, newest: CheckpointId | None) -> Damage | None:
-    """The log against what the mark says about it, where no CRC would tell."""
-    if mark is None or survey.end_offset < mark.durable_end:
-        return None
-    if newest is not None and not survey.holds(newest) and newest.end_offset < mark.commit:
-        reason = f"it does not hold epoch {newest.epoch} at the checkpoint's end, though more was committed"
-        return _whole_file(survey, newest.end_offset, reason, True)
-    is_superseded = newest is not None and newest.end_offset == mark.durable_end
-    epoch = survey.epoch_at(mark.durable_end)
-    if mark.durable_end > survey.first_base and not is_superseded and epoch != mark.durable_epoch:
-        reason = f"epoch {epoch} ends where epoch {mark.durable_epoch} was promised"
-        return _at_offset(survey, mark.durable_end, reason)
-    return None
-
-
-def _whole_file(survey: _Survey, offset: int, reason: str, is_bad: bool) -> Damage:
-    """Damage that lies in no batch: it is told of the first segment if that cannot stay, else of the last."""
-    if not survey.segments:
-        return Damage(survey.directory, 0, offset, reason, None)
-    base, size = survey.segments[0 if is_bad else -1]
-    return Damage(survey.path(base), 0 if is_bad else size, offset, reason, base if is_bad else None)
-
-
-def _at_offset(survey: _Survey, end_offset: int, reason: str) -> Damage:
-    """Damage in the batch that should end at an offset within the log."""
-    index = survey.entries.containing(end_offset - 1)
-    offset = survey.entries.base_of(index)
-    base = max(base for base, _ in survey.segments if base <= offset)
-    return Damage(survey.path(base), survey.entries.position_of(index), offset, reason, base)
 
 
 @dataclass(slots=True)
@@ -239,7 +92,7 @@ class _Repair:
     """Put the files of an undamaged log in order. Blocking; every step may be the last before a crash."""
 
     files: SegmentFiles
-    survey: _Survey
+    survey: Survey
     mark: Mark | None
     checkpoints: CheckpointSurvey
     torn_tail: TornTail | None = field(default=None)
@@ -347,7 +200,7 @@ class _Repair:
         first = self.survey.first_base
         if first == 0:
             return CheckpointId(0, 0)
-        # There is one: _find_damage and _must_drop saw to it that the newest fits.
+        # There is one: find_damage and _must_drop saw to it that the newest fits.
         usable = (info.id for info in self.checkpoints.usable)
         return next(c for c in usable if c.end_offset >= first and self.survey.holds(c))
 
@@ -376,6 +229,3 @@ class _Repair:
 def _finish(steps: Iterator[None]) -> None:
     for _ in steps:
         pass
-
-
-__all__ = ["LEADER_EPOCHS_NAME", "MARK_NAME", "Damage", "Recovered", "TornTail", "recover"]

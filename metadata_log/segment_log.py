@@ -21,7 +21,8 @@ from metadata_log.errors import CorruptBatch, InvariantViolation, MalformedData,
 from metadata_log.flush import CutTail, DiskStep, DropLog, DropPrefix, FlushJob, StartSegment, WriteBatches
 from metadata_log.log_entries import BatchRef
 from metadata_log.mark import Mark
-from metadata_log.recovery import Damage, Recovered, TornTail, recover
+from metadata_log.recovery import Recovered, TornTail, recover
+from metadata_log.recovery_verdict import Damage
 from metadata_log.segment_reader import SegmentReader
 
 __all__ = ["BatchRef", "Damage", "DamagedLog", "EpochEnd", "FlushJob", "LogConfig", "MetadataLog", "OffsetOutOfRange"]

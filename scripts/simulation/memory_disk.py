@@ -99,6 +99,7 @@ class MemoryDisk:
 
     def list_directory(self, path: str) -> list[str]:
         self.on_call("list", path)
+        path = path.rstrip("/")
         self._require_directory(path)
         prefix = f"{path}/"
         return sorted(name[len(prefix) :] for name in self._names if _parent(name) == path)
@@ -126,6 +127,7 @@ class MemoryDisk:
 
     def sync_directory(self, path: str) -> None:
         self.on_call("sync_directory", path)
+        path = path.rstrip("/")
         self._require_directory(path)
         self._fail_if_asked(path)
         for change in self._pending_names.pop(path, []):
@@ -212,7 +214,7 @@ class MemoryDisk:
     # --- inside --------------------------------------------------------------------------------------
 
     def _require_directory(self, path: str) -> None:
-        if path in ("", "/"):
+        if not path:
             return
         inode = self._names.get(path)
         if inode is None or not inode.is_directory:

@@ -1,0 +1,79 @@
+"""``meta.properties``: whose directory this is. Kafka's file (``MetaProperties``), and one key of ours."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from metadata_log.errors import CorruptState, InvalidId
+from metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
+
+META_PROPERTIES_NAME: Final = "meta.properties"
+_VERSION: Final = "1"
+_SOURCE_CLUSTER_KEY: Final = "quorate.source.cluster.id"
+_LINE: Final = re.compile(r"\s*((?:[^=:\s\\]|\\.)+)\s*[=:]?\s*(.*)")
+_ESCAPE: Final = re.compile(r"\\(.)")
+
+
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """What a directory is formatted for."""
+
+    cluster_id: str
+    node_id: int
+    #: Made when the directory was formatted, so that a wiped one is another. Zero when unknown: before Kafka 3.7.
+    directory_id: Uuid
+    #: Cluster whose metadata this one was made from, for a rehearsal; None for a cluster of its own.
+    source_cluster_id: str | None = None
+
+
+def encode_meta_properties(meta: MetaProperties) -> bytes:
+    """The file's bytes."""
+    lines = [f"node.id={meta.node_id}", f"directory.id={uuid_text(meta.directory_id)}", f"version={_VERSION}"]
+    lines.append(f"cluster.id={meta.cluster_id}")
+    if meta.source_cluster_id is not None:
+        lines.append(f"{_SOURCE_CLUSTER_KEY}={meta.source_cluster_id}")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def decode_meta_properties(data: bytes, path: str) -> MetaProperties:
+    """The properties in a file of ours or Kafka's.
+
+    Raises:
+        CorruptState: a key is missing, or a value is not what it must be.
+    """
+    try:
+        found = _parse(data.decode())
+    except UnicodeDecodeError as error:
+        raise CorruptState(path, f"no text: {error}") from error
+    version = _required(found, "version", path)
+    if version != _VERSION:
+        raise CorruptState(path, f"version {version}; only {_VERSION} (KRaft) is known")
+    node_id = _required(found, "node.id", path)
+    if not node_id.isascii() or not node_id.isdigit():
+        raise CorruptState(path, f"node.id is {node_id!r}, not a number")
+    directory_id = found.get("directory.id")
+    try:
+        directory = ZERO_UUID if directory_id is None else uuid_from_text(directory_id)
+    except InvalidId as error:
+        raise CorruptState(path, f"directory.id: {error}") from error
+    return MetaProperties(_required(found, "cluster.id", path), int(node_id), directory, found.get(_SOURCE_CLUSTER_KEY))
+
+
+def _required(found: dict[str, str], key: str, path: str) -> str:
+    value = found.get(key)
+    if not value:
+        raise CorruptState(path, f"{key} is missing")
+    return value
+
+
+def _parse(text: str) -> dict[str, str]:
+    """Java's properties format, as far as these files use it: comments, ``key=value``, backslash escapes."""
+    found = {}
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if match and not line.lstrip().startswith(("#", "!")):
+            key, value = (_ESCAPE.sub(r"\1", part) for part in match.groups())
+            found[key] = value
+    return found
