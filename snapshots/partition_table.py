@@ -8,7 +8,6 @@ column that did not change. A row number means something in one table only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +15,12 @@ from numpy.typing import NDArray
 from metadata_log.ids import NO_LEADER, Uuid
 from snapshots import page_access
 from snapshots.directories import DirectoryDictionary
+from snapshots.extents import Extent, find_rows
 from snapshots.pages import COLUMNS, MASK_COLUMNS, NO_PARTITION, PAGE_ROWS, PAGE_SHIFT, Page, Rows
 from snapshots.partition import Partition
 from snapshots.partition_columns import PartitionColumns
 from snapshots.persistent_map import PersistentMap
-
-
-class Extent(NamedTuple):
-    """The rows of one topic."""
-
-    first_row: int
-    #: Rows reserved: highest partition number + 1. A number that no record declared has an empty row.
-    size: int
+from snapshots.table_difference import tables_equal
 
 
 class PartitionTable:
@@ -56,6 +49,16 @@ class PartitionTable:
 
     def __len__(self) -> int:
         return self.partition_count
+
+    def __eq__(self, other: object) -> bool:
+        """Equal if both hold the same partitions in the same state, wherever their rows are."""
+        return tables_equal(self, other) if isinstance(other, PartitionTable) else NotImplemented
+
+    def __hash__(self) -> int:
+        raise TypeError("a table has no hash")
+
+    def __repr__(self) -> str:
+        return f"PartitionTable({self.partition_count} partitions of {len(self.extents)} topics)"
 
     # --- finding rows --------------------------------------------------------------------------------
 
@@ -175,30 +178,3 @@ class PartitionTable:
 
 def _row_axis(column: NDArray[np.generic], name: str) -> int:
     return 1 if column.ndim == 2 and name != "topic_ids" else 0
-
-
-def find_rows(
-    extent_of: Callable[[Uuid], Extent | None], topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]
-) -> Rows:
-    """int64[n]: rows reserved for the partitions; -1 where none is."""
-    starts = topic_starts(topic_ids)
-    extents = [extent_of(uuid) or Extent(0, 0) for uuid in topics_at(topic_ids, starts)]
-    lengths = np.diff(starts, append=len(partition_ids))
-    first_rows = np.repeat(np.array([extent.first_row for extent in extents], np.int64), lengths)
-    sizes = np.repeat(np.array([extent.size for extent in extents], np.int64), lengths)
-    is_known = (partition_ids >= 0) & (partition_ids < sizes)
-    return np.where(is_known, first_rows + partition_ids, -1)
-
-
-def topic_starts(topic_ids: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Where in uint8[n, 16] another topic begins than the one before."""
-    words = np.ascontiguousarray(topic_ids).view(np.uint64)
-    is_other = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1])
-    starts = np.flatnonzero(is_other) + 1
-    return np.concatenate([np.zeros(min(1, len(words)), np.int64), starts])
-
-
-def topics_at(topic_ids: NDArray[np.uint8], positions: NDArray[np.int64]) -> list[Uuid]:
-    """The topic ids in some rows of uint8[n, 16]."""
-    data = topic_ids[positions].tobytes()
-    return [data[at : at + 16] for at in range(0, len(data), 16)]

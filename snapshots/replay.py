@@ -7,7 +7,7 @@ impossible, is a ``ReplayError``; then nothing has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -35,10 +35,10 @@ from metadata_log.records import (
 from metadata_log.runs import PartitionRun
 from snapshots import replay_cluster, replay_resources
 from snapshots.errors import ReplayError
+from snapshots.extents import topic_starts, topics_at
 from snapshots.image import MetadataImage
 from snapshots.image_editor import ImageEditor
 from snapshots.image_parts import TOPIC_RESOURCE, Provenance, Topic
-from snapshots.partition_table import topic_starts, topics_at
 from snapshots.table_runs import change_run, clear_elrs, put_run, reserve_rows
 
 
@@ -53,18 +53,21 @@ def replay(image: MetadataImage, items: Iterable[BatchItem], provenance: Provena
     Raises:
         ReplayError: a record that the image cannot take.
     """
-    in_order = list(items)
     editor = ImageEditor(image)
-    runs = [item for item in in_order if isinstance(item, PartitionRun)]
-    if len(runs) > 1:
-        reserve_rows(editor.partitions, runs)
-    for item in in_order:
-        replay_item(editor, item)
+    replay_items(editor, list(items))
     return editor.finish(image.provenance if provenance is None else provenance)
 
 
-def replay_item(editor: ImageEditor, item: BatchItem) -> None:
-    """Fold one record or run into an image that is being made."""
+def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
+    """Fold records into an image that is being made: what ``replay`` does, for readers of many batches."""
+    runs = [item for item in items if isinstance(item, PartitionRun)]
+    if len(runs) > 1:
+        reserve_rows(editor.partitions, runs)
+    for item in items:
+        _replay_item(editor, item)
+
+
+def _replay_item(editor: ImageEditor, item: BatchItem) -> None:
     if isinstance(item, VersionedRecord):
         rule = _RULES.get(type(item.record))
         if rule is None:

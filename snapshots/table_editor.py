@@ -13,11 +13,12 @@ import numpy as np
 from metadata_log.ids import NO_LEADER, Uuid, uuid_text
 from metadata_log.records import PartitionChangeRecord, PartitionRecord
 from snapshots.errors import ReplayError
+from snapshots.extents import Extent
 from snapshots.page_access import holds_partition, read_partition, search
 from snapshots.page_editor import PageEditor
 from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
 from snapshots.partition import Partition
-from snapshots.partition_table import Extent, PartitionTable
+from snapshots.partition_table import PartitionTable
 from snapshots.persistent_map import MapEditor, PersistentMap
 
 #: Partitions of one topic. Rows are reserved up to the highest number, some 64 bytes each: a record with a number gone

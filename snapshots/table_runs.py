@@ -17,6 +17,7 @@ from metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
 from metadata_log.runs import PartitionChangeRun, PartitionRun
 from snapshots.directories import MIGRATING_CODE
 from snapshots.errors import ReplayError
+from snapshots.extents import find_rows, topic_starts, topics_at
 from snapshots.page_access import ids_of
 from snapshots.pages import (
     NO_BROKER,
@@ -25,7 +26,6 @@ from snapshots.pages import (
     Rows,
 )
 from snapshots.partition import RECOVERED, RECOVERING
-from snapshots.partition_table import find_rows, topic_starts, topics_at
 from snapshots.slot_layout import IdColumns, SlotPlacer, lay_out, resized
 from snapshots.table_editor import TableEditor, check_partition_number, unknown_partition
 

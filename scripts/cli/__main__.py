@@ -8,7 +8,7 @@ import sys
 import typer
 
 from metadata_log.errors import QuorateError
-from scripts.cli import exit_codes, log
+from scripts.cli import exit_codes, image, log
 
 app = typer.Typer(
     name="quorate",
@@ -18,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(log.app, name="log")
+app.add_typer(image.app, name="image")
 
 
 def main() -> None:

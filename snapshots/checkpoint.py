@@ -1,0 +1,117 @@
+"""The content of checkpoint files, in Kafka's form: record batches between a SnapshotHeader and a SnapshotFooter.
+
+Features come first, then registrations, topics, partitions in long runs of one shape, and the rest. Reading one is
+replay. Names, listing, checks of files and their transfer are ``metadata_log``'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from metadata_log.batch import control_batch, parse_header, place_batch
+from metadata_log.builder import build_batches
+from metadata_log.columns import BatchItem, decode_batch
+from metadata_log.errors import MalformedData
+from metadata_log.limits import BATCH_BYTES_MAX
+from metadata_log.records import (
+    KRaftVersionRecord,
+    Record,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    TopicRecord,
+    VersionedRecord,
+)
+from metadata_log.wire import Buffer
+from snapshots.as_records import after_topics, before_topics
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.image_editor import ImageEditor
+from snapshots.image_parts import Provenance
+from snapshots.record_versions import NEWEST_LEVEL
+from snapshots.replay import replay_items
+from snapshots.table_to_runs import partition_runs
+
+#: Rows that are gathered by shape at a time: some 10 MB of columns, and a batch's worth of records.
+_ROWS_AT_ONCE: Final = 65_536
+
+
+def checkpoint_batches(image: MetadataImage, timestamp: int, bytes_max: int = BATCH_BYTES_MAX) -> Iterator[bytes]:
+    """The file's batches, each placed: offsets count from 0, the epoch is that of the last record contained.
+
+    Args:
+        image: outside of any transaction. It may go on being used while this runs in a thread.
+        timestamp: of the batches, milliseconds since 1970.
+    """
+    offset = 0
+    for batch in _unplaced(image, timestamp, bytes_max):
+        yield place_batch(batch, offset, image.provenance.epoch)
+        offset += parse_header(batch).record_count
+
+
+def _unplaced(image: MetadataImage, timestamp: int, bytes_max: int) -> Iterator[bytes]:
+    yield control_batch(_head_records(image), timestamp)
+    yield from build_batches(checkpoint_items(image), timestamp, bytes_max)
+    yield control_batch([(SnapshotFooterRecord(), 0)], timestamp)
+
+
+def _head_records(image: MetadataImage) -> list[tuple[Record, int]]:
+    head: list[tuple[Record, int]] = [(SnapshotHeaderRecord(image.provenance.log_time_ms), 0)]
+    if image.kraft.version > 0:
+        head.append((KRaftVersionRecord(image.kraft.version), 0))
+        if image.kraft.voters is not None:
+            head.append((image.kraft.voters, 0))
+    return head
+
+
+def checkpoint_items(image: MetadataImage) -> Iterator[BatchItem]:
+    """The data records of a checkpoint, mass records as runs."""
+    level = image.features.metadata_version or NEWEST_LEVEL
+    yield from before_topics(image, level)
+    for topic in sorted(image.topics.by_name.values(), key=lambda topic: topic.name):
+        yield VersionedRecord(TopicRecord(topic.name, topic.id), 0)
+    rows = image.partitions.all_rows()
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        for _, run in partition_runs(image.partitions, rows[start : start + _ROWS_AT_ONCE], level):
+            yield run
+    yield from after_topics(image)
+
+
+def read_checkpoint(batches: Iterable[Buffer], end_offset: int | None, epoch: int | None) -> MetadataImage:
+    """The image that a checkpoint's batches hold. The caller has checked their CRCs and continuity.
+
+    Args:
+        end_offset, epoch: by the file's name; None where it has none (``bootstrap.checkpoint``): then the image
+            covers no offset, and the epoch is that of the batches.
+
+    Raises:
+        MalformedData: not a whole checkpoint: header or footer are missing, or not where they belong.
+        ReplayError: a record cannot be replayed.
+    """
+    editor = ImageEditor(EMPTY_IMAGE)
+    log_time_ms: int | None = None
+    batch_epoch = 0
+    is_complete = False
+    for batch in batches:
+        header = parse_header(batch)
+        items = list(decode_batch(batch))
+        if log_time_ms is None:
+            log_time_ms = _log_time(items[0])
+        if is_complete:
+            raise MalformedData("records behind the SnapshotFooter")
+        is_complete = _has_footer(items)
+        replay_items(editor, items)
+        batch_epoch = header.epoch
+    if log_time_ms is None or not is_complete:
+        raise MalformedData("no SnapshotFooter at the end")
+    last_offset = -1 if end_offset is None else end_offset - 1
+    return editor.finish(Provenance(last_offset, batch_epoch if epoch is None else epoch, log_time_ms))
+
+
+def _log_time(first: BatchItem) -> int:
+    if isinstance(first, VersionedRecord) and isinstance(first.record, SnapshotHeaderRecord):
+        return first.record.last_contained_log_timestamp
+    raise MalformedData("no SnapshotHeader at the start")
+
+
+def _has_footer(items: list[BatchItem]) -> bool:
+    return any(isinstance(item, VersionedRecord) and isinstance(item.record, SnapshotFooterRecord) for item in items)

@@ -1,0 +1,152 @@
+"""An image from files: a metadata directory, a segment or a checkpoint, ours or Kafka's, at any offset they reach.
+
+This is for tools: it reads files that nobody is writing to. A running node replays its own log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from metadata_log.batch import iter_records
+from metadata_log.errors import CorruptBatch, CorruptCheckpoint, MalformedData
+from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
+from metadata_log.records import VersionedRecord
+from metadata_log.wire import Buffer
+from snapshots.checkpoint import read_checkpoint
+from snapshots.errors import ImageNotAvailable, ReplayError
+from snapshots.image import MetadataImage
+from snapshots.replay_state import ReplayState
+
+
+def load_image(path: Path, offset: int | None = None) -> MetadataImage:
+    """The state at an offset: what all records below it add up to. Inside a transaction: the state before it.
+
+    Args:
+        path: a metadata directory or its ``__cluster_metadata-0``; a segment (its directory is read up to the
+            segment's end); or a checkpoint.
+        offset: None = the end of what ``path`` holds.
+
+    Raises:
+        ImageNotAvailable: the files do not reach back, or not forward, to the offset.
+        StorageError: nothing there, or damage (``CorruptBatch``, ``CorruptCheckpoint``).
+        ReplayError: a record cannot be replayed; says its offset.
+    """
+    files = find_files(path)
+    if path.is_file():
+        if files[0].is_checkpoint:
+            return _checkpoint_at(files[0], offset)
+        return _load(path, _beside(files[0]), offset, files[0])
+    return _load(path, files, offset, None)
+
+
+def load_checkpoint(file: LogFile) -> MetadataImage:
+    """The image in one checkpoint file.
+
+    Raises:
+        CorruptCheckpoint, CorruptBatch: it is not whole. ReplayError: a record cannot be replayed.
+    """
+    try:
+        return read_checkpoint(_contents(file), file.offset, file.epoch)
+    except MalformedData as error:
+        raise CorruptCheckpoint(str(file.path), str(error)) from error
+    except ReplayError as error:
+        raise CorruptCheckpoint(str(file.path), f"cannot be replayed: {error}") from error
+
+
+def _contents(file: LogFile) -> Iterator[Buffer]:
+    return (batch.data for batch in iter_batches(file))
+
+
+def _checkpoint_at(file: LogFile, offset: int | None) -> MetadataImage:
+    image = load_checkpoint(file)
+    if offset is not None and offset != image.provenance.end_offset:
+        raise ImageNotAvailable(
+            f"{file.path}: a checkpoint holds the state at one offset, {image.provenance.end_offset}, not at {offset}"
+        )
+    return image
+
+
+def _beside(segment: LogFile) -> list[LogFile]:
+    """A segment and the files of its directory that come before it."""
+    if segment.offset is None:
+        return [segment]
+    files = find_files(segment.path.parent)
+    return [file for file in files if file.is_checkpoint or (file.offset or 0) <= segment.offset]
+
+
+def _load(path: Path, files: list[LogFile], offset: int | None, last: LogFile | None) -> MetadataImage:
+    checkpoints = [file for file in files if file.is_checkpoint and file.offset is not None]
+    segments = [file for file in files if not file.is_checkpoint]
+    newest = _newest_checkpoint(checkpoints, segments, offset, last)
+    state = ReplayState() if newest is None else ReplayState(load_checkpoint(newest))
+    if newest is None and segments and segments[0].offset:
+        raise _begins_later(path, segments[0].offset, checkpoints)
+    for batch in _tail(segments, state.end_offset):
+        if offset is not None and batch.header.base_offset >= offset:
+            break
+        _require_continuous(path, batch, state.end_offset)
+        state = _replayed(state, batch, offset)
+    if offset is not None and state.end_offset != offset:
+        raise ImageNotAvailable(f"{path}: the log ends at offset {state.end_offset}, before {offset}")
+    return state.stable
+
+
+def _newest_checkpoint(
+    checkpoints: list[LogFile], segments: list[LogFile], offset: int | None, last: LogFile | None
+) -> LogFile | None:
+    """The checkpoint to start from; None = the log itself, from offset 0."""
+    limit = offset
+    if limit is None and last is not None:
+        limit = _end_of(last)
+    usable = [file for file in checkpoints if limit is None or (file.offset or 0) <= limit]
+    return max(usable, key=lambda file: (file.offset or 0, file.epoch or 0), default=None)
+
+
+def _end_of(segment: LogFile) -> int:
+    end = segment.offset or 0
+    for batch in iter_batches(segment):
+        end = batch.header.end_offset
+    return end
+
+
+def _tail(segments: list[LogFile], start: int) -> Iterator[FileBatch]:
+    """The batches from an offset on; segments that end before it are not read."""
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        if following is not None and following.offset is not None and following.offset <= start:
+            continue
+        yield from (batch for batch in iter_batches(segment) if batch.header.end_offset > start)
+
+
+def _require_continuous(path: Path, batch: FileBatch, due: int) -> None:
+    base = batch.header.base_offset
+    if base == due:
+        return
+    if base < due:
+        raise CorruptBatch(
+            str(batch.file.path), batch.position, base, f"offset {due} falls into a batch: no checkpoint ends there"
+        )
+    raise ImageNotAvailable(f"{path}: records {due} to {base - 1} are missing, before {batch.file.path.name}")
+
+
+def _begins_later(path: Path, base: int, checkpoints: list[LogFile]) -> ImageNotAvailable:
+    earliest = min((file.offset or 0 for file in checkpoints), default=None)
+    reach = (
+        "and there is no checkpoint" if earliest is None else f"and its earliest checkpoint is the state at {earliest}"
+    )
+    return ImageNotAvailable(f"{path}: the log begins at offset {base}, in the middle of history, {reach}")
+
+
+def _replayed(state: ReplayState, batch: FileBatch, offset: int | None) -> ReplayState:
+    try:
+        if offset is None or batch.header.end_offset <= offset:
+            return state.replay_batch(batch.data)
+        return _replayed_in_part(state, batch, offset)
+    except MalformedData as error:
+        raise CorruptBatch(str(batch.file.path), batch.position, batch.header.base_offset, str(error)) from error
+
+
+def _replayed_in_part(state: ReplayState, batch: FileBatch, offset: int) -> ReplayState:
+    """Replay the records of a batch below an offset."""
+    items = [VersionedRecord(r.record, r.version) for r in iter_records(batch.data) if r.offset < offset]
+    return state.replay_items(items, batch.header)

@@ -1,0 +1,160 @@
+"""What differs between two partition tables.
+
+Pages and columns that both share are skipped, so between an image and its successor the cost is that of what changed.
+Tables of unrelated histories are compared by content, wherever their topics lie and whatever codes directories have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metadata_log.ids import Uuid
+from snapshots import page_access
+from snapshots.directories import DirectoryDictionary
+from snapshots.extents import Extent
+from snapshots.pages import COLUMNS, LIST_COLUMNS, NO_PARTITION, PAGE_SHIFT, AnyColumn, Page, Rows
+from snapshots.slot_layout import resized
+
+if TYPE_CHECKING:
+    from snapshots.partition_table import PartitionTable
+
+_NOWHERE = Extent(0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableDifference:
+    """Partitions that are not the same in two tables, by their rows."""
+
+    #: Rows in the newer table of partitions that are new or have changed; ascending.
+    rows: Rows
+    #: The same partitions' rows in the older table; -1 = new.
+    old_rows: Rows
+    #: Rows in the older table of partitions that are gone; ascending.
+    removed_rows: Rows
+
+    def __bool__(self) -> bool:
+        return bool(len(self.rows) or len(self.removed_rows))
+
+
+def table_difference(old: PartitionTable, new: PartitionTable) -> TableDifference:
+    """What became of the partitions of ``old`` in ``new``."""
+    nothing = np.empty(0, np.int64)
+    if old is new:
+        return TableDifference(nothing, nothing, nothing)
+    moved, gone = new.extents.changes_since(old.extents)
+    stayed = _changed_in_place(old, new, moved | gone)
+    rows, old_rows, removed_rows = [stayed], [stayed], []
+    if moved:
+        moved_rows, moved_old_rows = _changed_by_topic(old, new, moved)
+        rows.append(moved_rows)
+        old_rows.append(moved_old_rows)
+    if gone:
+        removed_rows = [_held(old, np.sort(_rows_of(old, gone)))]
+    order = np.argsort(all_rows := np.concatenate(rows), kind="stable")
+    return TableDifference(all_rows[order], np.concatenate(old_rows)[order], np.concatenate([nothing, *removed_rows]))
+
+
+def tables_equal(old: PartitionTable, new: PartitionTable) -> bool:
+    """Whether both hold the same partitions in the same state."""
+    return old is new or (len(old) == len(new) and not table_difference(old, new))
+
+
+def _rows_of(table: PartitionTable, topics: Iterable[Uuid]) -> Rows:
+    extents = [table.extents.get(topic) or _NOWHERE for topic in topics]
+    ranges = [np.arange(extent.first_row, extent.first_row + extent.size) for extent in extents]
+    return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+
+
+def _held(table: PartitionTable, rows: Rows) -> Rows:
+    """Those of ascending rows that hold a partition."""
+    is_held = page_access.gather(table.pages, rows, ("partition_ids",))["partition_ids"] != NO_PARTITION
+    held: Rows = rows[is_held]
+    return held
+
+
+# --- topics that lie where they lay ------------------------------------------------------------------
+
+
+def _changed_in_place(old: PartitionTable, new: PartitionTable, others: set[Uuid]) -> Rows:
+    """Changed rows of the topics that have the same rows in both tables: all but ``others``."""
+    codes = new.directories.codes_in(old.directories)
+    is_same_code = bool((codes == np.arange(len(codes))).all())
+    parts = [np.empty(0, np.int64)]
+    for number, (before, after) in enumerate(zip(old.pages, new.pages, strict=False)):
+        if before is not after:
+            differs = _rows_that_differ(before, after, None if is_same_code else codes)
+            parts.append(np.flatnonzero(differs) + (number << PAGE_SHIFT))
+    changed = np.concatenate(parts)
+    if not others or not len(changed):
+        return changed
+    is_other = np.zeros(max(old.row_end, new.row_end), np.bool_)
+    for table in (old, new):
+        is_other[_rows_of(table, others)] = True
+    return changed[~is_other[changed]]
+
+
+def _rows_that_differ(before: Page, after: Page, codes: NDArray[np.int32] | None) -> NDArray[np.bool_]:
+    differs = np.zeros(len(after.partition_ids), np.bool_)
+    width = max(before.width, after.width)
+    for name in COLUMNS:
+        a: AnyColumn = getattr(before, name)
+        b: AnyColumn = getattr(after, name)
+        if name == "directories" and codes is not None:
+            b = _translated(b, codes)
+        elif a is b:
+            continue
+        if name in LIST_COLUMNS:
+            differs |= (resized(name, a, width) != resized(name, b, width)).any(axis=0)
+        elif name == "topic_ids":
+            differs |= (a != b).any(axis=1)
+        else:
+            differs |= a != b
+    return differs
+
+
+def _translated(codes_of_new: AnyColumn, codes: NDArray[np.int32]) -> AnyColumn:
+    return np.where(codes_of_new < 0, codes_of_new, codes[codes_of_new])
+
+
+# --- topics that lie elsewhere -----------------------------------------------------------------------
+
+
+def _changed_by_topic(old: PartitionTable, new: PartitionTable, topics: set[Uuid]) -> tuple[Rows, Rows]:
+    """Rows in both tables of the changed and new partitions of some topics."""
+    rows, old_rows = [], []
+    for topic in topics:
+        before, after = old.extents.get(topic) or _NOWHERE, new.extents[topic]
+        numbers = np.arange(after.size)
+        rows.append(after.first_row + numbers)
+        old_rows.append(np.where(numbers < before.size, before.first_row + numbers, -1))
+    all_rows, all_old_rows = np.concatenate(rows), np.concatenate(old_rows)
+    in_both = np.flatnonzero(all_old_rows >= 0)
+    was_held, differs = _compare(old, all_old_rows[in_both], new, all_rows[in_both], old.directories)
+    all_old_rows[in_both[~was_held]] = -1
+    is_changed = np.ones(len(all_rows), np.bool_)
+    is_changed[in_both] = differs
+    held = np.isin(all_rows, _held(new, np.sort(all_rows)))
+    return all_rows[is_changed & held], all_old_rows[is_changed & held]
+
+
+def _compare(
+    old: PartitionTable, old_rows: Rows, new: PartitionTable, rows: Rows, directories: DirectoryDictionary
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For pairs of rows: whether the older holds a partition, and whether they differ."""
+    before, after = old.gather(old_rows), new.gather(rows)
+    width = max(before.width, after.width)
+    codes = new.directories.codes_in(directories)
+    differs = np.zeros(len(rows), np.bool_)
+    for name in LIST_COLUMNS:
+        b = getattr(after, name).T
+        b = _translated(b, codes) if name == "directories" else b
+        differs |= (resized(name, getattr(before, name).T, width) != resized(name, b, width)).any(axis=0)
+    for name in COLUMNS:
+        if name not in LIST_COLUMNS and name != "topic_ids":
+            differs |= getattr(before, name) != getattr(after, name)
+    return before.partition_ids != NO_PARTITION, differs
