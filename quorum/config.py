@@ -8,6 +8,7 @@ from typing import Final
 
 from metadata_log.ids import ZERO_UUID, Uuid, uuid_text
 from metadata_log.limits import BATCH_BYTES_MAX
+from metadata_log.retention import RetentionConfig
 from quorum.errors import ProtocolError
 
 #: Version of the messages between nodes; both sides must have the same.
@@ -99,6 +100,7 @@ class QuorumConfig:
     listener_name: str = "CONTROLLER"
     timing: QuorumTiming = QuorumTiming()
     limits: QuorumLimits = QuorumLimits()
+    retention: RetentionConfig = RetentionConfig()
 
     def __post_init__(self) -> None:
         ids = [voter.node_id for voter in self.voters]

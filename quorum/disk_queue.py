@@ -1,8 +1,8 @@
 """One ordered queue of disk work, one piece at a time, off the loop thread.
 
-A group is: the epoch and vote if they changed, then whatever was submitted (checkpoint chunks), then one flush of all
-that the log has staged. While a group runs the next one gathers, so one sync covers everything that queued up behind the
-last. Epoch and vote go first: the log on disk is never ahead of them.
+A group is: the epoch and vote if they changed, then one flush of all that the log has staged (appends, truncations).
+While a group runs the next one gathers, so one sync covers everything that queued up behind the last. Epoch and vote go
+first: the log on disk is never ahead of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from metadata_log.disk import DiskJob
 from metadata_log.segment_log import FlushJob, MetadataLog
 from quorum.votes import VoteJob, VoteState
 
@@ -20,15 +19,12 @@ class DiskGroup:
     """What one trip to the disk thread does. A failure anywhere in it is the end of the node."""
 
     vote: VoteJob | None
-    submitted: tuple[tuple[DiskJob, Callable[[], None]], ...]
     flush: FlushJob | None
 
     def run(self) -> Iterator[None]:
         """See ``DiskJob.run``."""
         if self.vote is not None:
             yield from self.vote.run()
-        for job, _ in self.submitted:
-            yield from job.run()
         if self.flush is not None:
             yield from self.flush.run()
 
@@ -41,7 +37,6 @@ class DiskQueue:
         self._log = log
         self._votes = votes
         self._run_group = run_group
-        self._submitted: list[tuple[DiskJob, Callable[[], None]]] = []
         self._running: DiskGroup | None = None
 
     @property
@@ -49,20 +44,15 @@ class DiskQueue:
         """Whether a group is out."""
         return self._running is not None
 
-    def submit(self, job: DiskJob, done: Callable[[], None]) -> None:
-        """Run ``job`` in the next group, before the log's flush; ``done`` is called on the loop thread."""
-        self._submitted.append((job, done))
-
     def kick(self) -> None:
         """Start a group if none is out and there is work."""
         if self._running is not None:
             return
         vote = self._votes.make_job()
         flush = self._log.flush_job()
-        if vote is None and flush is None and not self._submitted:
+        if vote is None and flush is None:
             return
-        self._running = DiskGroup(vote, tuple(self._submitted), flush)
-        self._submitted = []
+        self._running = DiskGroup(vote, flush)
         self._run_group(self._running)
 
     def done(self, group: DiskGroup) -> None:
@@ -73,5 +63,3 @@ class DiskQueue:
             self._votes.job_done(group.vote)
         if group.flush is not None:
             self._log.job_done(group.flush)
-        for _, done in group.submitted:
-            done()

@@ -21,6 +21,10 @@ class FatalFault(QuorateError):
     """The node must stop: going on could break a promise. The process exits; nothing is retried."""
 
 
+class DiskFailed(FatalFault):
+    """A call to the disk failed. Nothing is retried: what is in the page cache may never reach the disk."""
+
+
 class NotLeader(NotController):
     """An append or a read barrier on a node that does not lead in the epoch that was named."""
 
@@ -46,3 +50,11 @@ class TransferFailed(ApiError):
         super().__init__(ErrorCode.INVALID_REQUEST, f"leadership was not transferred to node {target}: {reason}")
         self.target = target
         self.reason = reason
+
+
+class InvalidCheckpointOffset(QuorateError, ValueError):
+    """An offset at which this node can take no checkpoint."""
+
+    def __init__(self, offset: int, start_offset: int, applied_end: int) -> None:
+        super().__init__(f"no checkpoint at offset {offset}: a batch must end there, within {start_offset}..{applied_end}")
+        self.offset = offset

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.disk import DiskJob
 from quorum.disk_queue import DiskGroup
 from quorum.journal import LogJournal
 from quorum.outbox import Channel
@@ -25,6 +27,9 @@ class Host(Protocol):
 
     def run_group(self, group: DiskGroup) -> None:
         """Run ``group`` on the disk thread, then call ``QuorumNode.disk_done`` or ``disk_failed``."""
+
+    def run_bulk_job(self, job: DiskJob) -> None:
+        """Run ``job`` on another thread than groups, then call ``QuorumNode.bulk_done`` or ``disk_failed``."""
 
     def request_pump(self) -> None:
         """Call ``QuorumNode.pump`` once in the next turn of the loop, however often this was asked."""
@@ -71,6 +76,12 @@ class SnapshotReader(Protocol):
     @property
     def path(self) -> str:
         """The checkpoint file."""
+
+    def read(self) -> bytes:
+        """The whole file."""
+
+    def manifest(self) -> CheckpointManifest | None:
+        """What its writer counted; None when it has no manifest, as Kafka's have none."""
 
 
 class QuorumListener(Protocol):

@@ -124,7 +124,11 @@ class CheckpointOffer:
     round: int
     end_offset: int
     last_epoch: int
+    #: Bytes, and CRC-32C, of the whole file.
     size: int
+    crc: int
+    #: Content of the manifest beside it; empty when it has none.
+    manifest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +153,12 @@ class ChunkRequest:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Leader to follower, on the bulk connection. ``data`` is empty when the checkpoint is gone."""
+    """Leader to follower, on the bulk connection. A request for a checkpoint that is gone is not answered."""
 
     epoch: int
     end_offset: int
     last_epoch: int
     position: int
-    size: int
     #: CRC-32C of ``data``.
     crc: int
     data: bytes

@@ -8,24 +8,27 @@ over what was committed, sends, and starts the next disk group. So one pass cove
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, Final
 
 from metadata_log.batch import parse_header, place_batch
-from metadata_log.errors import LimitExceeded, QuorateError
+from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.errors import LimitExceeded, QuorateError, StorageError
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.segment_log import MetadataLog
 from quorum import messages
 from quorum.ballots import Ballots
-from quorum.checkpoint_transfer import CheckpointExchange
+from quorum.bulk_queue import BulkQueue
+from quorum.checkpoint_exchange import Checkpoint, CheckpointExchange
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
 from quorum.disk_queue import DiskGroup, DiskQueue
 from quorum.elections import Elections
-from quorum.errors import FatalFault, NotLeader, ProtocolError, TransferFailed, TransferInProgress
+from quorum.errors import DiskFailed, FatalFault, InvalidCheckpointOffset, NotLeader, ProtocolError, TransferFailed, TransferInProgress
 from quorum.following import Follower
-from quorum.host import CommittedBatches, Host, PeerStatus, QuorumListener, QuorumMetrics, QuorumStatus, SnapshotReader
+from quorum.host import CommittedBatches, Host, PeerStatus, QuorumListener, QuorumMetrics, QuorumStatus
 from quorum.journal import LogJournal
 from quorum.leader_change import VoterHistory, first_batch
 from quorum.membership import Membership
@@ -60,12 +63,15 @@ class QuorumNode:
         )
         self._outbox = Outbox(self._votes, host.send)
         self._disk = DiskQueue(self._log, self._votes, self._run_group)
+        self._bulk = BulkQueue(host.run_bulk_job)
         self._core = RaftCore(config.node_id, config.peer_ids, self._journal, self)
         now = host.now()
         self._elections = Elections(config.node_id, config.peer_ids, config.timing, rng, now)
         self._membership = Membership(self._log, self._votes, self._core.abstain_in)
         self._follower = Follower(self._core, self._journal, self._log, self._outbox, self._membership)
-        self._checkpoints = CheckpointExchange(config, storage, self._disk, self._outbox)
+        self._checkpoints = CheckpointExchange(
+            config, storage.disk, storage.checkpoints, self._bulk, self._outbox, storage.directory
+        )
         self._replication = Replication(config, self._core, self._journal, self._outbox, self._checkpoints)
         self._ballots = Ballots(
             config.node_id,
@@ -83,7 +89,7 @@ class QuorumNode:
         self._peer_directories: dict[int, bytes] = {}
         self._handlers: dict[type[Any], Callable[[int, Any, float], None]] = self._make_handlers()
         #: (epoch, leader, whether this node leads) after the last event.
-        self._seen = (self._core.epoch, None, False)
+        self._seen: tuple[int, int | None, bool] = (self._core.epoch, None, False)
         #: Highest raft index handed to the listener.
         self._delivered_index = self._core.applied_index
         #: (leader, epoch) told to the listener last.
@@ -161,14 +167,34 @@ class QuorumNode:
         self._barrier.add(self._replication.want_round(), self._journal.commit_end, done)
         self._host.request_pump()
 
-    def checkpoint_written(self) -> None:
-        """A checkpoint was made durable in this node's directory: offer it from now on, and let the log's start go up."""
-        self._checkpoints.refresh()
+    def write_checkpoint(
+        self,
+        end_offset: int,
+        chunks: Iterable[bytes],
+        describe: Callable[[], CheckpointManifest],
+        done: Callable[[StorageError | None], None],
+    ) -> None:
+        """Write a checkpoint of the state at ``end_offset``, which the listener has been given, off the loop thread.
 
-    def delete_prefix(self, offset: int) -> None:
-        """Forget the log before ``offset``, where a durable checkpoint ends that this node has applied."""
-        self._journal.delete_prefix(min(offset, self.applied_end))
-        self._host.request_pump()
+        ``chunks`` and ``describe`` are run on another thread. Once it is durable the node offers it to followers that
+        need it, older ones are removed and the log is cut as the retention settings say, and ``done(None)`` is called;
+        ``done`` gets the error if the chunks were no checkpoint.
+
+        Raises:
+            InvalidCheckpointOffset: no batch ends there, or the listener was not given it.
+        """
+        epoch = self._log.epoch_at(end_offset)
+        if epoch is None or not self._log.start_offset < end_offset <= self.applied_end:
+            raise InvalidCheckpointOffset(end_offset, self._log.start_offset, self.applied_end)
+
+        def written(error: StorageError | None) -> None:
+            if error is None:
+                start = self._checkpoints.retire(self._log, self._host.wall_ms(), self._config.retention)
+                self._journal.delete_prefix(min(start, self.applied_end))
+            done(error)
+            self._host.request_pump()
+
+        self._checkpoints.write(CheckpointId(end_offset, epoch), chunks, describe, written)
 
     @property
     def node_id(self) -> int:
@@ -266,7 +292,13 @@ class QuorumNode:
 
     def disk_failed(self, error: OSError) -> None:
         """The disk failed: nothing is retried, this node ends here."""
-        self._fail(FatalFault(f"the disk failed: {error}"))
+        self._fail(DiskFailed(f"the disk failed: {error}"))
+
+    def bulk_done(self, error: StorageError | None) -> None:
+        """The bulk job that was out ran to its end, or found that its bytes are no checkpoint."""
+        if not self._is_stopped:
+            self._guarded(lambda: self._bulk.finished(error))
+            self._host.request_pump()
 
     def pump(self) -> float:
         """Let everything act that can. Returns when to call again at the latest, in the host's seconds."""
@@ -283,8 +315,8 @@ class QuorumNode:
 
     @property
     def is_idle_on_disk(self) -> bool:
-        """Whether no disk group is out: only then may the storage be closed."""
-        return not self._disk.is_busy
+        """Whether nothing is out on the disk threads: only then may the storage be closed."""
+        return not self._disk.is_busy and not self._bulk.is_busy
 
     # --- what the library asks -----------------------------------------------------------------------
 
@@ -331,7 +363,7 @@ class QuorumNode:
             messages.CheckpointOffer: self._on_offer,
             messages.CheckpointProgress: replication.on_checkpoint_progress,
             messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(peer, m, self._serving_epoch()),
-            messages.Chunk: lambda peer, m, now: checkpoints.on_chunk(peer, m, self._core.epoch),
+            messages.Chunk: lambda peer, m, now: checkpoints.on_chunk(peer, m),
         }
 
     def _dispatch(self, peer: int, message: Message) -> None:
@@ -423,7 +455,9 @@ class QuorumNode:
 
     def _install_checkpoint(self) -> None:
         installed = self._checkpoints.take_received()
-        if installed is not None and installed.end_offset > self.applied_end:
+        if installed is None or installed.end_offset <= self.applied_end:
+            return
+        if self._log.holds(installed.end_offset, installed.epoch) or installed.end_offset > self.high_watermark:
             self._journal.install_checkpoint(installed.end_offset, installed.epoch)
             self._metrics.checkpoints_installed += 1
             self._take_checkpoint(installed)
@@ -503,11 +537,12 @@ class QuorumNode:
             self._is_stopped = True
             self._host.fatal(error)
 
-    def _take_checkpoint(self, reader: SnapshotReader) -> None:
+    def _take_checkpoint(self, reader: Checkpoint) -> None:
         index = self._journal.index_of_end(reader.end_offset)
         assert index is not None, "a checkpoint that is taken is the log's start or within it"
         self._core.checkpoint_installed(index)
         self._delivered_index = self._core.applied_index
+        self._voter_history.note_checkpoint(reader.end_offset, reader.epoch, self._checkpoints.voters_in(reader))
         self._listener.on_snapshot(reader)
 
     def _peer_status(self, peer: int, now: float) -> PeerStatus:

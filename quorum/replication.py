@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
 from metadata_log.errors import InvariantViolation
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
@@ -21,8 +22,8 @@ from quorum.progress import Progress
 class OfferSource(Protocol):
     """Where the checkpoint comes from that is offered to a follower behind the log's start."""
 
-    def offer(self) -> tuple[int, int, int] | None:
-        """(end offset, epoch, size) of the newest checkpoint that can be served, None while there is none."""
+    def offer(self) -> StoredOffer | None:
+        """The newest checkpoint that can be served, None while there is none."""
 
 
 class Replication:
@@ -265,11 +266,14 @@ class Replication:
 
     def _send_offer(self, peer: int, progress: Progress, is_due: bool, now: float) -> bool:
         offer = self._offers.offer()
-        if offer is None or not (is_due or progress.offered_end != offer[0]):
+        if offer is None or not (is_due or progress.offered_end != offer.id.end_offset):
             return False
-        progress.offered_end = offer[0]
+        progress.offered_end = offer.id.end_offset
         progress.sent_at = now
-        self._outbox.put(peer, CheckpointOffer(self._core.epoch, self.round, *offer))
+        message = CheckpointOffer(
+            self._core.epoch, self.round, *offer.id, offer.size, offer.crc, offer.manifest or b""
+        )
+        self._outbox.put(peer, message)
         return True
 
     def _refresh_acknowledged(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from metadata_log.checkpoints import CheckpointStore
 from metadata_log.disk import Disk
 from metadata_log.errors import CorruptState
 from metadata_log.quarantine import set_aside
 from metadata_log.quorum_state import QuorumState, QuorumStateStore
-from metadata_log.recovery import Damage
-from metadata_log.segment_log import LogConfig, MetadataLog
+from metadata_log.segment_log import Damage, LogConfig, MetadataLog
 from quorum.config import QuorumConfig
 from quorum.votes import VoteState
 
@@ -22,6 +22,7 @@ class NodeStorage:
     directory: str
     log: MetadataLog
     votes: VoteState
+    checkpoints: CheckpointStore
     #: What was found damaged and set aside, None when nothing was. Such a node is a non-voter.
     damage: Damage | None
     #: Why the election state could not be read, None when it could or was not there.
@@ -52,7 +53,9 @@ class NodeStorage:
             stored = store.load()
         except CorruptState as error:
             state_damage = str(error)
-        return cls(disk, directory, log, VoteState(store, stored, log.last_epoch, config), damage, state_damage)
+        votes = VoteState(store, stored, log.last_epoch, config)
+        checkpoints = CheckpointStore(disk, directory, log.checkpoints_at_open)
+        return cls(disk, directory, log, votes, checkpoints, damage, state_damage)
 
     def close(self) -> None:
         """Give the handles back. No disk group may be out."""

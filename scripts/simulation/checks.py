@@ -48,6 +48,15 @@ class Checks:
         if machine.pending.pop(header.end_offset, None) is not None and header.epoch == machine.leading_epoch:
             self._acknowledge(header)
 
+    def loaded(self, owner: SimulatedNode, end_offset: int, epoch: int, digest: bytes) -> None:
+        """A node starts from a checkpoint."""
+        self._world.checkpoints_installed += 1
+        if self.digests.get(end_offset) != digest or self.history[end_offset][1] != epoch:
+            self._world.violation(f"node {owner.node_id} loaded a state at {end_offset} that is not the others'")
+        machine = owner.machine
+        if machine is not None:
+            machine.pending = {}
+
     def announced(self, owner: SimulatedNode, leader_id: int | None, epoch: int) -> None:
         """A node told its program who leads."""
         if leader_id is not None:

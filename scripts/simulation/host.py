@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from metadata_log.disk import DiskJob
+from metadata_log.errors import StorageError
 from metadata_log.segment_log import LogConfig
 from quorum.config import QuorumConfig
 from quorum.disk_queue import DiskGroup
@@ -119,6 +121,9 @@ class SimulatedNode:
     def run_group(self, group: DiskGroup) -> None:
         self._schedule_disk(group, group.run())
 
+    def run_bulk_job(self, job: DiskJob) -> None:
+        self._schedule_bulk(job.run())
+
     def request_pump(self) -> None:
         if not self._is_pump_scheduled:
             self._is_pump_scheduled = True
@@ -201,7 +206,7 @@ class SimulatedNode:
             del self._connections[peer]
             self.node.disconnected(peer)
 
-    # --- the disk thread -----------------------------------------------------------------------------
+    # --- the disk threads -----------------------------------------------------------------------------
 
     def _schedule_disk(self, group: DiskGroup, steps: Iterator[None]) -> None:
         world = self.world
@@ -215,8 +220,29 @@ class SimulatedNode:
         except StopIteration:
             self.node.disk_done(group)
         except OSError as error:
-            if not self.is_sync_failure_expected:
-                raise FatalFault(f"node {self.node_id}: {error}") from error
-            self.node.disk_failed(error)
+            self._disk_failed(error)
         else:
             self._schedule_disk(group, steps)
+
+    def _schedule_bulk(self, steps: Iterator[None]) -> None:
+        delay = self.world.rng.expovariate(1.0 / self.world.options.disk_delay_mean) * self.disk_slowness
+        self._schedule(min(delay, 1.0), self._bulk_step, steps)
+
+    def _bulk_step(self, steps: Iterator[None]) -> None:
+        assert self.node is not None
+        try:
+            next(steps)
+        except StopIteration:
+            self.node.bulk_done(None)
+        except StorageError as error:
+            self.node.bulk_done(error)
+        except OSError as error:
+            self._disk_failed(error)
+        else:
+            self._schedule_bulk(steps)
+
+    def _disk_failed(self, error: OSError) -> None:
+        assert self.node is not None
+        if not self.is_sync_failure_expected:
+            raise FatalFault(f"node {self.node_id}: {error}") from error
+        self.node.disk_failed(error)

@@ -37,13 +37,15 @@ class Options:
     transfer_rate: float = 0.0
     resign_rate: float = 0.0
     checkpoint_rate: float = 0.0
+    #: Log and checkpoint bytes kept; below it, all checkpoints but the newest go.
+    retention_bytes: int = 100 * 1024 * 1024
     drift: float = 0.0
     segment_bytes: int = 64 * 1024 * 1024
     resident_bytes: int = 64 * 1024 * 1024
     apply_batches: int = 1024
     append_bytes: int = 1024 * 1024
     chunk_bytes: int = 1024 * 1024
-    #: Whether a node's first connection attempts, pumps and messages run with more scatter.
+    #: Virtual seconds within which everything must have converged after it healed.
     heal_seconds: float = 60.0
 
 
@@ -80,6 +82,7 @@ def draw(rng: Random) -> Options:
         transfer_rate=sometimes(0.4, scaled(0.7)),
         resign_rate=sometimes(0.2, scaled(0.4)),
         checkpoint_rate=sometimes(0.5, scaled(1.5)),
+        retention_bytes=rng.choice((0, 3000, 100 * 1024 * 1024)),
         drift=sometimes(0.4, 0.1),
         segment_bytes=rng.choice((2000, 20_000, 64 * 1024 * 1024)),
         resident_bytes=rng.choice((0, 3000, 64 * 1024 * 1024)),

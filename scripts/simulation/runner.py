@@ -19,6 +19,7 @@ class SeedResult:
     acknowledged: int
     reads: int
     epochs: int
+    checkpoints_loaded: int
     virtual_seconds: float
 
 
@@ -33,6 +34,7 @@ def run_seed(seed: int) -> SeedResult:
     world.format()
     world.every(options.write_rate, lambda: world.write() and None)
     world.every(options.read_rate, world.read)
+    world.every(options.checkpoint_rate, world.take_checkpoint)
     Faults(world).schedule()
     world.run_events(options.events)
     world.heal()
@@ -43,5 +45,6 @@ def run_seed(seed: int) -> SeedResult:
         len(world.checks.acknowledged),
         world.confirmed_reads,
         max(world.checks.leaders, default=0),
+        world.checkpoints_installed,
         world.scheduler.now,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from metadata_log.batch import parse_header
+from metadata_log.batch import HEADER_BYTES, build_batch, control_batch, parse_header, place_batch
+from metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
 from quorum.host import CommittedBatches, SnapshotReader
 
 if TYPE_CHECKING:
@@ -34,13 +35,32 @@ class StateMachine:
                 world.violation(
                     f"node {self._owner.node_id} was handed offset {header.base_offset}, {self.applied_end} was due"
                 )
-            self.digest = hashlib.blake2b(self.digest + batch, digest_size=12).digest()
+            self.digest = hashlib.blake2b(self.digest + batch, digest_size=12).hexdigest().encode()
             self.applied_end = header.end_offset
             self.applied_epoch = header.epoch
             world.checks.applied(self._owner, header, self.digest)
 
     def on_snapshot(self, reader: SnapshotReader) -> None:
-        self._owner.world.load_checkpoint(self._owner, reader)
+        data = reader.read()
+        head = parse_header(data)
+        state = parse_header(data, head.size)
+        self.digest = data[head.size + HEADER_BYTES : head.size + state.size].rstrip(b"\0")
+        manifest = reader.manifest()
+        if manifest is None or manifest.digest != self.digest:
+            self._owner.world.violation(f"the manifest of checkpoint {reader.path} is not that of its content")
+        self.applied_end = reader.end_offset
+        self.applied_epoch = reader.epoch
+        self._owner.world.checks.loaded(self._owner, reader.end_offset, reader.epoch, self.digest)
+
+    def checkpoint_content(self) -> list[bytes]:
+        """The state as a checkpoint: header, one batch with the digest, footer."""
+        batches = (
+            control_batch([(SnapshotHeaderRecord(0), 0)], 0),
+            # Padded, so that it takes several chunks.
+            build_batch(self.digest.ljust(400, b"\0"), 1, 0),
+            control_batch([(SnapshotFooterRecord(), 0)], 0),
+        )
+        return [place_batch(batch, offset, self.applied_epoch) for offset, batch in enumerate(batches)]
 
     def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
         self.leading_epoch = epoch if leader_id == self._owner.node_id else None

@@ -7,11 +7,12 @@ from dataclasses import replace
 from random import Random
 
 from metadata_log.batch import build_batch
-from metadata_log.errors import ApiError
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.errors import ApiError, StorageError
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from metadata_log.retention import RetentionConfig
 from quorum.config import QuorumConfig, QuorumLimits, VoterAddress
-from quorum.errors import NotLeader
-from quorum.host import SnapshotReader
+from quorum.errors import DiskFailed, NotLeader
 from quorum.node import QuorumNode
 from scripts.simulation.checks import Checks, Violation
 from scripts.simulation.host import DIRECTORY, SimulatedNode
@@ -41,7 +42,14 @@ class World:
         )
         self.nodes: dict[int, SimulatedNode] = {}
         for voter in voters:
-            config = QuorumConfig("simulated", voter.node_id, voter.directory_id, voters, limits=limits)
+            config = QuorumConfig(
+                "simulated",
+                voter.node_id,
+                voter.directory_id,
+                voters,
+                limits=limits,
+                retention=RetentionConfig(max_retention_bytes=options.retention_bytes),
+            )
             self.nodes[voter.node_id] = SimulatedNode(self, config)
         self.network = Network(self.scheduler, self.rng, options, self.nodes)
         #: Nodes that lost their memory and do not vote yet.
@@ -49,6 +57,8 @@ class World:
         self.is_damage_expected = False
         self.acknowledged_writes = 0
         self.confirmed_reads = 0
+        self.checkpoints_taken = 0
+        self.checkpoints_installed = 0
         self._payloads = 0
         self._violation: str | None = None
 
@@ -167,6 +177,24 @@ class World:
         except NotLeader:
             return
 
+    def take_checkpoint(self, target: SimulatedNode | None = None) -> None:
+        """Let a node write a checkpoint of its state."""
+        owner = self.rng.choice(list(self.nodes.values())) if target is None else target
+        if owner.node is None or owner.machine is None or owner.is_frozen:
+            return
+        end_offset = owner.machine.applied_end
+        if end_offset > owner.node.status().log_start_offset:
+            content = owner.machine.checkpoint_content()
+            digest = owner.machine.digest
+            owner.node.write_checkpoint(
+                end_offset, content, lambda: CheckpointManifest({}, digest), lambda error: self._checkpoint_taken(error)
+            )
+
+    def _checkpoint_taken(self, error: StorageError | None) -> None:
+        if error is not None:
+            self.violation(f"a checkpoint was not written: {error}")
+        self.checkpoints_taken += 1
+
     # --- what nodes report ---------------------------------------------------------------------------
 
     def after_event(self, owner: SimulatedNode) -> None:
@@ -186,14 +214,10 @@ class World:
 
     def fatal(self, owner: SimulatedNode, error: BaseException) -> None:
         """A node must stop."""
-        if owner.is_sync_failure_expected:
+        if owner.is_sync_failure_expected and isinstance(error, DiskFailed):
             self.scheduler.after(0.0, self.crash, owner, False)
         else:
             self.violation(f"node {owner.node_id} stopped: {type(error).__name__}: {error}")
-
-    def load_checkpoint(self, owner: SimulatedNode, reader: SnapshotReader) -> None:
-        """A node starts from a checkpoint."""
-        raise NotImplementedError
 
     # --- faults --------------------------------------------------------------------------------------
 
