@@ -67,7 +67,6 @@ def summary_json(image: MetadataImage) -> dict[str, Any]:
     features = dict(sorted(image.features.levels.items()))
     if image.kraft.version:
         features["kraft.version"] = image.kraft.version
-    zk = image.features.zk_migration_state
     return {
         "provenance": {
             "last_contained_offset": image.provenance.last_contained_offset,
@@ -75,7 +74,7 @@ def summary_json(image: MetadataImage) -> dict[str, Any]:
             "log_time_ms": image.provenance.log_time_ms,
         },
         "features": dict(sorted(features.items())),
-        "zk_migration_state": None if zk is None else name_of(ZK_MIGRATION_STATES, zk),
+        "zk_migration_state": name_of(ZK_MIGRATION_STATES, image.features.zk_migration_state),
         "voters": _voters(image.kraft),
         "brokers": _brokers(image),
         "controllers": [_controller(controller) for _, controller in sorted(image.cluster.controllers.items())],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from metadata_log.records import (
     BrokerEndpoint,
@@ -11,10 +11,10 @@ from metadata_log.records import (
     ConfigRecord,
     ControllerEndpoint,
     ControllerFeature,
+    DataRecord,
     EntityData,
     FeatureLevelRecord,
     ProducerIdsRecord,
-    Record,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     TopicRecord,
@@ -24,7 +24,7 @@ from metadata_log.records import (
 from snapshots.cluster import BrokerRegistration, ControllerRegistration
 from snapshots.hash_map_order import in_hash_map_order
 from snapshots.image import MetadataImage
-from snapshots.image_parts import METADATA_VERSION, FeaturesImage, QuotaEntity
+from snapshots.image_parts import METADATA_VERSION, FeaturesImage, ProducerIdsImage, QuotaEntity
 from snapshots.record_versions import NEWEST_LEVEL, partition_version, register_broker_version
 
 
@@ -49,34 +49,57 @@ def before_topics(image: MetadataImage, level: int) -> Iterator[VersionedRecord]
         yield VersionedRecord(controller_record(controller), 0)
 
 
-def feature_records(features: FeaturesImage) -> Iterator[Record]:
+def feature_records(features: FeaturesImage) -> Iterator[DataRecord]:
     """``metadata.version`` first: readers must know it before anything else."""
-    names = sorted(features.levels, key=lambda name: (name != METADATA_VERSION, name))
-    for name in names:
-        yield FeatureLevelRecord(name, features.levels[name])
-    if features.zk_migration_state is not None:
+    for name in sorted(features.levels, key=lambda name: (name != METADATA_VERSION, name)):
+        yield feature_record(name, features.levels[name])
+    yield from zk_records(features)
+
+
+def feature_record(name: str, level: int) -> FeatureLevelRecord:
+    """A finalised level."""
+    return FeatureLevelRecord(name, level)
+
+
+def zk_records(features: FeaturesImage) -> Iterator[DataRecord]:
+    """The state of a migration from ZooKeeper; NONE is said by no record."""
+    if features.zk_migration_state:
         yield ZkMigrationStateRecord(features.zk_migration_state)
 
 
 def after_topics(image: MetadataImage) -> Iterator[VersionedRecord]:
     """Everything that is neither feature, registration nor topic."""
-    for record in resource_records(image):
+    for record in _resource_records(image):
         yield VersionedRecord(record, 0)
 
 
-def resource_records(image: MetadataImage) -> Iterator[Record]:
-    """Configs, quotas, producer ids, ACLs, credentials, tokens."""
-    for (resource_type, resource_name), configs in sorted(image.configs.resources.items()):
-        for name, value in sorted(configs.items()):
-            yield ConfigRecord(resource_type, resource_name, name, value)
+def _resource_records(image: MetadataImage) -> Iterator[DataRecord]:
+    for resource, configs in sorted(image.configs.resources.items()):
+        yield from config_records(resource, configs)
     for entity, values in sorted(image.client_quotas.entities.items(), key=lambda item: _entity_key(item[0])):
-        for key, quota in sorted(values.items()):
-            yield ClientQuotaRecord(in_hash_map_order(entity, _entity_type), key, quota)
-    if image.producer_ids.next_producer_id is not None:
-        yield ProducerIdsRecord(-1, -1, image.producer_ids.next_producer_id)
+        yield from quota_records(entity, values)
+    yield from producer_ids_records(image.producer_ids)
     yield from (entry for _, entry in sorted(image.acls.entries.items()))
     yield from (credential for _, credential in sorted(image.scram.credentials.items()))
     yield from (token for _, token in sorted(image.delegation_tokens.tokens.items()))
+
+
+def config_records(resource: tuple[int, str], configs: Mapping[str, str]) -> Iterator[DataRecord]:
+    """The configs of one resource."""
+    for name, value in sorted(configs.items()):
+        yield ConfigRecord(*resource, name, value)
+
+
+def quota_records(entity: QuotaEntity, values: Mapping[str, float]) -> Iterator[DataRecord]:
+    """The quotas of one entity."""
+    for key, value in sorted(values.items()):
+        yield ClientQuotaRecord(in_hash_map_order(entity, _entity_type), key, value)
+
+
+def producer_ids_records(producer_ids: ProducerIdsImage) -> Iterator[DataRecord]:
+    """The next producer id, without the broker that was given the last ones, as Kafka writes it."""
+    if producer_ids.next_producer_id is not None:
+        yield ProducerIdsRecord(-1, -1, producer_ids.next_producer_id)
 
 
 def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:

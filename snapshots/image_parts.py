@@ -53,8 +53,8 @@ class FeaturesImage:
 
     #: Level by name; a level of 0 is absent.
     levels: PersistentMap[str, int] = field(default_factory=PersistentMap)
-    #: None = no record of it; kept, never acted on.
-    zk_migration_state: int | None = None
+    #: 0 = NONE; kept, never acted on.
+    zk_migration_state: int = 0
 
     @property
     def metadata_version(self) -> int:

@@ -126,6 +126,14 @@ class PartitionTable:
             recovery_states=columns["recovery_states"],
         )
 
+    def topic_ids_of(self, rows: Rows) -> NDArray[np.uint8]:
+        """uint8[n, 16]: the topics of ascending rows."""
+        return page_access.gather(self.pages, rows, ("topic_ids",))["topic_ids"]
+
+    def partition_ids_of(self, rows: Rows) -> NDArray[np.int32]:
+        """int32[n]: the partition numbers in ascending rows, -1 where there is none."""
+        return page_access.gather(self.pages, rows, ("partition_ids",))["partition_ids"]
+
     def select(self, predicate: Callable[[Page], NDArray[np.bool_]]) -> Rows:
         """Ascending rows for which ``predicate`` is true among the 4096 rows of their page.
 

@@ -1,0 +1,162 @@
+"""Digests of images: whole ones in bulk, successors of a digested one by what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metadata_log.ids import Uuid
+from metadata_log.records import ControlRecord, DataRecord, KRaftVersionRecord, TopicRecord
+from snapshots.as_records import (
+    broker_record,
+    config_records,
+    controller_record,
+    feature_record,
+    producer_ids_records,
+    quota_records,
+    zk_records,
+)
+from snapshots.digest import DIGEST_BYTES, MODULUS, canonical_value, digest_bytes, entry_leaf
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.image_parts import KRaftImage
+from snapshots.pages import NO_PARTITION, Rows
+from snapshots.partition_table import PartitionTable
+from snapshots.persistent_map import PersistentMap
+from snapshots.table_difference import table_difference
+from snapshots.table_values import partition_values
+
+K = TypeVar("K")
+V = TypeVar("V")
+_Records = Iterable[DataRecord | ControlRecord]
+
+#: Rows whose values are made at a time: some 10 MB.
+_ROWS_AT_ONCE: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class ImageDigest:
+    """An image and its digest. It keeps the image alive, so that the next one's digest costs what changed."""
+
+    image: MetadataImage
+    #: The root as a number below 2^256.
+    number: int
+
+    @property
+    def value(self) -> bytes:
+        """32 bytes."""
+        return digest_bytes(self.number)
+
+    @property
+    def text(self) -> str:
+        """64 hexadecimal digits."""
+        return self.value.hex()
+
+
+_NOTHING: Final = ImageDigest(EMPTY_IMAGE, 0)
+
+
+def digest_image(image: MetadataImage, earlier: ImageDigest = _NOTHING) -> ImageDigest:
+    """The digest of an image.
+
+    Args:
+        image: outside of any transaction.
+        earlier: of any image; the nearer a relative, the cheaper.
+    """
+    old = earlier.image
+    change = sum(_changes(old, image)) + _topics_change(old, image)
+    return ImageDigest(image, (earlier.number + change) % MODULUS)
+
+
+def _changes(old: MetadataImage, new: MetadataImage) -> Iterator[int]:
+    """What each part but the topics adds to the root."""
+    yield _map_change(old.features.levels, new.features.levels, lambda name, level: [feature_record(name, level)])
+    yield _map_change(old.cluster.brokers, new.cluster.brokers, lambda _, broker: [broker_record(broker)])
+    yield _map_change(
+        old.cluster.controllers, new.cluster.controllers, lambda _, controller: [controller_record(controller)]
+    )
+    yield _map_change(old.configs.resources, new.configs.resources, config_records)
+    yield _map_change(old.client_quotas.entities, new.client_quotas.entities, quota_records)
+    yield _map_change(old.acls.entries, new.acls.entries, lambda _, entry: [entry])
+    yield _map_change(old.scram.credentials, new.scram.credentials, lambda _, credential: [credential])
+    yield _map_change(old.delegation_tokens.tokens, new.delegation_tokens.tokens, lambda _, token: [token])
+    yield _leaves(producer_ids_records(new.producer_ids)) - _leaves(producer_ids_records(old.producer_ids))
+    yield _leaves(zk_records(new.features)) - _leaves(zk_records(old.features))
+    yield _leaves(_kraft_records(new.kraft)) - _leaves(_kraft_records(old.kraft))
+
+
+def _map_change(old: PersistentMap[K, V], new: PersistentMap[K, V], records_of: Callable[[K, V], _Records]) -> int:
+    updated, removed = new.changes_since(old)
+    change = sum(_leaves(records_of(key, new[key])) for key in updated)
+    replaced = [key for key in (*updated, *removed) if key in old]
+    return change - sum(_leaves(records_of(key, old[key])) for key in replaced)
+
+
+def _leaves(records: _Records) -> int:
+    return sum(entry_leaf(record) for record in records)
+
+
+def _kraft_records(kraft: KRaftImage) -> _Records:
+    if kraft.version:
+        yield KRaftVersionRecord(kraft.version)
+    if kraft.voters is not None:
+        yield kraft.voters
+
+
+# --- topics ------------------------------------------------------------------------------------------
+
+
+def _topics_change(old: MetadataImage, new: MetadataImage) -> int:
+    updated, removed = new.topics.by_id.changes_since(old.topics.by_id)
+    difference = table_difference(old.partitions, new.partitions)
+    changed = {*updated, *_topics_in(new.partitions, difference.rows)}
+    replaced = [topic for topic in (*changed, *removed) if topic in old.topics.by_id]
+    return _topic_leaves(new, changed) - _topic_leaves(old, replaced)
+
+
+def _topics_in(table: PartitionTable, rows: Rows) -> set[Uuid]:
+    """The topics of some rows."""
+    if not len(rows):
+        return set()
+    ids = table.topic_ids_of(rows)
+    return {uuid.tobytes() for uuid in np.unique(ids.view("V16"))}
+
+
+def _topic_leaves(image: MetadataImage, topics: Iterable[Uuid]) -> int:
+    """The sum of the leaves of some topics, each given once."""
+    table = image.partitions
+    ordered = sorted(topics, key=lambda topic: table.rows_of(topic).start)
+    heads = [canonical_value(TopicRecord(image.topics.by_id[topic].name, topic)) for topic in ordered]
+    rows, owners = _held_rows(table, ordered)
+    hashes = [blake2b(head, digest_size=DIGEST_BYTES) for head in heads]
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        values, ends = partition_values(table, rows[part])
+        for owner, first, end in _stretches(owners[part], ends):
+            hashes[owner].update(values[first:end])
+    return sum(int.from_bytes(state.digest(), "big") for state in hashes)
+
+
+def _held_rows(table: PartitionTable, topics: list[Uuid]) -> tuple[Rows, NDArray[np.int64]]:
+    """Rows of topics that lie in this order, without empty ones, and the position of each row's topic."""
+    ranges = [table.rows_of(topic) for topic in topics]
+    sizes = np.array([len(rows) for rows in ranges], np.int64)
+    rows: Rows = np.concatenate([np.arange(0), *(np.arange(r.start, r.stop) for r in ranges)])
+    owners = np.repeat(np.arange(len(topics)), sizes)
+    held = table.partition_ids_of(rows) != NO_PARTITION
+    return rows[held], owners[held]
+
+
+def _stretches(owners: NDArray[Any], ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
+    """For each stretch of rows of one owner: the owner, and where the stretch's values begin and end."""
+    last_rows = np.append(np.flatnonzero(owners[1:] != owners[:-1]), len(owners) - 1)
+    stretch_ends = ends[last_rows].tolist()
+    stretch_owners = owners[last_rows].tolist()
+    first = 0
+    for owner, end in zip(stretch_owners, stretch_ends, strict=True):
+        yield owner, first, end
+        first = end
