@@ -15,12 +15,14 @@ IMPURE = frozenset({
 #: The modules that meet the world on purpose. Every other module of these packages is pure.
 #: An entry is a module, or a package with all it holds.
 SHELLS = {
+    "broker.host": "starts and stops all that one process plays",
     "broker.loader": "fetches and waits",
     "broker.publisher": "logs the failure of one publisher and goes on with the others",
     "broker.replica_manager": "asks the controller for ISR changes, in tasks of its own",
     "broker.session": "keeps the connection to a controller and its deadlines",
     "controller.http": "the HTTP edge",
     "controller.quorum_controller": "runs the event queue as a task of the loop",
+    "controller.seams": "its protocols speak of futures",
     "quorum.core": "silences the library's logger",
 }
 
