@@ -8,7 +8,7 @@ Layout: Kafka's ``DefaultRecordBatch`` and ``DefaultRecord``.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
@@ -124,11 +124,18 @@ def checked_header(buf: Buffer, pos: int = 0) -> BatchHeader:
 
 def build_batch(body: Buffer, record_count: int, timestamp: int, *, is_control: bool = False) -> bytes:
     """A batch around encoded records, with base offset 0 and epoch 0 until it is placed."""
+    return join_batch((body,), record_count, timestamp, is_control=is_control)
+
+
+def join_batch(pieces: Sequence[Buffer], record_count: int, timestamp: int, *, is_control: bool = False) -> bytes:
+    """As ``build_batch``, with the body in pieces; they are copied once."""
     attributes = CONTROL_ATTRIBUTE if is_control else 0
     after = _AFTER_CRC.pack(attributes, record_count - 1, timestamp, timestamp, -1, -1, -1, record_count)
-    crc = crc32c(body, crc32c(after))
-    head = _UP_TO_CRC.pack(0, HEADER_BYTES - LOG_OVERHEAD_BYTES + len(body), 0, _MAGIC, crc)
-    return b"".join((head, after, body))
+    crc, size = crc32c(after), HEADER_BYTES - LOG_OVERHEAD_BYTES
+    for piece in pieces:
+        crc = crc32c(piece, crc)
+        size += len(piece)
+    return b"".join((_UP_TO_CRC.pack(0, size, 0, _MAGIC, crc), after, *pieces))
 
 
 def place_batch(batch: Buffer, base_offset: int, epoch: int) -> bytes:
@@ -156,33 +163,17 @@ def data_batch(records: list[tuple[Record, int]], timestamp: int) -> bytes:
     return build_batch(b"".join(framed), len(records), timestamp)
 
 
-class RecordFrame(NamedTuple):
-    """Where one record of a batch lies: positions in the buffer that holds the batch."""
-
-    offset_delta: int
-    #: -1 = null.
-    key_size: int
-    key_start: int
-    value_start: int
-    #: Exclusive; the record itself ends one byte later.
-    value_end: int
+#: One record's offset delta, key size (-1 = null), and the positions of key, value and value's end (exclusive). The
+#: record itself ends one byte later. A plain tuple: it is made for every record that is read by itself.
+Frame = tuple[int, int, int, int, int]
 
 
-def walk_frames(buf: Buffer, start: int, end: int) -> Iterator[RecordFrame]:
-    """The records between two positions of a batch body, in order, without decoding their values.
+def read_frame(buf: Buffer, pos: int, end: int) -> Frame:
+    """The record at ``pos`` of a batch body that ends at ``end``.
 
     Raises:
         MalformedData: the framing is not what Kafka's Raft reader accepts.
     """
-    pos = start
-    while pos < end:
-        frame = RecordFrame(*_read_frame(buf, pos, end))
-        yield frame
-        pos = frame.value_end + 1
-
-
-def _read_frame(buf: Buffer, pos: int, end: int) -> tuple[int, int, int, int, int]:
-    """The fields of the ``RecordFrame`` at ``pos``."""
     try:
         length, pos = wire.read_varint(buf, pos)
         record_end = pos + length
@@ -216,7 +207,7 @@ def iter_records(buf: Buffer, pos: int = 0) -> Iterator[LoggedRecord]:
     at, end = start + HEADER_BYTES, start + size
     expected = 0
     while at < end:
-        delta, key_size, key_start, value_start, value_end = _read_frame(data, at, end)
+        delta, key_size, key_start, value_start, value_end = read_frame(data, at, end)
         if delta != expected:
             raise MalformedData(f"offset delta {delta} where {expected} is due")
         value = data[value_start:value_end]

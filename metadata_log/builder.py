@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from metadata_log.batch import HEADER_BYTES, build_batch, frame_record
+from metadata_log.batch import HEADER_BYTES, frame_record, join_batch
 from metadata_log.codec import encode_value
-from metadata_log.columns import BatchItem, encode_run
+from metadata_log.columns import BatchItem
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.records import Record, VersionedRecord
+from metadata_log.run_codec import encode_run
 from metadata_log.runs import Run
+from metadata_log.wire import Buffer
 
 #: Bytes a record's framing can add to its value: length, attributes, times, deltas, key, value length, headers.
 FRAME_BYTES_MAX: Final = 5 + 1 + 1 + 5 + 1 + 5 + 1
@@ -27,22 +29,24 @@ def encode_items(items: Sequence[BatchItem], first_delta: int) -> bytes:
     Raises:
         UnsupportedRecord, MalformedData: a record cannot be written in its version.
     """
-    pieces: list[bytes] = []
+    pieces = []
     for item in items:
-        if isinstance(item, VersionedRecord):
-            pieces.append(frame_record(first_delta, None, encode_value(item.record, item.version)))
-            first_delta += 1
-        elif len(item):
-            pieces.extend(encode_run(item, first_delta))
-            first_delta += len(item)
+        pieces.append(_encode_item(item, first_delta))
+        first_delta += item_count(item)
     return b"".join(pieces)
+
+
+def _encode_item(item: BatchItem, first_delta: int) -> Buffer:
+    if isinstance(item, VersionedRecord):
+        return frame_record(first_delta, None, encode_value(item.record, item.version))
+    return encode_run(item, first_delta)
 
 
 class BatchBuilder:
     """Collects records in log order and makes one batch of them."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []
+        self._pieces: list[Buffer] = []
         self.record_count = 0
         #: Bytes of the batch if it were built now.
         self.size = HEADER_BYTES
@@ -53,9 +57,9 @@ class BatchBuilder:
 
     def add_item(self, item: BatchItem) -> None:
         """One more record, or one more run of them; raises as ``encode_items`` does."""
-        self.push(encode_items([item], self.record_count), item_count(item))
+        self.push(_encode_item(item, self.record_count), item_count(item))
 
-    def push(self, piece: bytes, record_count: int) -> None:
+    def push(self, piece: Buffer, record_count: int) -> None:
         """A piece that ``encode_items`` made for exactly this place."""
         self._pieces.append(piece)
         self.record_count += record_count
@@ -63,18 +67,18 @@ class BatchBuilder:
 
     def build(self, timestamp: int) -> bytes:
         """The batch, not yet placed; at least one record must have been added."""
-        return build_batch(b"".join(self._pieces), self.record_count, timestamp)
+        return join_batch(self._pieces, self.record_count, timestamp)
 
 
 def build_batches(items: Iterable[BatchItem], timestamp: int, bytes_max: int = BATCH_BYTES_MAX) -> Iterator[bytes]:
     """The items as few batches, none over ``bytes_max`` unless one record alone is."""
     builder = BatchBuilder()
     for part in split_items(items, bytes_max):
-        piece = encode_items([part], builder.record_count)
+        piece = _encode_item(part, builder.record_count)
         if builder.record_count and builder.size + len(piece) > bytes_max:
             yield builder.build(timestamp)
             builder = BatchBuilder()
-            piece = encode_items([part], 0)
+            piece = _encode_item(part, 0)
         builder.push(piece, item_count(part))
     if builder.record_count:
         yield builder.build(timestamp)

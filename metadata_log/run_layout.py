@@ -1,6 +1,7 @@
 """Where the bytes of a mass record lie, for one shape: derived from the schema tables, used to write and to read.
 
 A layout is a sequence of parts: constant bytes, or a column of fixed width. It covers a record's *value*.
+A row form is a layout with the framing of a record around it.
 """
 
 from __future__ import annotations
@@ -42,36 +43,59 @@ class Column:
         return self.element_bytes * (1 if self.length is None else self.length)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """One shape: ``constants`` are (position, bytes) of everything that is no column."""
+    """One shape. Compared by identity: ``layout_of`` gives one object for one shape."""
 
     type_id: int
     version: int
-    size: int
     columns: tuple[Column, ...]
-    constants: tuple[tuple[int, bytes], ...]
+    #: The value's constant bytes, and 0 where columns lie.
+    template: bytes
+    #: 0 where columns lie, 255 elsewhere.
+    mask: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of the value."""
+        return len(self.template)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowForm:
+    """A whole record of one shape, for offset deltas of one width. All positions are within the record."""
+
+    layout: Layout
+    delta_start: int
+    delta_width: int
+    value_start: int
+    #: Its constant bytes, and 0 elsewhere.
+    template: bytes
+    #: 0 where columns lie, 255 elsewhere.
+    mask: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record."""
+        return len(self.template)
 
 
 class _Writer:
     def __init__(self) -> None:
-        self.size = 0
         self.columns: list[Column] = []
-        self.constants: list[tuple[int, bytes]] = []
+        self.template = bytearray()
+        self.mask = bytearray()
 
     def constant(self, data: bytes) -> None:
-        start, before = self.constants[-1] if self.constants else (self.size, b"")
-        if start + len(before) == self.size and before:
-            self.constants[-1] = (start, before + data)
-        else:
-            self.constants.append((self.size, data))
-        self.size += len(data)
+        self.template += data
+        self.mask += b"\xff" * len(data)
 
     def column(self, field: Field, length: int | None) -> None:
         name = _COLUMN_NAMES.get(field.name, field.name)
-        column = Column(name, self.size, _WIDTHS[field.element_type], length)
+        column = Column(name, len(self.template), _WIDTHS[field.element_type], length)
         self.columns.append(column)
-        self.size += column.size
+        self.template += bytes(column.size)
+        self.mask += bytes(column.size)
 
 
 def layout_of(type_id: int, version: int, lengths: Mapping[str, int | None]) -> Layout:
@@ -101,7 +125,19 @@ def _layout(type_id: int, version: int, shape: tuple[tuple[str, int | None], ...
         size = prefix + _WIDTHS[field.element_type] * (1 if length is None else length)
         out.constant(wire.uvarint(field.tag or 0) + wire.uvarint(size))
         _put(out, field, length)
-    return Layout(type_id, version, out.size, tuple(out.columns), tuple(out.constants))
+    return Layout(type_id, version, tuple(out.columns), bytes(out.template), bytes(out.mask))
+
+
+@lru_cache(maxsize=4096)
+def row_form(layout: Layout, delta_width: int) -> RowForm:
+    """The form of a record as we and Kafka frame it: null key, no headers, every length in as few bytes as can be."""
+    tail = b"\x01" + wire.varint(layout.size)  # null key, then the value's length
+    head = wire.varint(2 + delta_width + len(tail) + layout.size + 1) + b"\0\0"
+    delta_start = len(head)
+    value_start = delta_start + delta_width + len(tail)
+    template = head + bytes(delta_width) + tail + layout.template + b"\0"
+    mask = b"\xff" * value_start + layout.mask + b"\xff"
+    return RowForm(layout, delta_start, delta_width, value_start, template, mask)
 
 
 def _put(out: _Writer, field: Field, length: int | None) -> None:
@@ -142,11 +178,16 @@ def _read_layout(value: Buffer) -> Layout | None:
         if field_or_none is None or _measure(value, pos, field_or_none, lengths) != pos + size:
             return None
         pos += size
+    if pos != len(value):
+        return None
     layout = layout_of(type_id, version, lengths)
     # The same shape always gives the same bytes: anything else here is not how Kafka writes it.
-    if layout.size != len(value) or any(value[at : at + len(c)] != c for at, c in layout.constants):
-        return None
-    return layout
+    return layout if layout.size == len(value) and _has_constants(value, layout) else None
+
+
+def _has_constants(value: Buffer, layout: Layout) -> bool:
+    differs = int.from_bytes(value, "big") ^ int.from_bytes(layout.template, "big")
+    return differs & int.from_bytes(layout.mask, "big") == 0
 
 
 def _measure(value: Buffer, pos: int, field: Field, lengths: dict[str, int | None]) -> int:

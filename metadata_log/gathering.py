@@ -1,0 +1,83 @@
+"""Mass records that lie here and there in a buffer, gathered into runs by their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from metadata_log.record_index import Positions
+from metadata_log.run_codec import run_of
+from metadata_log.run_layout import read_layout
+from metadata_log.runs import ByteColumn, Run
+
+#: Shapes of one size that are looked for. Brokers make a handful; each costs a look at all rows of that size.
+_SHAPES_MAX: Final = 64
+
+#: Where a mass record's value has its partition id and topic id: behind the head of three bytes, in every version.
+_IDS_START: Final = 3
+_IDS_BYTES: Final = 20
+
+
+def gather_runs(array: ByteColumn, starts: Positions, sizes: Positions) -> list[Run] | None:
+    """The mass records whose values lie there, as runs; None if there is one that no run can hold.
+
+    Rows of one run are in the order given.
+    """
+    runs: list[Run] = []
+    for size in np.unique(sizes).tolist():
+        rows = _gathered(array, starts[sizes == size], size)
+        for _ in range(_SHAPES_MAX):
+            layout = read_layout(rows[0].tobytes())
+            if layout is None:
+                return None
+            differs = rows ^ np.frombuffer(layout.template, np.uint8)
+            differs &= np.frombuffer(layout.mask, np.uint8)
+            if not differs.any():
+                runs.append(run_of(layout, rows))
+                break
+            is_other = differs.any(axis=1)
+            runs.append(run_of(layout, rows[~is_other]))
+            rows = rows[is_other]
+        else:
+            return None
+    return runs
+
+
+def unrepeated_stretches(array: ByteColumn, starts: Positions) -> Iterator[tuple[int, int]]:
+    """Cut the mass records whose values begin there into stretches in none of which a partition occurs twice.
+
+    Partitions are told apart by a hash: exact where it makes no cut, and a needless cut does no harm.
+    """
+    ids = _gathered(array, starts + _IDS_START, _IDS_BYTES)
+    partition = np.ascontiguousarray(ids[:, :4]).view(np.uint32)[:, 0].astype(np.uint64)
+    topic = np.ascontiguousarray(ids[:, 4:]).view(np.uint64)
+    # Odd multipliers: the partition and both halves of the topic id must all count.
+    keys = topic[:, 0] ^ (topic[:, 1] * np.uint64(0xC2B2AE3D27D4EB4F)) ^ (partition * np.uint64(0x9E3779B97F4A7C15))
+    start = 0
+    for repeat, earlier in _repeats(keys):
+        if earlier >= start:
+            yield start, repeat
+            start = repeat
+    yield start, len(starts)
+
+
+def _repeats(keys: npt.NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
+    """(row, the last row before it with the same key), by row."""
+    in_order = np.sort(keys)  # much faster than finding out where, and there seldom are any
+    if not (in_order[1:] == in_order[:-1]).any():
+        return
+    rows = np.argsort(keys, kind="stable")
+    is_repeat = keys[rows[1:]] == keys[rows[:-1]]
+    repeats, earlier = rows[1:][is_repeat], rows[:-1][is_repeat]
+    by_row = np.argsort(repeats)
+    yield from zip(repeats[by_row].tolist(), earlier[by_row].tolist(), strict=True)
+
+
+def _gathered(array: ByteColumn, starts: Positions, size: int) -> ByteColumn:
+    """``size`` bytes from each start on: uint8[n, size]. They must all be there."""
+    # Overlapping elements, one at every position: taking some of them copies each as a whole.
+    everywhere = np.ndarray((len(array) - size + 1,), f"V{size}", array, strides=(1,))
+    return everywhere[starts].view(np.uint8).reshape(len(starts), size)
