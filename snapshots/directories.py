@@ -20,6 +20,8 @@ LOST_CODE: Final = 2
 
 #: Ids that are looked up one by one to learn what a column is made of.
 _SAMPLE: Final = 4096
+#: Ids that are looked up at a time, so that they stay in a processor's cache.
+_BLOCK: Final = 8192
 _HASH_BITS: Final = 16
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -27,7 +29,7 @@ _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 class DirectoryDictionary:
     """Directory ids by code and codes by id. Immutable: ``including`` gives a successor in which old codes hold."""
 
-    __slots__ = ("_codes", "_table", "_words", "ids")
+    __slots__ = ("_codes", "_highs", "_lows", "_table", "ids")
 
     #: uint8[d, 16]: the id of every code.
     ids: NDArray[np.uint8]
@@ -36,9 +38,9 @@ class DirectoryDictionary:
         known = dict.fromkeys((DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, DIRECTORY_LOST, *ids))
         self._codes: dict[Uuid, int] = {uuid: code for code, uuid in enumerate(known)}
         self.ids = np.frombuffer(b"".join(known), np.uint8).reshape(-1, UUID_BYTES)
-        self._words = self.ids.view(np.uint64)
-        self._table = np.full(1 << _HASH_BITS, MIGRATING_CODE, np.int32)
-        self._table[_hashes(self._words)] = np.arange(len(known), dtype=np.int32)
+        self._highs, self._lows = np.ascontiguousarray(self.ids.view(np.uint64).T)
+        self._table = np.full(1 << _HASH_BITS, MIGRATING_CODE, np.intp)
+        self._table[_hashes(self._highs, self._lows)] = np.arange(len(known))
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -76,10 +78,19 @@ class DirectoryDictionary:
 
     def _probe(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
         """Codes by one look into a hash table without collision handling, and which ones it does not hold."""
-        codes = self._table[_hashes(words)]
-        known = self._words[codes]
-        wrong = (known[:, 0] != words[:, 0]) | (known[:, 1] != words[:, 1])
+        codes = np.empty(len(words), np.int32)
+        wrong = np.empty(len(words), np.bool_)
+        for start in range(0, len(words), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            self._probe_block(words[part], codes[part], wrong[part])
         return codes, np.flatnonzero(wrong)
+
+    def _probe_block(self, words: NDArray[np.uint64], codes: NDArray[np.int32], wrong: NDArray[np.bool_]) -> None:
+        highs, lows = np.ascontiguousarray(words.T)
+        found = self._table[_hashes(highs, lows)]
+        codes[...] = found
+        np.not_equal(self._highs[found], highs, out=wrong)
+        wrong |= self._lows[found] != lows
 
     def codes_in(self, other: DirectoryDictionary) -> NDArray[np.int32]:
         """For every code here, the code of the same id in ``other``; -2 where it has none."""
@@ -88,6 +99,8 @@ class DirectoryDictionary:
         return np.array([other._codes.get(uuid, -2) for uuid in self._codes], np.int32)
 
 
-def _hashes(words: NDArray[np.uint64]) -> NDArray[np.intp]:
-    mixed = (words[:, 0] ^ words[:, 1]) * _HASH_MULTIPLIER
-    return (mixed >> np.uint64(64 - _HASH_BITS)).astype(np.intp)
+def _hashes(highs: NDArray[np.uint64], lows: NDArray[np.uint64]) -> NDArray[np.intp]:
+    mixed = highs ^ lows
+    mixed *= _HASH_MULTIPLIER
+    mixed >>= np.uint64(64 - _HASH_BITS)
+    return mixed.view(np.intp)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +21,37 @@ class Extent(NamedTuple):
     size: int
 
 
-def find_rows(
-    extent_of: Callable[[Uuid], Extent | None], topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]
-) -> Rows:
-    """int64[n]: rows reserved for the partitions; -1 where none is."""
-    starts = topic_starts(topic_ids)
-    extents = [extent_of(uuid) or Extent(0, 0) for uuid in topics_at(topic_ids, starts)]
-    lengths = np.diff(starts, append=len(partition_ids))
-    first_rows = np.repeat(np.array([extent.first_row for extent in extents], np.int64), lengths)
-    sizes = np.repeat(np.array([extent.size for extent in extents], np.int64), lengths)
-    is_known = (partition_ids >= 0) & (partition_ids < sizes)
-    return np.where(is_known, first_rows + partition_ids, -1)
+#: The extent of a topic without partitions.
+NO_ROWS: Final = Extent(0, 0)
 
 
-def topic_starts(topic_ids: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Where in uint8[n, 16] another topic begins than the one before."""
-    words = np.ascontiguousarray(topic_ids).view(np.uint64)
-    is_other = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1])
-    starts = np.flatnonzero(is_other) + 1
-    return np.concatenate([np.zeros(min(1, len(words)), np.int64), starts])
+@dataclass(frozen=True, slots=True, eq=False)
+class TopicStretches:
+    """The stretches of a column of topic ids in which one topic stands in every row."""
 
+    topics: list[Uuid]
+    #: int64[s]: first row of each stretch.
+    starts: NDArray[np.int64]
+    #: int64[s]: rows of each stretch.
+    lengths: NDArray[np.int64]
 
-def topics_at(topic_ids: NDArray[np.uint8], positions: NDArray[np.int64]) -> list[Uuid]:
-    """The topic ids in some rows of uint8[n, 16]."""
-    data = topic_ids[positions].tobytes()
-    return [data[at : at + UUID_BYTES] for at in range(0, len(data), UUID_BYTES)]
+    @classmethod
+    def of(cls, topic_ids: NDArray[np.uint8]) -> TopicStretches:
+        """The stretches of uint8[n, 16]."""
+        words = np.ascontiguousarray(topic_ids).view(np.uint64)
+        is_other = words[1:, 0] != words[:-1, 0]
+        is_other |= words[1:, 1] != words[:-1, 1]
+        starts = np.concatenate([np.zeros(min(1, len(words)), np.int64), np.flatnonzero(is_other) + 1])
+        data = topic_ids[starts].tobytes()
+        topics = [data[at : at + UUID_BYTES] for at in range(0, len(data), UUID_BYTES)]
+        return cls(topics, starts, np.diff(starts, append=len(words)))
+
+    def find_rows(self, extent_of: Callable[[Uuid], Extent | None], partition_ids: NDArray[np.int32]) -> Rows:
+        """int64[n]: rows reserved for these partitions of the topics; -1 where none is."""
+        found = [extent_of(topic) or NO_ROWS for topic in self.topics]
+        extents = np.array(found, np.int64).reshape(-1, 2)
+        first_rows, sizes = np.repeat(extents, self.lengths, axis=0).T
+        is_unknown = (partition_ids < 0) | (partition_ids >= sizes)
+        rows: Rows = first_rows + partition_ids
+        rows[is_unknown] = -1
+        return rows

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from metadata_log.ids import NO_LEADER, Uuid
 from snapshots import page_access
 from snapshots.directories import DirectoryDictionary
-from snapshots.extents import Extent, find_rows
+from snapshots.extents import Extent, TopicStretches
 from snapshots.pages import COLUMNS, MASK_COLUMNS, NO_PARTITION, PAGE_ROWS, PAGE_SHIFT, Page, Rows
 from snapshots.partition import Partition
 from snapshots.partition_columns import PartitionColumns
@@ -77,7 +77,7 @@ class PartitionTable:
 
     def rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: rows of the partitions (uint8[n, 16], int32[n]); -1 where there is none."""
-        rows = find_rows(self.extents.get, topic_ids, partition_ids)
+        rows = TopicStretches.of(topic_ids).find_rows(self.extents.get, partition_ids)
         known = np.unique(rows[rows >= 0])
         held = page_access.gather(self.pages, known, ("partition_ids",))["partition_ids"] != NO_PARTITION
         return np.where(np.isin(rows, known[held]), rows, -1)

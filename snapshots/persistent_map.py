@@ -170,6 +170,9 @@ class MapEditor(Generic[K, V]):
             return self._updates[key]
         return None if key in self._removed else self._base.get(key)
 
+    def __getitem__(self, key: K) -> V:
+        return self._updates[key] if key in self._updates else self._base[key]
+
     def __contains__(self, key: K) -> bool:
         return key in self._updates or (key not in self._removed and key in self._base)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from metadata_log.columns import BatchItem
-from metadata_log.ids import uuid_text
+from metadata_log.ids import Uuid, uuid_text
 from metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -35,7 +35,7 @@ from metadata_log.records import (
 from metadata_log.runs import PartitionRun
 from snapshots import replay_cluster, replay_resources
 from snapshots.errors import ReplayError
-from snapshots.extents import topic_starts, topics_at
+from snapshots.extents import TopicStretches
 from snapshots.image import MetadataImage
 from snapshots.image_editor import ImageEditor
 from snapshots.image_parts import TOPIC_RESOURCE, Provenance, Topic
@@ -60,28 +60,29 @@ def replay(image: MetadataImage, items: Iterable[BatchItem], provenance: Provena
 
 def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
     """Fold records into an image that is being made: what ``replay`` does, for readers of many batches."""
-    runs = [item for item in items if isinstance(item, PartitionRun)]
-    if len(runs) > 1:
-        reserve_rows(editor.partitions, runs)
+    runs = {id(item): TopicStretches.of(item.topic_ids) for item in items if isinstance(item, PartitionRun)}
+    if runs:
+        reserve_rows(editor.partitions, ((run, runs[id(run)]) for run in items if isinstance(run, PartitionRun)))
     for item in items:
-        _replay_item(editor, item)
+        if isinstance(item, VersionedRecord):
+            _replay_record(editor, item.record)
+        elif isinstance(item, PartitionRun):
+            stretches = runs[id(item)]
+            _require_topics(editor, stretches.topics)
+            put_run(editor.partitions, item, stretches)
+        else:
+            change_run(editor.partitions, item)
 
 
-def _replay_item(editor: ImageEditor, item: BatchItem) -> None:
-    if isinstance(item, VersionedRecord):
-        rule = _RULES.get(type(item.record))
-        if rule is None:
-            raise ReplayError(f"{type(item.record).__name__} is not replayed by itself")
-        rule(editor, item.record)
-    elif isinstance(item, PartitionRun):
-        _require_topics(editor, item)
-        put_run(editor.partitions, item)
-    else:
-        change_run(editor.partitions, item)
+def _replay_record(editor: ImageEditor, record: object) -> None:
+    rule = _RULES.get(type(record))
+    if rule is None:
+        raise ReplayError(f"{type(record).__name__} is not replayed by itself")
+    rule(editor, record)
 
 
-def _require_topics(editor: ImageEditor, run: PartitionRun) -> None:
-    for topic_id in topics_at(run.topic_ids, topic_starts(run.topic_ids)):
+def _require_topics(editor: ImageEditor, topics: Iterable[Uuid]) -> None:
+    for topic_id in topics:
         if topic_id not in editor.topics_by_id:
             raise ReplayError(f"PartitionRecord: there is no topic {uuid_text(topic_id)}")
 

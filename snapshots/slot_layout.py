@@ -60,7 +60,8 @@ def lay_out(ids: IdColumns) -> dict[str, AnyColumn]:
     """
     _check_width(len(ids.replicas))
     for first, second in combinations(ids.replicas, 2):
-        if ((first == second) & (first != NO_BROKER)).any():
+        is_equal = first == second
+        if is_equal.any() and (first[is_equal] != NO_BROKER).any():
             raise ReplayError("the replicas of a partition name a broker twice")
     placer = SlotPlacer(ids.replicas)
     columns = _place(placer, ids)
@@ -83,8 +84,14 @@ class SlotPlacer:
         #: bool[n]
         self.unplaced = np.zeros(slots.shape[1], np.bool_)
 
-    def find(self, ids: IntColumn) -> NDArray[np.uint8]:
-        """The slot of one broker a row; NO_SLOT for NO_BROKER and where there is none."""
+    def find(self, ids: IntColumn, likely: int = 0) -> NDArray[np.uint8]:
+        """The slot of one broker a row; NO_SLOT for NO_BROKER and where there is none.
+
+        Args:
+            likely: a slot that may be the answer in every row: looked at first.
+        """
+        if likely < len(self.slots) and (self.slots[likely] == ids).all() and ids.min(initial=0) != NO_BROKER:
+            return np.full(len(ids), likely, np.uint8)
         found = np.full(len(ids), NO_SLOT, np.uint8)
         for slot, brokers in enumerate(self.slots):
             np.putmask(found, brokers == ids, slot)
@@ -103,12 +110,10 @@ class SlotPlacer:
         mask = np.zeros(ids.shape[1], self._mask_type)
         bits = _BITS.astype(self._mask_type)
         for place, brokers in enumerate(ids):
-            slots = self.find(brokers)
-            bit = bits[slots]
-            if (mask & bit).any():
-                raise ReplayError("a list of brokers names one twice")
-            mask |= bit
-            order[place] = slots
+            order[place] = self.find(brokers, place)
+            mask |= bits[order[place]]
+        if len(ids) > 1 and (np.bitwise_count(mask) != (order != NO_SLOT).sum(axis=0, dtype=np.uint8)).any():
+            raise ReplayError("a list of brokers names one twice")
         return order, mask
 
     def leader(self, ids: IntColumn) -> NDArray[np.int8]:

@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from metadata_log.ids import Uuid
 from snapshots import page_access
 from snapshots.directories import DirectoryDictionary
-from snapshots.extents import Extent
+from snapshots.extents import NO_ROWS
 from snapshots.pages import COLUMNS, LIST_COLUMNS, NO_PARTITION, PAGE_SHIFT, AnyColumn, Page, Rows
 from snapshots.slot_layout import resized
 
 if TYPE_CHECKING:
     from snapshots.partition_table import PartitionTable
-
-_NOWHERE = Extent(0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +63,7 @@ def tables_equal(old: PartitionTable, new: PartitionTable) -> bool:
 
 
 def _rows_of(table: PartitionTable, topics: Iterable[Uuid]) -> Rows:
-    extents = [table.extents.get(topic) or _NOWHERE for topic in topics]
+    extents = [table.extents.get(topic) or NO_ROWS for topic in topics]
     ranges = [np.arange(extent.first_row, extent.first_row + extent.size) for extent in extents]
     return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
 
@@ -128,7 +126,7 @@ def _changed_by_topic(old: PartitionTable, new: PartitionTable, topics: set[Uuid
     """Rows in both tables of the changed and new partitions of some topics."""
     rows, old_rows = [], []
     for topic in topics:
-        before, after = old.extents.get(topic) or _NOWHERE, new.extents[topic]
+        before, after = old.extents.get(topic) or NO_ROWS, new.extents[topic]
         numbers = np.arange(after.size)
         rows.append(after.first_row + numbers)
         old_rows.append(np.where(numbers < before.size, before.first_row + numbers, -1))

@@ -6,6 +6,7 @@ be thrown away, and nothing has changed. Runs of records are applied by ``snapsh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from metadata_log.ids import NO_LEADER, Uuid, uuid_text
 from metadata_log.records import PartitionChangeRecord, PartitionRecord
 from snapshots.errors import ReplayError
-from snapshots.extents import Extent
+from snapshots.extents import NO_ROWS, Extent
 from snapshots.page_access import holds_partition, read_partition, search
 from snapshots.page_editor import PageEditor
 from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
@@ -72,8 +73,8 @@ class TableEditor:
         """A topic's rows as they are now."""
         return self._extents.get(topic_id)
 
-    def reserve(self, topic_id: Uuid, size: int, width: int = NEW_PAGE_WIDTH) -> int:
-        """Make sure that a topic has rows for partitions 0 to ``size`` (exclusive); gives its first row.
+    def reserve(self, sizes: Mapping[Uuid, int], width: int = NEW_PAGE_WIDTH) -> None:
+        """Make sure that topics have rows for partitions 0 to their size (exclusive).
 
         Args:
             width: slots of the rows of pages that have to be made.
@@ -81,24 +82,29 @@ class TableEditor:
         Raises:
             ReplayError: more partitions than one topic may have.
         """
-        extent = self._extents.get(topic_id)
-        if extent is not None and extent.size >= size:
-            return extent.first_row
-        if size > PARTITIONS_PER_TOPIC_MAX:
-            raise ReplayError(
-                f"partition {size - 1} of topic {uuid_text(topic_id)}: numbers end at {PARTITIONS_PER_TOPIC_MAX - 1}"
-            )
-        if extent is not None and extent.first_row + extent.size == self._row_end:
-            first_row, grown = extent.first_row, size - extent.size
-        else:
-            first_row, grown = self._row_end, size
-        self._row_end += grown
-        self._reserved_rows += size - (0 if extent is None else extent.size)
+        moves = []
+        for topic_id, size in sizes.items():
+            extent = self._extents.get(topic_id)
+            if extent is not None and extent.size >= size:
+                continue
+            if size > PARTITIONS_PER_TOPIC_MAX:
+                raise ReplayError(
+                    f"partition {size - 1} of topic {uuid_text(topic_id)}: the last number is "
+                    f"{PARTITIONS_PER_TOPIC_MAX - 1}"
+                )
+            if extent is None:
+                extent = NO_ROWS
+            first_row = extent.first_row
+            if first_row + extent.size != self._row_end:  # else they are the last rows, and there is room behind them
+                first_row = self._row_end
+                moves.append((extent, first_row))
+            self._row_end = first_row + size
+            self._reserved_rows += size - extent.size
+            self._extents[topic_id] = Extent(first_row, size)
         self.pages.grow_to(self._row_end, width)
-        if extent is not None and first_row != extent.first_row:
-            self._move(extent, first_row)
-        self._extents[topic_id] = Extent(first_row, size)
-        return first_row
+        for extent, first_row in moves:
+            if extent.size:
+                self._move(extent, first_row)
 
     def _move(self, extent: Extent, first_row: int) -> None:
         source = np.arange(extent.first_row, extent.first_row + extent.size)
@@ -147,7 +153,8 @@ class TableEditor:
         partition = Partition.from_record(record)
         check_partition_number(record.topic_id, record.partition_id)
         slots = partition.slots()
-        row = self.reserve(record.topic_id, record.partition_id + 1, len(slots)) + record.partition_id
+        self.reserve({record.topic_id: record.partition_id + 1}, len(slots))
+        row = self._extents[record.topic_id].first_row + record.partition_id
         page, local = self.pages.page_of(row)
         self.partition_count += page.partition_ids[local] == NO_PARTITION
         self.pages.put(row, "partition_ids", record.partition_id)
@@ -208,7 +215,7 @@ class TableEditor:
 
     def rows_of(self, topic_id: Uuid) -> Rows:
         """Rows reserved for a topic as they are now, ascending."""
-        extent = self._extents.get(topic_id) or Extent(0, 0)
+        extent = self._extents.get(topic_id) or NO_ROWS
         return np.arange(extent.first_row, extent.first_row + extent.size)
 
     def all_rows(self) -> Rows:

@@ -17,7 +17,7 @@ from metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
 from metadata_log.runs import PartitionChangeRun, PartitionRun
 from snapshots.directories import MIGRATING_CODE
 from snapshots.errors import ReplayError
-from snapshots.extents import find_rows, topic_starts, topics_at
+from snapshots.extents import TopicStretches
 from snapshots.page_access import ids_of
 from snapshots.pages import (
     NO_BROKER,
@@ -40,7 +40,7 @@ _SETS: Final = (
 )
 
 
-def reserve_rows(editor: TableEditor, runs: Iterable[PartitionRun]) -> None:
+def reserve_rows(editor: TableEditor, runs: Iterable[tuple[PartitionRun, TopicStretches]]) -> None:
     """Reserve each topic's rows for all of these runs at once: then none has to be moved between them.
 
     Raises:
@@ -48,30 +48,27 @@ def reserve_rows(editor: TableEditor, runs: Iterable[PartitionRun]) -> None:
     """
     sizes: dict[Uuid, int] = {}
     width = 1
-    for run in runs:
-        starts = topic_starts(run.topic_ids)
-        highest = np.maximum.reduceat(run.partition_ids, starts).tolist()
-        for topic_id, partition_id in zip(topics_at(run.topic_ids, starts), highest, strict=True):
-            check_partition_number(topic_id, partition_id)
-            sizes[topic_id] = max(sizes.get(topic_id, 0), partition_id + 1)
+    for run, stretches in runs:
+        if int(run.partition_ids.min()) < 0:
+            at = int(np.argmin(run.partition_ids))
+            check_partition_number(run.topic_ids[at].tobytes(), int(run.partition_ids[at]))
+        highest = np.maximum.reduceat(run.partition_ids, stretches.starts).tolist()
+        for topic_id, partition_id in zip(stretches.topics, highest, strict=True):
+            if partition_id >= sizes.get(topic_id, 0):
+                sizes[topic_id] = partition_id + 1
         width = max(width, run.replicas.shape[1])
-    for topic_id, size in sizes.items():
-        editor.reserve(topic_id, size, width)
+    editor.reserve(sizes, width)
 
 
-def put_run(editor: TableEditor, run: PartitionRun) -> None:
-    """Declare partitions whole, new or not.
+def put_run(editor: TableEditor, run: PartitionRun, stretches: TopicStretches) -> None:
+    """Declare partitions whole, new or not. Their rows have been reserved.
 
     Raises:
-        ReplayError: duplicates in a list, directories that do not match, an unknown recovery state, bad numbers.
+        ReplayError: duplicates in a list, directories that do not match, an unknown recovery state.
     """
     _check_ids(run)
     _check_recovery(run.leader_recovery_state, (RECOVERED, RECOVERING))
-    if int(run.partition_ids.min()) < 0:
-        at = int(np.argmin(run.partition_ids))
-        check_partition_number(run.topic_ids[at].tobytes(), int(run.partition_ids[at]))
-    reserve_rows(editor, [run])
-    for rows, part in _in_order(find_rows(editor.extent, run.topic_ids, run.partition_ids), run):
+    for rows, part in _in_order(stretches.find_rows(editor.extent, run.partition_ids), run):
         _put_rows(editor, rows, part)
 
 
@@ -108,7 +105,7 @@ def change_run(editor: TableEditor, run: PartitionChangeRun) -> None:
     """
     _check_ids(run)
     _check_recovery(run.leader_recovery_state, (NO_RECOVERY_CHANGE, RECOVERED, RECOVERING))
-    rows = find_rows(editor.extent, run.topic_ids, run.partition_ids)
+    rows = TopicStretches.of(run.topic_ids).find_rows(editor.extent, run.partition_ids)
     if len(rows) and int(rows.min()) < 0:
         at = int(np.argmin(rows))
         raise unknown_partition(run.topic_ids[at].tobytes(), int(run.partition_ids[at]))
