@@ -1,0 +1,109 @@
+"""``scripts/simulate``: random seeds, named scenarios and mutations over the production quorum."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+from typing import Annotated
+
+import typer
+
+from scripts.simulation.mutations import MUTATIONS, mutated
+from scripts.simulation.runner import SeedResult, run_seed
+from scripts.simulation.scenarios import SCENARIOS
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+#: Seeds tried for a mutation that no scenario finds.
+_MUTATION_SEEDS = 40
+_SCENARIO_SEEDS = 5
+
+
+def _attempt(seed: int, mutation: str | None) -> tuple[int, SeedResult | None, str | None]:
+    try:
+        if mutation is None:
+            return seed, run_seed(seed), None
+        with mutated(mutation):
+            return seed, run_seed(seed), None
+    except Exception:  # noqa: BLE001  # whatever a seed dies of is its result
+        return seed, None, traceback.format_exc()
+
+
+def _scenario_failure(name: str, seed: int) -> str | None:
+    try:
+        SCENARIOS[name](seed)
+    except Exception:  # noqa: BLE001  # whatever a scenario dies of is its result
+        return traceback.format_exc()
+    return None
+
+
+@app.command()
+def simulate(
+    seeds: Annotated[int, typer.Option(min=0, help="Number of random seeds.")] = 100,
+    seed: Annotated[int, typer.Option(help="The first seed; with --seeds 1 exactly this run again.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    scenarios: Annotated[bool, typer.Option(help="Run the named scenarios too.")] = False,
+    scenario: Annotated[str | None, typer.Option(help="Run one named scenario with --seed, and nothing else.")] = None,
+    mutations: Annotated[bool, typer.Option(help="Take out each safety measure and demand that it is noticed.")] = False,
+) -> None:
+    """Run the quorum in virtual time against faults, and check every promise after every event."""
+    if scenario is not None:
+        if scenario not in SCENARIOS:
+            raise typer.BadParameter(f"{scenario} is none of: {', '.join(SCENARIOS)}")
+        failed = _run_scenario(scenario, seed)
+    elif mutations:
+        failed = sum(not _find(name) for name in MUTATIONS)
+    else:
+        failed = sum(_run_scenario(name, n) for name in SCENARIOS for n in range(_SCENARIO_SEEDS)) if scenarios else 0
+        failed += _run_seeds(range(seed, seed + seeds), jobs)
+    sys.exit(1 if failed else 0)
+
+
+def _run_seeds(seeds: range, jobs: int) -> int:
+    started = time.monotonic()
+    results = []
+    failed = 0
+    with ProcessPoolExecutor(jobs) as pool:
+        outcomes = pool.map(_attempt, seeds, [None] * len(seeds), chunksize=4)
+        for seed, result, failure in outcomes:
+            if failure is not None:
+                failed += 1
+                print(f"{failure}\nseed {seed} failed; again with: scripts/simulate --seeds 1 --seed {seed}", flush=True)
+            elif result is not None:
+                results.append(result)
+    took = time.monotonic() - started
+    print(
+        f"{len(seeds)} seeds, {failed} failed, {took:.0f} s: "
+        f"{sum(r.events for r in results):,} events, {sum(r.acknowledged for r in results):,} writes acknowledged, "
+        f"{sum(r.reads for r in results):,} linearizable reads, {sum(r.epochs for r in results):,} epochs, "
+        f"{sum(r.checkpoints_loaded for r in results):,} checkpoints loaded"
+    )
+    return failed
+
+
+def _run_scenario(name: str, seed: int) -> int:
+    failure = _scenario_failure(name, seed)
+    if failure is not None:
+        print(f"{failure}\nscenario {name} failed; again with: scripts/simulate --scenario {name} --seed {seed}")
+        return 1
+    print(f"scenario {name}, seed {seed}: holds")
+    return 0
+
+
+def _find(mutation: str) -> bool:
+    """Whether a scenario, or one of the first seeds, fails without the measure."""
+    for name in SCENARIOS:
+        with mutated(mutation):
+            failure = _scenario_failure(name, 0)
+        if failure is not None:
+            print(f"mutation {mutation}: noticed by scenario {name}")
+            return True
+    for seed in range(_MUTATION_SEEDS):
+        if _attempt(seed, mutation)[2] is not None:
+            print(f"mutation {mutation}: noticed by seed {seed}")
+            return True
+    print(f"mutation {mutation}: NOT NOTICED by any scenario and {_MUTATION_SEEDS} seeds")
+    return False
+
+

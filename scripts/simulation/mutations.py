@@ -1,0 +1,136 @@
+"""Each measure that keeps agreement safe, taken out: the simulation must notice.
+
+Switches over the production classes, which know nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+from unittest.mock import patch
+
+from quorum.following import Follower
+from quorum.journal import LogJournal
+from quorum.membership import Membership
+from quorum.messages import Append, StaleEpoch
+from quorum.outbox import Outbox
+from quorum.progress import Progress
+from quorum.replication import Replication
+
+_Patches = list[tuple[type[Any], str, Callable[..., Any]]]
+
+
+def _leader_counts_itself_at_once() -> _Patches:
+    original = Replication.advance
+
+    def advance(self: Replication, durable_end: int, *, counts_itself: bool) -> None:
+        original(self, self._journal.end_of(self._journal.last_index), counts_itself=counts_itself)
+
+    return [(Replication, "advance", advance)]
+
+
+def _heartbeat_replies_are_not_clamped() -> _Patches:
+    original_append, original_end = Follower.on_append, Follower._durable_end
+    heartbeats: set[int] = set()
+
+    def on_append(self: Follower, peer: int, message: Append) -> None:
+        (heartbeats.discard if message.batches else heartbeats.add)(id(self))
+        original_append(self, peer, message)
+
+    def durable_end(self: Follower) -> int:
+        return self._log.end_offset if id(self) in heartbeats else original_end(self)
+
+    return [(Follower, "on_append", on_append), (Follower, "_durable_end", durable_end)]
+
+
+def _stale_epochs_are_not_answered() -> _Patches:
+    original = Outbox.put
+
+    def put(self: Outbox, peer: int, message: Any, *channel: Any) -> None:
+        if not isinstance(message, StaleEpoch):
+            original(self, peer, message, *channel)
+
+    return [(Outbox, "put", put)]
+
+
+def _votes_leave_before_their_sync() -> _Patches:
+    def flush(self: Outbox) -> None:
+        from quorum.wire import encode
+
+        while self._waiting:
+            _, peer, channel, message = self._waiting.popleft()
+            self._send(peer, channel, encode(message))
+
+    return [(Outbox, "flush", flush)]
+
+
+def _followers_truncate_without_conflict() -> _Patches:
+    def delete_entries_from(self: LogJournal, entry_from: int) -> None:
+        self._log.truncate_to(self.end_of(self.first_index + entry_from - 1))
+        self._refresh_last()
+
+    return [(LogJournal, "deleteEntriesFrom", delete_entries_from)]
+
+
+def _commit_is_clamped_to_the_log_end_only() -> _Patches:
+    def commit_index(self: Follower, message: Append, prev_index: int, entries: list[Any]) -> int:
+        index = self._journal.index_at_or_below(message.high_watermark)
+        if message.high_watermark <= self._journal.end_of(self._journal.last_index):
+            return index
+        return self._journal.last_index + len(entries)
+
+    return [(Follower, "_commit_index", commit_index)]
+
+
+def _non_voters_vote() -> _Patches:
+    original = Membership.__init__
+
+    def init(self: Membership, log: Any, votes: Any, abstain: Any) -> None:
+        votes.has_file = True
+        original(self, log, votes, abstain)
+
+    return [(Membership, "__init__", init)]
+
+
+def _any_leader_restores_the_vote() -> _Patches:
+    original = Membership.leader_reported
+
+    def leader_reported(self: Membership, epoch: int, leader: int, high_watermark: int, *, is_vouched: bool) -> None:
+        original(self, epoch, leader, high_watermark, is_vouched=True)
+
+    return [(Membership, "leader_reported", leader_reported)]
+
+
+def _replies_need_no_epoch_and_round() -> _Patches:
+    def heard(self: Replication, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
+        progress = self.progress.get(peer)
+        if progress is not None:
+            progress.contact_at = now
+            progress.is_voter = is_voter
+            progress.echoed_round = self.round
+        return progress
+
+    return [(Replication, "_heard", heard)]
+
+
+MUTATIONS: Final[dict[str, Callable[[], _Patches]]] = {
+    "leader-durable-clamp": _leader_counts_itself_at_once,
+    "heartbeat-reply-clamp": _heartbeat_replies_are_not_clamped,
+    "stale-epoch-answer": _stale_epochs_are_not_answered,
+    "vote-sync": _votes_leave_before_their_sync,
+    "conflict-only-truncation": _followers_truncate_without_conflict,
+    "commit-clamp": _commit_is_clamped_to_the_log_end_only,
+    "non-voter-rule": _non_voters_vote,
+    "vouched-report": _any_leader_restores_the_vote,
+    "epoch-and-round-echo": _replies_need_no_epoch_and_round,
+}
+
+
+@contextmanager
+def mutated(name: str) -> Iterator[None]:
+    """Take out one measure while the context is open."""
+    with ExitStack() as stack:
+        for cls, attribute, replacement in MUTATIONS[name]():
+            stack.enter_context(patch.object(cls, attribute, replacement))
+        yield
