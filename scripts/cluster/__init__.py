@@ -1,0 +1,1 @@
+"""A cluster of real processes on this machine: made, started, watched, broken on purpose, stopped."""

@@ -1,0 +1,287 @@
+"""Making a local cluster: a fresh one, or a twin of another cluster's metadata.
+
+Everything is made under ``.making`` first and moved into place at the end; ``cluster.json`` comes last. So an
+interrupted making leaves nothing that looks like a cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from controller.bootstrap import bootstrap_checkpoint
+from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from metadata_log.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
+from metadata_log.disk import RealDisk
+from metadata_log.errors import CorruptState
+from metadata_log.ids import Uuid, uuid_from_text, uuid_text
+from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
+from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
+from metadata_log.reader import PARTITION_DIRECTORY, LogFile, find_files
+from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
+from scripts.cluster.plan import PLAN_NAME, ClusterError, ClusterPlan, PlannedBrokers, PlannedController
+from scripts.cluster.ports import LOOPBACK
+from snapshots.image import MetadataImage
+from snapshots.loading import load_image
+
+_MAKING: Final = ".making"
+_LOGS: Final = "logs"
+_CONTROLLER_PREFIX: Final = "controller-"
+LISTENER_NAME: Final = "CONTROLLER"
+FRESH_CONTROLLER_IDS: Final = (1, 2, 3)
+FIRST_BROKER_ID: Final = 11
+#: A twin has three controllers; these if the source's are not three.
+TWIN_CONTROLLER_IDS: Final = (3000, 3001, 3002)
+#: Brokers of a twin up to this number get a process each; more share one.
+SEPARATE_BROKERS_MAX: Final = 8
+_COPY_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Loopback ports, handed out in order."""
+
+    take: Callable[[], int]
+
+    @classmethod
+    def from_base(cls, base: int) -> Ports:
+        """``base``, ``base + 1``, ..."""
+        numbers = iter(range(base, 65_536))
+        return cls(lambda: next(numbers))
+
+    @classmethod
+    def of(cls, ports: Sequence[int]) -> Ports:
+        """These."""
+        numbers = iter(ports)
+        return cls(lambda: next(numbers))
+
+
+def controller_directory(directory: Path, controller: PlannedController) -> Path:
+    """Metadata directory of one controller."""
+    return directory / f"{_CONTROLLER_PREFIX}{controller.id}"
+
+
+def make_fresh(directory: Path, ports: Ports, controller_count: int, broker_count: int) -> ClusterPlan:
+    """A new cluster, empty but for the features that Kafka 4.3.1 starts with.
+
+    Raises:
+        ClusterError: the directory holds something else.
+    """
+    controllers = _plan_controllers(FRESH_CONTROLLER_IDS[:controller_count], ports)
+    racks = "abc"
+    brokers = tuple(
+        PlannedBrokers(ids=(FIRST_BROKER_ID + n,), http_port=ports.take(), racks=(racks[n % len(racks)],))
+        for n in range(broker_count)
+    )
+    plan = ClusterPlan(cluster_id=_new_id(), controllers=controllers, brokers=brokers)
+    now_ms = time.time_ns() // 1_000_000
+    _make(
+        directory,
+        plan,
+        partial(
+            _format_plan,
+            plan,
+            bootstrap=bootstrap_checkpoint(now_ms),
+            voters=voters_checkpoint(_voters(plan), now_ms),
+            epoch=0,
+            imported=(),
+        ),
+    )
+    return plan
+
+
+def make_twin(directory: Path, source: Path, ports: Ports, brokers: str) -> ClusterPlan:
+    """A cluster that starts from another one's metadata, under a new cluster id.
+
+    Args:
+        brokers: which of the imported brokers are played: ``live`` (not fenced), ``all`` or ``none``.
+
+    Raises:
+        ClusterError: the directory holds something else, or the source has no state to start from.
+        StorageError, ReplayError, ImageNotAvailable: the source cannot be read.
+    """
+    image = load_image(source)
+    state = _source_state(source)
+    plan = ClusterPlan(
+        cluster_id=_new_id(),
+        controllers=_plan_controllers(_twin_controller_ids(image, state), ports),
+        brokers=_plan_twin_brokers(image, brokers, ports),
+        kraft_version=image.kraft.version,
+        source_cluster_id=_source_cluster_id(source),
+        source=str(source.resolve()),
+    )
+    epoch = max(image.provenance.epoch, state.leader_epoch if state is not None else 0)
+    imported = tuple(_imported(find_files(source), image))
+    _make(directory, plan, partial(_format_plan, plan, bootstrap=None, voters=None, epoch=epoch, imported=imported))
+    return plan
+
+
+# --- what is planned ---------------------------------------------------------------------------------
+
+
+def _new_id() -> str:
+    return uuid_text(uuid.uuid4().bytes)
+
+
+def _plan_controllers(ids: Iterable[int], ports: Ports) -> tuple[PlannedController, ...]:
+    return tuple(
+        PlannedController(id=node, quorum_port=ports.take(), http_port=ports.take(), directory_id=_new_id())
+        for node in ids
+    )
+
+
+def _plan_twin_brokers(image: MetadataImage, which: str, ports: Ports) -> tuple[PlannedBrokers, ...]:
+    ids = sorted(b.id for b in image.cluster.brokers.values() if which == "all" or not b.is_fenced)
+    if which == "none" or not ids:
+        return ()
+    groups = [(broker,) for broker in ids] if len(ids) <= SEPARATE_BROKERS_MAX else [tuple(ids)]
+    return tuple(PlannedBrokers(ids=group, http_port=ports.take(), is_twin=True) for group in groups)
+
+
+def _twin_controller_ids(image: MetadataImage, state: QuorumState | None) -> tuple[int, ...]:
+    ids: tuple[int, ...] = ()
+    if image.kraft.voters is not None:
+        ids = tuple(sorted(voter.voter_id for voter in image.kraft.voters.voters))
+    elif state is not None:
+        ids = tuple(sorted(state.current_voters))
+    return ids if len(ids) == len(TWIN_CONTROLLER_IDS) else TWIN_CONTROLLER_IDS
+
+
+def _source_directory(source: Path) -> Path | None:
+    """The directory of the source's log files."""
+    if source.is_dir():
+        inner = source / PARTITION_DIRECTORY
+        return inner if inner.is_dir() else source
+    return None
+
+
+def _source_state(source: Path) -> QuorumState | None:
+    directory = _source_directory(source)
+    path = None if directory is None else directory / QUORUM_STATE_NAME
+    if path is None or not path.is_file():
+        return None
+    try:
+        return decode_quorum_state(path.read_bytes(), str(path))
+    except CorruptState:
+        return None  # the log's own epochs are a lower bound, and the only thing that is needed
+
+
+def _source_cluster_id(source: Path) -> str | None:
+    directory = _source_directory(source)
+    for place in () if directory is None else (directory, directory.parent):
+        path = place / META_PROPERTIES_NAME
+        if path.is_file():
+            return decode_meta_properties(path.read_bytes(), str(path)).cluster_id
+    return None
+
+
+def _imported(files: list[LogFile], image: MetadataImage) -> Iterator[ImportedFile]:
+    for file in files:
+        name = file.path.name
+        if file.is_checkpoint and file.offset is None:
+            provenance = image.provenance
+            name = checkpoint_name(CheckpointId(provenance.end_offset, provenance.epoch))
+        yield ImportedFile(name, partial(_chunks, file.path))
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_COPY_BYTES):
+            yield chunk
+
+
+# --- what is written ---------------------------------------------------------------------------------
+
+
+def _voters(plan: ClusterPlan) -> VotersRecord:
+    return VotersRecord(
+        tuple(
+            VotersVoter(
+                controller.id,
+                uuid_from_text(controller.directory_id),
+                (VoterEndpoint(LISTENER_NAME, LOOPBACK, controller.quorum_port),),
+                KRaftVersionFeature(0, 1),
+            )
+            for controller in plan.controllers
+        )
+    )
+
+
+def _format_plan(
+    plan: ClusterPlan,
+    controller: PlannedController,
+    *,
+    bootstrap: bytes | None,
+    voters: bytes | None,
+    epoch: int,
+    imported: tuple[ImportedFile, ...],
+) -> FormatPlan:
+    directory_id: Uuid = uuid_from_text(controller.directory_id)
+    is_static = plan.kraft_version == 0
+    return FormatPlan(
+        meta=MetaProperties(plan.cluster_id, controller.id, directory_id, plan.source_cluster_id),
+        bootstrap=bootstrap,
+        voters=voters,
+        quorum_state=QuorumState(
+            leader_epoch=epoch,
+            data_version=0 if is_static else 1,
+            current_voters=tuple(c.id for c in plan.controllers) if is_static else (),
+        ),
+        imported=imported,
+    )
+
+
+def _make(directory: Path, plan: ClusterPlan, format_plan: Callable[[PlannedController], FormatPlan]) -> None:
+    _clear_leftovers(directory)
+    making = directory / _MAKING
+    making.mkdir(parents=True)
+    disk = RealDisk()
+    for controller in plan.controllers:
+        path = making / controller_directory(directory, controller).name
+        format_directory(disk, str(path), format_plan(controller))
+    for controller in plan.controllers:
+        target = controller_directory(directory, controller)
+        os.rename(making / target.name, target)
+    making.rmdir()
+    plan.save(directory)
+
+
+def _clear_leftovers(directory: Path) -> None:
+    """Remove what an interrupted making left; refuse everything else."""
+    if not directory.exists():
+        return
+    names = _checked_names(directory)
+    if names - {_LOGS} and _MAKING not in names:
+        raise ClusterError(f"{directory} holds controllers but no {PLAN_NAME}: start over with --fresh")
+    remove(directory)
+
+
+def remove(directory: Path) -> None:
+    """Throw away what a cluster left in its directory, the logs of its processes included.
+
+    Raises:
+        ClusterError: there is something else in it; nothing was removed.
+    """
+    _checked_names(directory)
+    # First: a half-removed cluster must not look like one.
+    (directory / PLAN_NAME).unlink(missing_ok=True)
+    for path in directory.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _checked_names(directory: Path) -> set[str]:
+    names = {path.name for path in directory.iterdir()}
+    foreign = {n for n in names if n not in (_MAKING, _LOGS) and not n.startswith((_CONTROLLER_PREFIX, PLAN_NAME))}
+    if foreign:
+        raise ClusterError(f"{directory} holds {min(foreign)!r}, which is no part of a cluster: use another --dir")
+    return names

@@ -1,0 +1,89 @@
+"""What a local cluster consists of: written once when it is made, read at every start."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from metadata_log.errors import QuorateError
+
+PLAN_NAME: Final = "cluster.json"
+_PLAN_BYTES_MAX: Final = 1024 * 1024
+
+
+class ClusterError(QuorateError):
+    """A local cluster cannot be made, started or used. One sentence that says what to do."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlannedController(_Part):
+    """One controller process."""
+
+    id: int = Field(ge=0)
+    quorum_port: int = Field(gt=0, lt=65_536)
+    http_port: int = Field(gt=0, lt=65_536)
+    #: Kafka's text form.
+    directory_id: str
+
+
+class PlannedBrokers(_Part):
+    """One process that plays one broker or several."""
+
+    ids: tuple[int, ...] = Field(min_length=1)
+    http_port: int = Field(gt=0, lt=65_536)
+    #: By position of the id; empty = none.
+    racks: tuple[str | None, ...] = ()
+    #: Whether they take over registrations that were imported.
+    is_twin: bool = False
+
+
+class ClusterPlan(_Part):
+    """All of it."""
+
+    cluster_id: str
+    controllers: tuple[PlannedController, ...] = Field(min_length=1)
+    brokers: tuple[PlannedBrokers, ...] = ()
+    kraft_version: int = 1
+    #: Cluster whose metadata this one was made from; None for one of its own.
+    source_cluster_id: str | None = None
+    source: str | None = None
+
+    def save(self, directory: Path) -> None:
+        """Write it; whoever sees the file sees a cluster that was made to the end."""
+        part = directory / f"{PLAN_NAME}.part"
+        with part.open("w", encoding="utf-8") as file:
+            file.write(self.model_dump_json(indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(directory / PLAN_NAME)
+
+    @classmethod
+    def load(cls, directory: Path) -> ClusterPlan | None:
+        """The plan of the cluster in a directory; None if there is none.
+
+        Raises:
+            ClusterError: the file is there and cannot be understood.
+        """
+        path = directory / PLAN_NAME
+        try:
+            with path.open(encoding="utf-8") as file:
+                return cls.model_validate(json.loads(file.read(_PLAN_BYTES_MAX)))
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError, ValidationError) as error:
+            reason = str(error).splitlines()[0]
+            raise ClusterError(
+                f"{path} cannot be read ({reason}): start over with --fresh, or use another --dir"
+            ) from error
+
+    @property
+    def controller_urls(self) -> tuple[str, ...]:
+        """Base URLs of the controllers' HTTP API."""
+        return tuple(f"http://127.0.0.1:{controller.http_port}" for controller in self.controllers)

@@ -1,0 +1,134 @@
+"""One supervised child process. Faults are the product here: besides start and stop it can be killed and frozen."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from metadata_log.errors import QuorateError
+
+_PR_SET_PDEATHSIG: Final = 1
+_LOG_TAIL_BYTES: Final = 4_000
+
+
+class ProcessFailed(QuorateError):
+    """A child process ended that should be running, or does not end."""
+
+
+class ManagedProcess:
+    """A child with its output in a log file. It gets SIGTERM when this process dies, however it dies."""
+
+    def __init__(
+        self, name: str, arguments: Sequence[str], log_path: Path, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """``arguments`` of the Python interpreter; ``settings``: environment variables on top of the own ones."""
+        self.name = name
+        self._arguments = list(arguments)
+        self._environment = {**os.environ, **(settings or {})}
+        self._log_path = log_path
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs."""
+        return self._process.pid if self._process is not None and self.is_running else None
+
+    @property
+    def is_running(self) -> bool:
+        """Started and not ended (a frozen one is running)."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the last run; negative for a signal."""
+        return None if self._process is None else self._process.returncode
+
+    async def start(self) -> None:
+        """Start it, in a session of its own: a Ctrl-C at the terminal is for the supervisor, which ends it in order."""
+        if self.is_running:
+            return
+        self._log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self._log_path.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *self._arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+            )
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye."""
+        self._signal(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """SIGSTOP: frozen, sockets open."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    def terminate(self) -> None:
+        """SIGTERM: please end."""
+        self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self.is_running:
+            self._process.send_signal(number)
+
+    async def wait(self, timeout_s: float) -> int:
+        """The exit code once it has ended.
+
+        Raises:
+            ProcessFailed: it is still running after the time.
+        """
+        if self._process is None:
+            return 0
+        try:
+            return await asyncio.wait_for(self._process.wait(), timeout_s)
+        except TimeoutError as error:
+            raise ProcessFailed(f"{self.name} did not end within {timeout_s:.0f} s") from error
+
+    async def stop(self, timeout_s: float) -> int | None:
+        """End it in order, or by force after the time; its exit code."""
+        self.resume()
+        self.terminate()
+        try:
+            await self.wait(timeout_s)
+        except ProcessFailed:
+            self.kill()
+            await self.wait(timeout_s)
+        return self.exit_code
+
+    def check(self) -> None:
+        """Raise ``ProcessFailed`` with the end of its log if it has ended."""
+        if self._process is not None and not self.is_running:
+            raise ProcessFailed(f"{self.name} ended with exit code {self.exit_code}: {self.last_words()}")
+
+    def last_words(self) -> str:
+        """The last line of its log."""
+        try:
+            with self._log_path.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+                lines = log.read().decode(errors="replace").splitlines()
+        except OSError:
+            return "it left no log"
+        return next((line for line in reversed(lines) if line.strip()), f"nothing in {self._log_path}")
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _die_with_parent() -> None:
+    # Between fork and exec: no allocation, no locks; a supervisor that is killed must not leave a cluster behind.
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
