@@ -290,7 +290,7 @@ class QuorumNode:
             self._guarded(lambda: self._disk.done(group))
             self._host.request_pump()
 
-    def disk_failed(self, error: OSError) -> None:
+    def disk_failed(self, error: Exception) -> None:
         """The disk failed: nothing is retried, this node ends here."""
         self._fail(DiskFailed(f"the disk failed: {error}"))
 

@@ -1,0 +1,189 @@
+"""A node of the quorum in a real process: asyncio loop, sockets, clock and disk threads around ``QuorumNode``."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from random import Random
+
+from metadata_log.disk import DiskJob
+from metadata_log.errors import StorageError
+from quorum.config import QuorumConfig
+from quorum.disk_queue import DiskGroup
+from quorum.disk_thread import DiskThread
+from quorum.errors import NotLeader, TransferFailed
+from quorum.host import QuorumListener
+from quorum.node import QuorumNode
+from quorum.outbox import Channel
+from quorum.storage import NodeStorage
+from quorum.transport import PeerTransport
+
+
+class QuorumRuntime:
+    """See the module. ``start`` and ``stop`` on the loop that it runs on; everything in between too."""
+
+    def __init__(
+        self,
+        config: QuorumConfig,
+        storage: NodeStorage,
+        listener: QuorumListener,
+        on_fatal: Callable[[BaseException], None],
+        *,
+        secret: bytes = b"",
+        rng: Random | None = None,
+    ) -> None:
+        """``on_fatal`` must end the process: the node does nothing any more."""
+        self._storage = storage
+        self._on_fatal = on_fatal
+        self._loop = asyncio.get_running_loop()
+        self._is_pump_requested = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = math.inf
+        self._is_stopping = False
+        self._groups = DiskThread(f"log-disk-{config.node_id}", self._report_group)
+        self._bulk = DiskThread(f"checkpoint-disk-{config.node_id}", self._report_bulk)
+        self._transport = PeerTransport(config, self, secret)
+        self.node = QuorumNode(config, storage, self, listener, rng or Random())
+
+    async def start(self) -> None:
+        """Listen, connect, and begin. Raises as ``PeerTransport.start``."""
+        await self._transport.start()
+        self.node.start()
+
+    async def stop(self) -> None:
+        """Give leadership up, finish what the disk is doing, and close."""
+        if self._is_stopping:
+            return
+        self._is_stopping = True
+        self.node.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._transport.close()
+        await self._loop.run_in_executor(None, self._groups.close)
+        await self._loop.run_in_executor(None, self._bulk.close)
+        self._storage.close()
+
+    async def read_barrier(self) -> int:
+        """See ``QuorumNode.read_barrier``.
+
+        Raises:
+            NotLeader: this node does not lead, or lost leadership before the read was confirmed.
+        """
+        confirmed: asyncio.Future[int] = self._loop.create_future()
+
+        def done(outcome: int | NotLeader) -> None:
+            if confirmed.done():
+                return
+            if isinstance(outcome, NotLeader):
+                confirmed.set_exception(outcome)
+            else:
+                confirmed.set_result(outcome)
+
+        self.node.read_barrier(done)
+        return await confirmed
+
+    async def transfer_leadership(self, node_id: int) -> None:
+        """See ``QuorumNode.transfer_leadership``.
+
+        Raises:
+            NotLeader, TransferFailed: leadership stays where it is.
+        """
+        finished: asyncio.Future[None] = self._loop.create_future()
+
+        def done(outcome: TransferFailed | None) -> None:
+            if finished.done():
+                return
+            if outcome is None:
+                finished.set_result(None)
+            else:
+                finished.set_exception(outcome)
+
+        self.node.transfer_leadership(node_id, done)
+        await finished
+
+    @property
+    def port(self) -> int:
+        """Where this node listens for its peers."""
+        return self._transport.port
+
+    # --- Host ----------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def send(self, peer: int, channel: Channel, payload: bytes) -> None:
+        self._transport.send(peer, channel, payload)
+
+    def run_group(self, group: DiskGroup) -> None:
+        self._groups.submit(group)
+
+    def run_bulk_job(self, job: DiskJob) -> None:
+        self._bulk.submit(job)
+
+    def request_pump(self) -> None:
+        if not self._is_pump_requested:
+            self._is_pump_requested = True
+            self._loop.call_soon(self._pump)
+
+    def fatal(self, error: BaseException) -> None:
+        self._on_fatal(error)
+
+    # --- TransportOwner ------------------------------------------------------------------------------
+
+    @property
+    def is_voter(self) -> bool:
+        return self.node.is_voter
+
+    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool) -> None:
+        self.node.connected(peer, directory_id, is_voter=is_voter)
+
+    def disconnected(self, peer: int) -> None:
+        self.node.disconnected(peer)
+
+    def received(self, peer: int, payload: bytes) -> None:
+        self.node.receive(peer, payload)
+
+    # --- inside --------------------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        self._is_pump_requested = False
+        if self._is_stopping:
+            return
+        due = self.node.pump()
+        if due < self._timer_due:
+            self._arm(due)
+
+    def _arm(self, due: float) -> None:
+        """One timer is out; it may be early, then it is armed again."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due = due
+        self._timer = self._loop.call_later(max(due - time.monotonic(), 0.0), self._timer_fired)
+
+    def _timer_fired(self) -> None:
+        self._timer = None
+        self._timer_due = math.inf
+        self._pump()
+
+    def _report_group(self, job: DiskJob, error: Exception | None) -> None:
+        self._loop.call_soon_threadsafe(self._group_done, job, error)
+
+    def _group_done(self, job: DiskJob, error: Exception | None) -> None:
+        if error is None and isinstance(job, DiskGroup):
+            self.node.disk_done(job)
+        elif error is not None:
+            self.node.disk_failed(error)
+
+    def _report_bulk(self, job: DiskJob, error: Exception | None) -> None:
+        self._loop.call_soon_threadsafe(self._bulk_done, error)
+
+    def _bulk_done(self, error: Exception | None) -> None:
+        if error is None or isinstance(error, StorageError):
+            self.node.bulk_done(error)
+        else:
+            self.node.disk_failed(error)
