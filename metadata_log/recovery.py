@@ -64,8 +64,6 @@ def recover(disk: Disk, directory: str) -> Recovered:
     Raises:
         OSError: the disk failed.
     """
-    # A name that is visible now may still be lost; whatever is concluded from it must not be.
-    disk.sync_directory(directory)
     files = SegmentFiles(disk, directory, MarkFile(disk, directory))
     checkpoints = survey_checkpoints(disk, directory)
     try:
@@ -134,6 +132,7 @@ class _Repair:
         """The checkpoint is newer than the log, or of another history: it was installed, and the log must go."""
         if self.survey.segments:
             self.dropped_for = newest
+            # Its name may be new and not durable yet: writing the mark syncs the directory before anything goes.
             _finish(self.files.mark.create(Mark(newest.end_offset, newest.epoch, newest.end_offset)))
             _finish(self.files.unlink(tuple(base for base, _ in reversed(self.survey.segments))))
         self.survey.segments.clear()
@@ -146,7 +145,7 @@ class _Repair:
             return
         index = self.survey.bad_segment
         base, size = self.survey.segments[index]
-        # Later segments are empty, else the bad batch would be followed.
+        # Later segments are empty, else this would be corruption.
         later = tuple(later for later, _ in reversed(self.survey.segments[index + 1 :]))
         _finish(self.files.unlink(later))
         self.torn_tail = TornTail(self.files.path(base), bad.position, bad.offset, size - bad.position, bad.reason)

@@ -7,7 +7,7 @@ from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.disk import Disk, OpenMode
 from metadata_log.log_entries import EntryTable
 from metadata_log.segment_files import segment_name
-from metadata_log.segment_scan import BadBatch, find_successor, scan_batches
+from metadata_log.segment_scan import BadBatch, is_torn, scan_batches
 
 
 class Survey:
@@ -21,10 +21,10 @@ class Survey:
         self.entries = EntryTable(self.first_base)
         #: (base, bytes) of every file there, bad and unread ones included.
         self.segments: list[tuple[int, int]] = []
-        #: The first bad batch, the index of its segment, and whether the log goes on behind it.
+        #: The first bad batch, the index of its segment, and whether it is more than a torn tail by its looks.
         self.bad: BadBatch | None = None
         self.bad_segment = 0
-        self.is_bad_followed = False
+        self.is_corrupt = False
 
     @property
     def end_offset(self) -> int:
@@ -56,7 +56,7 @@ class Survey:
             self._read_segment(index, base)
         if self.bad is not None:
             later = self.segments[self.bad_segment + 1 :]
-            self.is_bad_followed = self.is_bad_followed or any(size > 0 for _, size in later)
+            self.is_corrupt = self.is_corrupt or any(size > 0 for _, size in later)
 
     def _read_segment(self, index: int, base: int) -> None:
         file = self.disk.open_file(self.path(base), OpenMode.READ)
@@ -68,10 +68,10 @@ class Survey:
             if base != self.end_offset:
                 reason = f"the segment that starts at {self.end_offset} is missing"
                 self.bad = BadBatch(0, self.end_offset, self.last_epoch, reason)
-                self.is_bad_followed = file.size() > 0
+                self.is_corrupt = file.size() > 0
                 return
             self.bad = scan_batches(file, base, self.last_epoch, self._visit)
-            self.is_bad_followed = self.bad is not None and find_successor(file, self.bad) is not None
+            self.is_corrupt = self.bad is not None and not is_torn(file, self.bad)
         finally:
             file.close()
 

@@ -1,9 +1,9 @@
 """Opening a log, second part: is it damaged, or has it a torn tail?
 
-A bad batch is corruption when it lies below the mark, or when a valid batch that continues the log follows it; so is a
-log that ends below the mark, unless a checkpoint covers what was promised. Only the rest is a tail that was never
-acknowledged, and is cut. A power cut that persists a later page of one unsynced write but not an earlier one looks like
-corruption, and is treated as such: a lost promise is worse than a node that must catch up.
+A bad batch is corruption when it lies below the mark, when a valid batch of the log follows it, or when its own CRC
+holds; so is a log that ends below the mark, unless a checkpoint covers what was promised. Only the rest is a tail that
+was never acknowledged, and is cut. A power cut that persists a later page of one unsynced write but not an earlier one
+looks like corruption, and is treated as such: a lost promise is worse than a node that must catch up.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def find_damage(survey: Survey, mark: Mark | None, newest: CheckpointId | None) 
     if bad is not None:
         base = survey.segments[survey.bad_segment][0]
         path = survey.path(base)
-        if survey.is_bad_followed:
-            return Damage(path, bad.position, bad.offset, f"{bad.reason}; the log goes on behind it", base)
+        if survey.is_corrupt:
+            return Damage(path, bad.position, bad.offset, f"{bad.reason}; no write that was cut short looks so", base)
         if bad.offset < promised and not is_covered:
             return Damage(path, bad.position, bad.offset, f"{bad.reason}; promised up to {promised}", base)
     if survey.end_offset < promised and not is_covered:

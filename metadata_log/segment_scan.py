@@ -84,13 +84,20 @@ def _good_batch(window: Window, position: int, base_offset: int, epoch: int) -> 
     return header
 
 
-def find_successor(file: DiskFile, bad: BadBatch) -> int | None:
-    """Position of a whole valid batch behind a bad one that continues the log, at whatever distance; None if none.
+def is_torn(file: DiskFile, bad: BadBatch) -> bool:
+    """Whether a bad batch looks like the end of a write that a crash cut short. Else it is corruption.
+
+    No torn write leaves a batch whose CRC holds, at the wrong offset or epoch, and none has a valid batch behind it.
+    """
+    window = Window(file)
+    return not _is_whole(window, bad.position) and not _has_successor(window, file.size(), bad)
+
+
+def _has_successor(window: Window, size: int, bad: BadBatch) -> bool:
+    """Whether a whole batch of a higher offset lies behind the bad one, at whatever distance.
 
     Its length being in doubt, the bad batch says nothing of where the next one starts: every position is tried.
     """
-    size = file.size()
-    window = Window(file)
     position = bad.position + 1
     while position + HEADER_BYTES <= size:
         data, at = window.covering(position, HEADER_BYTES)
@@ -100,17 +107,15 @@ def find_successor(file: DiskFile, bad: BadBatch) -> int | None:
             position += len(data) - at - HEADER_BYTES + 1
             continue
         position += found - _SIGNATURE_AT - at
-        if _continues(window, position, bad):
-            return position
+        if _is_whole(window, position, bad.offset + 1):
+            return True
         position += 1
-    return None
+    return False
 
 
-def _continues(window: Window, position: int, bad: BadBatch) -> bool:
+def _is_whole(window: Window, position: int, base_offset_min: int = 0) -> bool:
     try:
         header = parse_header(*window.covering(position, HEADER_BYTES))
     except MalformedData:
         return False
-    if header.base_offset <= bad.offset or header.epoch < bad.epoch:
-        return False
-    return crc_ok(*window.covering(position, header.size), header)
+    return header.base_offset >= base_offset_min and crc_ok(*window.covering(position, header.size), header)
