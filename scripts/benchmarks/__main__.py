@@ -1,0 +1,116 @@
+"""``scripts/bench``: measures what docs/benchmarks.md promises, on this machine."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from metadata_log.errors import QuorateError
+from scripts.benchmarks.catalog import BENCHMARKS, Benchmark
+from scripts.benchmarks.figures import Outcome
+from scripts.benchmarks.machine import Machine, examine
+from scripts.benchmarks.report import print_machine, print_outcome
+from scripts.benchmarks.workspace import Workspace, temporary_directory
+
+_RUNS: Final = 5
+_REFUSED: Final = 1
+_INTERRUPTED: Final = 130
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help=f"Of {', '.join(b.name for b in BENCHMARKS)}; default: all."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
+    directory: Annotated[
+        Path, typer.Option("--dir", help="A directory on the disk to measure; what is made there is removed again.")
+    ] = Path("var"),
+    runs: Annotated[
+        int, typer.Option(min=1, help="Runs of each; the targets are about medians of at least 5.")
+    ] = _RUNS,
+    scale: Annotated[
+        float, typer.Option(min=0.0001, max=1.0, help="Factor on amounts of data and work; the targets are about 1.")
+    ] = 1.0,
+    profile: Annotated[
+        Path | None, typer.Option(help="Directory for profiles of the measured processes; they are slower then.")
+    ] = None,
+) -> None:
+    """Measure Quorate on this machine's disk: real processes on loopback, each figure beside its target.
+
+    Example: scripts/bench commit failover --dir /mnt/nvme
+    """
+    chosen = _chosen(names or [])
+    console = Console(soft_wrap=True)
+    outcomes: list[tuple[Benchmark, Outcome]] = []
+    with temporary_directory(directory) as own:
+        machine = examine(own)
+        if not as_json:
+            print_machine(console, machine)
+        for benchmark in chosen:
+            with temporary_directory(own) as place:
+                outcome = benchmark.run(Workspace(place, runs, scale, profile))
+            outcomes.append((benchmark, outcome))
+            if not as_json:
+                print_outcome(console, benchmark.name, benchmark.what, outcome)
+        machine = replace(machine, directory=str(directory))
+    if as_json:
+        print(json.dumps(_document(machine, runs, scale, outcomes), indent=2))
+
+
+def _chosen(names: list[str]) -> list[Benchmark]:
+    known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(known)}")
+    return [known[name] for name in names] or list(BENCHMARKS)
+
+
+def _document(machine: Machine, runs: int, scale: float, outcomes: list[tuple[Benchmark, Outcome]]) -> dict[str, Any]:
+    return {
+        "machine": machine.as_data(),
+        "runs": runs,
+        "scale": scale,
+        "benchmarks": [
+            {
+                "name": benchmark.name,
+                "what": benchmark.what,
+                "method": outcome.method,
+                "figures": [figure.as_data() for figure in outcome.figures],
+            }
+            for benchmark, outcome in outcomes
+        ],
+    }
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    # A plain SIGTERM would skip what stops the processes and removes the directories.
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Run; errors raised on purpose become one sentence and an exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app(prog_name="bench", standalone_mode=True)
+    except QuorateError as error:
+        sys.stderr.write(f"bench: {error}\n")
+        sys.exit(_REFUSED)
+    except KeyboardInterrupt:
+        sys.stderr.write("bench: interrupted\n")
+        sys.exit(_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""``append``: durable commits a second at the quorum's interface."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from scripts.benchmarks.figures import Figure, Outcome, Target
+from scripts.benchmarks.members import running_members
+from scripts.benchmarks.workspace import Workspace
+
+_IN_FLIGHT: Final = 512
+_PAYLOAD_BYTES: Final = 100
+_RUN_S: Final = 3.0
+_WARM_UP_S: Final = 1.0
+_RUN_S_MIN: Final = 0.1
+
+
+def run(workspace: Workspace) -> Outcome:
+    """Three voters; the load is made inside the leader's process."""
+    return asyncio.run(_run(workspace))
+
+
+async def _run(workspace: Workspace) -> Outcome:
+    seconds = max(_RUN_S_MIN, _RUN_S * workspace.scale)
+    rates, commits_per_sync, cpu = [], [], []
+    async with running_members("scripts.benchmarks.quorum_process", workspace) as (leader, *_):
+        load = {"payload_bytes": _PAYLOAD_BYTES, "in_flight": _IN_FLIGHT}
+        await leader.ask("append", seconds=min(seconds, _WARM_UP_S), **load)
+        for number in range(workspace.runs):
+            found = await leader.ask("append", seconds=seconds, **load)
+            rates.append(found["commits"] / found["elapsed_s"])
+            commits_per_sync.append(found["commits"] / max(1, found["disk_groups"]))
+            cpu.append(found["cpu_s"] / found["elapsed_s"])
+            workspace.say(f"append: {number + 1} of {workspace.runs}: {rates[-1]:,.0f} commits/s")
+    return Outcome(
+        f"3 voter processes, every commit fsynced on a majority; {_IN_FLIGHT} batches of one opaque record of "
+        f"{_PAYLOAD_BYTES} bytes in flight, appended in the leader's process, {seconds:g} s a run",
+        (
+            Figure("commits", "/s", tuple(rates), (Target(40_000, is_most=False),)),
+            Figure("commits per fsync", "", tuple(commits_per_sync)),
+            Figure("leader's processor", "cores", tuple(cpu)),
+        ),
+    )

@@ -1,0 +1,26 @@
+"""All benchmarks, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from scripts.benchmarks import append, load
+from scripts.benchmarks.figures import Outcome
+from scripts.benchmarks.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One of them."""
+
+    name: str
+    what: str
+    run: Callable[[Workspace], Outcome]
+
+
+BENCHMARKS: Final = (
+    Benchmark("append", "durable commits a second of opaque 100-byte payloads, 512 in flight", append.run),
+    Benchmark("load", "image of 1,000,000 partitions from a checkpoint in a fresh process", load.run),
+)

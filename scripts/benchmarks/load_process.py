@@ -1,0 +1,38 @@
+"""A fresh process that loads one checkpoint and says how long it took, and how much memory the image has."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from snapshots.loading import load_image
+
+
+def _resident_bytes() -> int:
+    resident_pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return resident_pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def main(path: Path) -> None:
+    """Load, and print one line of JSON."""
+    gc.collect()
+    before = _resident_bytes()
+    start = time.perf_counter()
+    image = load_image(path)
+    elapsed_s = time.perf_counter() - start
+    gc.collect()
+    found = {
+        "elapsed_s": elapsed_s,
+        "partitions": len(image.partitions),
+        "resident_bytes": _resident_bytes() - before,
+        "column_bytes": image.partitions.nbytes,
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

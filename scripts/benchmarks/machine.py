@@ -1,0 +1,104 @@
+"""What the numbers were measured on: processor, memory, device, and a bare fdatasync in the same directory."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from metadata_log.errors import QuorateError
+
+_MEMORY_FILESYSTEMS: Final = frozenset({"tmpfs", "ramfs", "devtmpfs"})
+_FDATASYNC_SAMPLES: Final = 200
+#: What one commit of a small batch writes.
+_FDATASYNC_BYTES: Final = 200
+
+
+class NotADisk(QuorateError):
+    """The directory lies in memory: an fsync there costs nothing and proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine and the device, as far as they bear on the numbers."""
+
+    processor: str
+    cores: int
+    memory_gib: float
+    kernel: str
+    python: str
+    directory: str
+    filesystem: str
+    device: str
+    #: Median, ms, of an append of 200 bytes and its fdatasync.
+    fdatasync_ms: float
+
+    def as_data(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return asdict(self)
+
+    def sentence(self) -> str:
+        """One line for people."""
+        return (
+            f"{self.processor}, {self.cores} cores, {self.memory_gib:.0f} GiB, Linux {self.kernel}, "
+            f"Python {self.python}; {self.filesystem} on {self.device}, bare fdatasync {self.fdatasync_ms:.3f} ms"
+        )
+
+
+def examine(directory: Path) -> Machine:
+    """Look at the machine, and measure fdatasync in ``directory``.
+
+    Raises:
+        NotADisk: the directory is on a memory file system.
+    """
+    filesystem, device = _mount_of(directory.resolve())
+    if filesystem in _MEMORY_FILESYSTEMS:
+        raise NotADisk(f"{directory} is on {filesystem}: name a directory on a disk with --dir")
+    return Machine(
+        processor=_processor(),
+        cores=len(os.sched_getaffinity(0)),
+        memory_gib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
+        kernel=platform.release(),
+        python=platform.python_version(),
+        directory=str(directory),
+        filesystem=filesystem,
+        device=device,
+        fdatasync_ms=_fdatasync_ms(directory),
+    )
+
+
+def _mount_of(path: Path) -> tuple[str, str]:
+    best = ("", "unknown", "unknown")
+    for line in Path("/proc/self/mounts").read_text("utf-8").splitlines():
+        device, mount, filesystem, *_ = line.split()
+        mount = mount.encode().decode("unicode_escape")
+        if path.is_relative_to(mount) and len(mount) >= len(best[0]):
+            best = (mount, filesystem, device)
+    return best[1], best[2]
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _fdatasync_ms(directory: Path) -> float:
+    path = directory / "fdatasync-probe"
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    try:
+        samples = []
+        for _ in range(_FDATASYNC_SAMPLES):
+            os.write(fd, bytes(_FDATASYNC_BYTES))
+            start = time.perf_counter()
+            os.fdatasync(fd)
+            samples.append((time.perf_counter() - start) * 1000)
+        return statistics.median(samples)
+    finally:
+        os.close(fd)
+        path.unlink()
