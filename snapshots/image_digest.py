@@ -113,17 +113,9 @@ def _kraft_records(kraft: KRaftImage) -> _Records:
 def _topics_change(old: MetadataImage, new: MetadataImage) -> int:
     updated, removed = new.topics.by_id.changes_since(old.topics.by_id)
     difference = table_difference(old.partitions, new.partitions)
-    changed = {*updated, *_topics_in(new.partitions, difference.rows)}
+    changed = {*updated, *new.partitions.topics_in(difference.rows)}
     replaced = [topic for topic in (*changed, *removed) if topic in old.topics.by_id]
     return _topic_leaves(new, changed) - _topic_leaves(old, replaced)
-
-
-def _topics_in(table: PartitionTable, rows: Rows) -> set[Uuid]:
-    """The topics of some rows."""
-    if not len(rows):
-        return set()
-    ids = table.topic_ids_of(rows)
-    return {uuid.tobytes() for uuid in np.unique(ids.view("V16"))}
 
 
 def _topic_leaves(image: MetadataImage, topics: Iterable[Uuid]) -> int:
@@ -147,7 +139,7 @@ def _held_rows(table: PartitionTable, topics: list[Uuid]) -> tuple[Rows, NDArray
     sizes = np.array([len(rows) for rows in ranges], np.int64)
     rows: Rows = np.concatenate([np.arange(0), *(np.arange(r.start, r.stop) for r in ranges)])
     owners = np.repeat(np.arange(len(topics)), sizes)
-    held = table.partition_ids_of(rows) != NO_PARTITION
+    held = table.gather_partition_ids(rows) != NO_PARTITION
     return rows[held], owners[held]
 
 

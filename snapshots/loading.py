@@ -6,6 +6,7 @@ This is for tools: it reads files that nobody is writing to. A running node repl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from metadata_log.batch import iter_records
@@ -112,7 +113,7 @@ def _end_of(segment: LogFile) -> int:
 
 def _tail(segments: list[LogFile], start: int) -> Iterator[FileBatch]:
     """The batches from an offset on; segments that end before it are not read."""
-    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+    for segment, following in zip_longest(segments, segments[1:]):
         if following is not None and following.offset is not None and following.offset <= start:
             continue
         yield from (batch for batch in iter_batches(segment) if batch.header.end_offset > start)

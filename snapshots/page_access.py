@@ -49,6 +49,11 @@ def read_partition(page: Page, local: int, directories: DirectoryDictionary) -> 
     )
 
 
+def read_slots(page: Page, local: int) -> tuple[int, ...]:
+    """The brokers in the slots that one row of a page uses."""
+    return tuple(broker for broker in page.slots[:, local].tolist() if broker != NO_BROKER)
+
+
 def _brokers(slots: list[int], mask: int) -> tuple[int, ...]:
     if not mask:
         return ()
@@ -122,18 +127,23 @@ def has_leader(page: Page, broker: int) -> NDArray[np.bool_]:
     return found
 
 
+def is_led_by_preferred(page: Page) -> NDArray[np.bool_]:
+    """Rows led by their first replica."""
+    is_preferred: NDArray[np.bool_] = (page.leader_slots == 0) & (page.replica_counts > 0)
+    return is_preferred
+
+
 def ids_of(columns: dict[str, AnyColumn]) -> IdColumns:
     """Gathered columns with brokers by id instead of by slot."""
     slots, counts = columns["slots"], columns["replica_counts"]
-    is_replica = np.arange(len(slots))[:, None] < counts
+    replica_count = int(counts.max(initial=0))
+    is_replica = np.arange(replica_count)[:, None] < counts
     leader_slots = columns["leader_slots"]
     leaders = np.take_along_axis(slots, np.maximum(leader_slots, 0).astype(np.intp)[None], axis=0)[0]
-    order = columns["isr_order"]
-    in_order = np.take_along_axis(slots, np.where(order == NO_SLOT, 0, order).astype(np.intp), axis=0)
     return IdColumns(
-        replicas=np.where(is_replica, slots, np.int32(NO_BROKER)),
-        directories=columns["directories"],
-        isr=np.where(order == NO_SLOT, np.int32(NO_BROKER), in_order),
+        replicas=np.where(is_replica, slots[:replica_count], np.int32(NO_BROKER)),
+        directories=columns["directories"][:replica_count],
+        isr=_listed(slots, columns["isr_order"]),
         elr=_masked(slots, columns["elr"]),
         last_known_elr=_masked(slots, columns["last_known_elr"]),
         adding=_masked(slots, columns["adding"]),
@@ -142,6 +152,17 @@ def ids_of(columns: dict[str, AnyColumn]) -> IdColumns:
     )
 
 
+def _listed(slots: NDArray[np.int32], order: NDArray[np.uint8]) -> NDArray[np.int32]:
+    used = order[: int((order != NO_SLOT).sum(axis=0).max(initial=0))]
+    listed = np.take_along_axis(slots, np.where(used == NO_SLOT, 0, used).astype(np.intp), axis=0)
+    return np.where(used == NO_SLOT, np.int32(NO_BROKER), listed)
+
+
 def _masked(slots: NDArray[np.int32], masks: AnyColumn) -> NDArray[np.int32]:
-    bits = np.left_shift(np.ones(1, masks.dtype), np.arange(len(slots), dtype=masks.dtype))[:, None]
-    return np.where((masks & bits) != 0, slots, np.int32(NO_BROKER))
+    """The members of sets, ``[k, n]``: for each slot that is in any set, who has it in the rows where it is in."""
+    any_mask = int(np.bitwise_or.reduce(masks))
+    members = [slot for slot in range(len(slots)) if any_mask >> slot & 1]
+    if not members:
+        return np.empty((0, len(masks)), np.int32)
+    bits = np.array([1 << slot for slot in members], masks.dtype)[:, None]
+    return np.where((masks & bits) != 0, slots[members], np.int32(NO_BROKER))

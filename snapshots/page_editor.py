@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -80,17 +81,21 @@ class PageEditor:
         """The page of a row as it is now, and the row in it."""
         return self.pages[row >> PAGE_SHIFT], row & _LOCAL_MASK
 
-    def put(self, row: int, name: str, value: object) -> None:
-        """Set one row's number, mask or topic id."""
-        self.column(row >> PAGE_SHIFT, name)[row & _LOCAL_MASK] = value
-
-    def put_list(self, row: int, name: str, values: Iterable[int]) -> None:
-        """Set one row's list; the page must be wide enough."""
-        column = self.column(row >> PAGE_SHIFT, name)
-        fill = LIST_COLUMNS[name][1]
-        padded = [*values]
-        padded += [fill] * (len(column) - len(padded))
-        column[:, row & _LOCAL_MASK] = padded
+    def put_row(self, row: int, values: Mapping[str, Any]) -> None:
+        """Set some columns of one row; lists may be shorter than the page is wide, not longer."""
+        number, local = row >> PAGE_SHIFT, row & _LOCAL_MASK
+        owned = self._own(number)
+        page = self.pages[number]
+        for name, value in values.items():
+            column = getattr(page, name)
+            if name not in owned:
+                column = column.copy()
+                setattr(page, name, column)
+                owned.add(name)
+            if name in LIST_COLUMNS:
+                column[:, local] = [*value, *[LIST_COLUMNS[name][1]] * (len(column) - len(value))]
+            else:
+                column[local] = value
 
     # --- many rows -----------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ column that did not change. A row number means something in one table only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from metadata_log.ids import NO_LEADER, Uuid
 from snapshots import page_access
 from snapshots.directories import DirectoryDictionary
 from snapshots.extents import Extent, TopicStretches
-from snapshots.pages import COLUMNS, MASK_COLUMNS, NO_PARTITION, PAGE_ROWS, PAGE_SHIFT, Page, Rows
+from snapshots.pages import COLUMNS, LIST_COLUMNS, MASK_COLUMNS, NO_PARTITION, PAGE_ROWS, PAGE_SHIFT, Page, Rows
 from snapshots.partition import Partition
 from snapshots.partition_columns import PartitionColumns
 from snapshots.persistent_map import PersistentMap
@@ -78,9 +79,10 @@ class PartitionTable:
     def rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: rows of the partitions (uint8[n, 16], int32[n]); -1 where there is none."""
         rows = TopicStretches.of(topic_ids).find_rows(self.extents.get, partition_ids)
-        known = np.unique(rows[rows >= 0])
-        held = page_access.gather(self.pages, known, ("partition_ids",))["partition_ids"] != NO_PARTITION
-        return np.where(np.isin(rows, known[held]), rows, -1)
+        reserved = np.flatnonzero(rows >= 0)
+        is_empty = self.gather_partition_ids(rows[reserved]) == NO_PARTITION
+        rows[reserved[is_empty]] = -1
+        return rows
 
     def partition_id(self, row: int) -> int:
         """The partition number in a row; -1 if it holds none."""
@@ -105,12 +107,7 @@ class PartitionTable:
     def gather(self, rows: Rows | Sequence[int]) -> PartitionColumns:
         """Copies of all columns of some rows, in the order given."""
         wanted = np.asarray(rows, np.int64)
-        if len(wanted) > 1 and not (wanted[1:] > wanted[:-1]).all():
-            ascending, positions = np.unique(wanted, return_inverse=True)
-            columns = page_access.gather(self.pages, ascending)
-            columns = {name: column.take(positions, axis=_row_axis(column, name)) for name, column in columns.items()}
-        else:
-            columns = page_access.gather(self.pages, wanted)
+        columns = self._columns(wanted, COLUMNS)
         return PartitionColumns(
             rows=wanted,
             topic_ids=columns["topic_ids"],
@@ -126,13 +123,24 @@ class PartitionTable:
             recovery_states=columns["recovery_states"],
         )
 
-    def topic_ids_of(self, rows: Rows) -> NDArray[np.uint8]:
-        """uint8[n, 16]: the topics of ascending rows."""
-        return page_access.gather(self.pages, rows, ("topic_ids",))["topic_ids"]
+    def topics_in(self, rows: Rows) -> set[Uuid]:
+        """The topics of some rows."""
+        return set(TopicStretches.of(self._column(rows, "topic_ids")).topics)
 
-    def partition_ids_of(self, rows: Rows) -> NDArray[np.int32]:
-        """int32[n]: the partition numbers in ascending rows, -1 where there is none."""
-        return page_access.gather(self.pages, rows, ("partition_ids",))["partition_ids"]
+    def gather_partition_ids(self, rows: Rows) -> NDArray[np.int32]:
+        """int32[n]: the partition numbers in some rows, -1 where there is none."""
+        return self._column(rows, "partition_ids")
+
+    def _column(self, rows: Rows, name: str) -> NDArray[Any]:
+        return self._columns(rows, (name,))[name]
+
+    def _columns(self, rows: Rows, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+        """Columns of rows in any order, each as often as it is asked for."""
+        if (rows[1:] > rows[:-1]).all():
+            return page_access.gather(self.pages, rows, names)
+        ascending, positions = np.unique(rows, return_inverse=True)
+        columns = page_access.gather(self.pages, ascending, names)
+        return {name: column.take(positions, axis=int(name in LIST_COLUMNS)) for name, column in columns.items()}
 
     def select(self, predicate: Callable[[Page], NDArray[np.bool_]]) -> Rows:
         """Ascending rows for which ``predicate`` is true among the 4096 rows of their page.
@@ -167,7 +175,7 @@ class PartitionTable:
 
     def rows_not_led_by_preferred(self) -> Rows:
         """Rows whose leader is not the first replica, or that have no leader."""
-        return self.select(lambda page: (page.leader_slots != 0) & page_access.holds_partition(page))
+        return self.select(lambda page: page_access.holds_partition(page) & ~page_access.is_led_by_preferred(page))
 
     def rows_with_elr_or_last_known(self) -> Rows:
         """Rows with anything in the ELR or the last-known ELR."""
@@ -182,7 +190,3 @@ class PartitionTable:
         """Bytes of all column arrays, each shared one counted once."""
         arrays = {id(column): column.nbytes for page in self.pages for column in (getattr(page, n) for n in COLUMNS)}
         return sum(arrays.values())
-
-
-def _row_axis(column: NDArray[np.generic], name: str) -> int:
-    return 1 if column.ndim == 2 and name != "topic_ids" else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snapshots.image import MetadataImage
-from snapshots.page_access import holds_partition
+from snapshots.page_access import holds_partition, is_led_by_preferred
 from snapshots.pages import NO_BROKER, AnyColumn, Page
 from snapshots.partition import RECOVERING
 
@@ -66,7 +66,7 @@ def _page_counts(page: Page) -> dict[str, int]:
         "with_elr": page.elr != 0,
         "recovering": page.recovery_states == RECOVERING,
         "reassigning": (page.adding | page.removing) != 0,
-        "not_preferred": page.leader_slots > 0,
+        "not_preferred": (page.leader_slots >= 0) & ~is_led_by_preferred(page),
     }
     return {name: int(condition.sum()) for name, condition in conditions.items()}
 

@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metadata_log.ids import Uuid
-from snapshots import page_access
-from snapshots.directories import DirectoryDictionary
 from snapshots.extents import NO_ROWS
 from snapshots.pages import COLUMNS, LIST_COLUMNS, NO_PARTITION, PAGE_SHIFT, AnyColumn, Page, Rows
 from snapshots.slot_layout import resized
@@ -46,15 +44,16 @@ def table_difference(old: PartitionTable, new: PartitionTable) -> TableDifferenc
         return TableDifference(nothing, nothing, nothing)
     moved, gone = new.extents.changes_since(old.extents)
     stayed = _changed_in_place(old, new, moved | gone)
-    rows, old_rows, removed_rows = [stayed], [stayed], []
-    if moved:
-        moved_rows, moved_old_rows = _changed_by_topic(old, new, moved)
-        rows.append(moved_rows)
-        old_rows.append(moved_old_rows)
-    if gone:
-        removed_rows = [_held(old, np.sort(_rows_of(old, gone)))]
-    order = np.argsort(all_rows := np.concatenate(rows), kind="stable")
-    return TableDifference(all_rows[order], np.concatenate(old_rows)[order], np.concatenate([nothing, *removed_rows]))
+    moved_old_rows, moved_rows = _changed_by_topic(old, new, moved) if moved else (nothing, nothing)
+    old_rows = np.concatenate([stayed, moved_old_rows, np.sort(_rows_of(old, gone))])
+    rows = np.concatenate([stayed, moved_rows])
+    was_held, is_held = _holds(old, old_rows), _holds(new, rows)
+    paired = slice(len(rows))
+    removed_rows = old_rows[was_held & ~np.append(is_held, np.zeros(len(old_rows) - len(rows), np.bool_))]
+    old_rows = np.where(was_held, old_rows, -1)[paired][is_held]
+    rows = rows[is_held]
+    order = np.argsort(rows, kind="stable")
+    return TableDifference(rows[order], old_rows[order], np.sort(removed_rows))
 
 
 def tables_equal(old: PartitionTable, new: PartitionTable) -> bool:
@@ -68,11 +67,11 @@ def _rows_of(table: PartitionTable, topics: Iterable[Uuid]) -> Rows:
     return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
 
 
-def _held(table: PartitionTable, rows: Rows) -> Rows:
-    """Those of ascending rows that hold a partition."""
-    is_held = page_access.gather(table.pages, rows, ("partition_ids",))["partition_ids"] != NO_PARTITION
-    held: Rows = rows[is_held]
-    return held
+def _holds(table: PartitionTable, rows: Rows) -> NDArray[np.bool_]:
+    """Whether rows hold a partition; -1 does not."""
+    holds = rows >= 0
+    holds[holds] = table.gather_partition_ids(rows[holds]) != NO_PARTITION
+    return holds
 
 
 # --- topics that lie where they lay ------------------------------------------------------------------
@@ -123,30 +122,25 @@ def _translated(codes_of_new: AnyColumn, codes: NDArray[np.int32]) -> AnyColumn:
 
 
 def _changed_by_topic(old: PartitionTable, new: PartitionTable, topics: set[Uuid]) -> tuple[Rows, Rows]:
-    """Rows in both tables of the changed and new partitions of some topics."""
-    rows, old_rows = [], []
+    """Rows in the old and the new table of partitions of some topics that are not the same; -1 = no row."""
+    old_parts, parts = [], []
     for topic in topics:
         before, after = old.extents.get(topic) or NO_ROWS, new.extents[topic]
-        numbers = np.arange(after.size)
-        rows.append(after.first_row + numbers)
-        old_rows.append(np.where(numbers < before.size, before.first_row + numbers, -1))
-    all_rows, all_old_rows = np.concatenate(rows), np.concatenate(old_rows)
-    in_both = np.flatnonzero(all_old_rows >= 0)
-    was_held, differs = _compare(old, all_old_rows[in_both], new, all_rows[in_both], old.directories)
-    all_old_rows[in_both[~was_held]] = -1
-    is_changed = np.ones(len(all_rows), np.bool_)
-    is_changed[in_both] = differs
-    held = np.isin(all_rows, _held(new, np.sort(all_rows)))
-    return all_rows[is_changed & held], all_old_rows[is_changed & held]
+        numbers = np.arange(max(before.size, after.size))
+        old_parts.append(np.where(numbers < before.size, before.first_row + numbers, -1))
+        parts.append(np.where(numbers < after.size, after.first_row + numbers, -1))
+    old_rows, rows = np.concatenate(old_parts), np.concatenate(parts)
+    differs = np.ones(len(rows), np.bool_)
+    in_both = np.flatnonzero((old_rows >= 0) & (rows >= 0))
+    differs[in_both] = _differ(old, old_rows[in_both], new, rows[in_both])
+    return old_rows[differs], rows[differs]
 
 
-def _compare(
-    old: PartitionTable, old_rows: Rows, new: PartitionTable, rows: Rows, directories: DirectoryDictionary
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """For pairs of rows: whether the older holds a partition, and whether they differ."""
+def _differ(old: PartitionTable, old_rows: Rows, new: PartitionTable, rows: Rows) -> NDArray[np.bool_]:
+    """For pairs of rows whether they differ."""
     before, after = old.gather(old_rows), new.gather(rows)
     width = max(before.width, after.width)
-    codes = new.directories.codes_in(directories)
+    codes = new.directories.codes_in(old.directories)
     differs = np.zeros(len(rows), np.bool_)
     for name in LIST_COLUMNS:
         b = getattr(after, name).T
@@ -155,4 +149,4 @@ def _compare(
     for name in COLUMNS:
         if name not in LIST_COLUMNS and name != "topic_ids":
             differs |= getattr(before, name) != getattr(after, name)
-    return before.partition_ids != NO_PARTITION, differs
+    return differs

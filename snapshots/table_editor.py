@@ -7,7 +7,7 @@ be thrown away, and nothing has changed. Runs of records are applied by ``snapsh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from metadata_log.ids import NO_LEADER, Uuid, uuid_text
 from metadata_log.records import PartitionChangeRecord, PartitionRecord
 from snapshots.errors import ReplayError
 from snapshots.extents import NO_ROWS, Extent
-from snapshots.page_access import holds_partition, read_partition, search
+from snapshots.page_access import holds_partition, read_partition, read_slots, search
 from snapshots.page_editor import PageEditor
 from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
 from snapshots.partition import Partition
@@ -156,10 +156,15 @@ class TableEditor:
         self.reserve({record.topic_id: record.partition_id + 1}, len(slots))
         row = self._extents[record.topic_id].first_row + record.partition_id
         page, local = self.pages.page_of(row)
-        self.partition_count += page.partition_ids[local] == NO_PARTITION
-        self.pages.put(row, "partition_ids", record.partition_id)
-        self.pages.put(row, "topic_ids", np.frombuffer(record.topic_id, np.uint8))
-        self._store(row, None, partition)
+        self.partition_count += int(page.partition_ids[local]) == NO_PARTITION
+        self.pages.widen(row // PAGE_ROWS, len(slots))
+        head = {
+            "partition_ids": record.partition_id,
+            "topic_ids": np.frombuffer(record.topic_id, np.uint8),
+            "slots": slots,
+            "replica_counts": len(partition.replicas),
+        }
+        self.pages.put_row(row, head | self._changed_columns(None, partition, slots))
 
     def change(self, record: PartitionChangeRecord) -> None:
         """Change one partition.
@@ -170,7 +175,14 @@ class TableEditor:
         row = self._row(record.topic_id, record.partition_id)
         page, local = self.pages.page_of(row)
         before = read_partition(page, local, self.directories)
-        self._store(row, before, before.changed_by(record))
+        after = before.changed_by(record)
+        slots = after.slots()
+        if before.replicas == after.replicas and slots == read_slots(page, local):
+            self.pages.put_row(row, self._changed_columns(before, after, slots))
+            return
+        self.pages.widen(row // PAGE_ROWS, len(slots))
+        head = {"slots": slots, "replica_counts": len(after.replicas)}
+        self.pages.put_row(row, head | self._changed_columns(None, after, slots))
 
     def _row(self, topic_id: Uuid, partition_id: int) -> int:
         extent = self._extents.get(topic_id)
@@ -181,31 +193,25 @@ class TableEditor:
                 return row
         raise unknown_partition(topic_id, partition_id)
 
-    def _store(self, row: int, before: Partition | None, after: Partition) -> None:
-        """Write what differs; everything if there was nothing before, or other slots."""
-        slots = after.slots()
-        at = {broker: slot for slot, broker in enumerate(slots)}
-        if before is None or before.replicas != after.replicas or before.slots() != slots:
-            before = None
-            self.pages.widen(row // PAGE_ROWS, len(slots))
-            self.pages.put_list(row, "slots", slots)
-            self.pages.put(row, "replica_counts", len(after.replicas))
+    def _changed_columns(self, before: Partition | None, after: Partition, slots: tuple[int, ...]) -> dict[str, Any]:
+        """The columns over these slots that differ; all of them if there was nothing before."""
+        changed: dict[str, Any] = {}
         if before is None or before.directories != after.directories:
-            self.pages.put_list(row, "directories", self._codes(after.directories))
+            changed["directories"] = self._codes(after.directories)
         if before is None or before.isr != after.isr:
-            self.pages.put_list(row, "isr_order", [at[broker] for broker in after.isr])
-            self.pages.put(row, "isr", _mask(at, after.isr))
+            changed["isr_order"] = order = [slots.index(broker) for broker in after.isr]
+            changed["isr"] = sum(1 << slot for slot in order)
         if before is None or before.leader != after.leader:
-            leader_slot = NO_LEADER_SLOT if after.leader == NO_LEADER else at[after.leader]
-            self.pages.put(row, "leader_slots", leader_slot)
+            changed["leader_slots"] = NO_LEADER_SLOT if after.leader == NO_LEADER else slots.index(after.leader)
         for column, field in _SETS:
             ids = getattr(after, field)
             if before is None or getattr(before, field) != ids:
-                self.pages.put(row, column, _mask(at, ids))
+                changed[column] = sum(1 << slots.index(broker) for broker in ids)
         for column, field in _NUMBERS:
             number = getattr(after, field)
             if before is None or getattr(before, field) != number:
-                self.pages.put(row, column, number)
+                changed[column] = number
+        return changed
 
     def _codes(self, uuids: tuple[Uuid, ...]) -> list[int]:
         self.directories = self.directories.including(uuids)
@@ -232,13 +238,6 @@ class TableEditor:
         if is_absent.any():
             at = int(np.argmax(is_absent))
             raise unknown_partition(topic_ids[at].tobytes(), int(partition_ids[at]))
-
-
-def _mask(at: dict[int, int], brokers: tuple[int, ...]) -> int:
-    mask = 0
-    for broker in brokers:
-        mask |= 1 << at[broker]
-    return mask
 
 
 def check_partition_number(topic_id: Uuid, partition_id: int) -> None:
