@@ -162,6 +162,10 @@ class MemoryDisk:
             for change in changes[: self._kept(self._drawn(policy), len(changes))]:
                 _apply_names(self._durable_names, change)
         self._pending_names.clear()
+        for path in sorted(self._durable_names):
+            # A directory whose name was lost takes along what is in it; parents come first in this order.
+            if _parent(path) and _parent(path) not in self._durable_names:
+                del self._durable_names[path]
         self._names = dict(self._durable_names)
         for path in sorted(self._names):
             self._settle(self._names[path], self._drawn(policy))
@@ -352,7 +356,7 @@ def _apply(content: bytearray, change: _Change) -> None:
         del content[position:]
         content.extend(bytes(position - len(content)))
         return
-    if position > len(content):
+    if data and position > len(content):
         content.extend(bytes(position - len(content)))
     content[position : position + len(data)] = data
 

@@ -6,6 +6,7 @@ so whatever was under way when one broke is lost, as with TCP.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Protocol
@@ -45,6 +46,8 @@ class Network:
         self.cut: set[tuple[int, int]] = set()
         #: When the last message of a direction arrives; a connection keeps order.
         self._last_arrival: dict[tuple[int, int, Channel], float] = {}
+        #: Rolling CRC over every message sent and when: equal for equal runs.
+        self.trace = 0
         #: Called with (source, target, payload) for every message sent; a scenario may swallow it by returning True.
         self.filter: Callable[[int, int, bytes], bool] = lambda source, target, payload: False
 
@@ -76,6 +79,7 @@ class Network:
     def send(self, source: int, target: int, channel: Channel, payload: bytes, connection: int) -> None:
         """Put a message on a connection."""
         options = self.options
+        self.trace = zlib.crc32(payload, zlib.crc32(repr(self._scheduler.now).encode(), self.trace))
         pair = (min(source, target), max(source, target))
         if self._connections.get(pair) != connection or (source, target) in self.cut:
             return

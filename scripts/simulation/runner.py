@@ -21,6 +21,8 @@ class SeedResult:
     epochs: int
     checkpoints_loaded: int
     virtual_seconds: float
+    #: Equal for equal runs.
+    trace: int
 
 
 def run_seed(seed: int) -> SeedResult:
@@ -32,7 +34,7 @@ def run_seed(seed: int) -> SeedResult:
     options = draw(Random(seed * 2))
     world = World(seed, options)
     world.format()
-    world.every(options.write_rate, lambda: world.write() and None)
+    world.every(options.write_rate, lambda: (world.write(), None)[1])
     world.every(options.read_rate, world.read)
     world.every(options.checkpoint_rate, world.take_checkpoint)
     Faults(world).schedule()
@@ -47,4 +49,5 @@ def run_seed(seed: int) -> SeedResult:
         max(world.checks.leaders, default=0),
         world.checkpoints_installed,
         world.scheduler.now,
+        world.network.trace,
     )
