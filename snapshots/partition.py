@@ -12,6 +12,7 @@ from metadata_log.ids import DIRECTORY_MIGRATING, NO_LEADER, Uuid, uuid_text
 from metadata_log.limits import PARTITION_SLOTS_MAX
 from metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord, PartitionRecord
 from snapshots.errors import ReplayError
+from snapshots.pages import NO_BROKER
 
 RECOVERED: Final = 0
 RECOVERING: Final = 1
@@ -110,13 +111,19 @@ class Partition:
         return tuple(known.get(replica, DIRECTORY_MIGRATING) for replica in replicas)
 
     def slots(self) -> tuple[int, ...]:
-        """Every broker the partition mentions: the replicas in order, then the others by id."""
+        """Every broker the partition mentions: the replicas in order, then the others by id.
+
+        Raises:
+            ReplayError: more than 64, or one that no broker can be.
+        """
         mentioned = {*self.isr, *self.elr, *self.last_known_elr, *self.adding_replicas, *self.removing_replicas}
         if self.leader != NO_LEADER:
             mentioned.add(self.leader)
         slots = (*self.replicas, *sorted(mentioned.difference(self.replicas)))
         if len(slots) > PARTITION_SLOTS_MAX:
             raise ReplayError(f"a partition mentions {len(slots)} brokers, more than {PARTITION_SLOTS_MAX}")
+        if NO_BROKER in slots:
+            raise ReplayError(f"a partition mentions broker {NO_BROKER}, which stands for no broker")
         return slots
 
     def to_record(self, topic_id: Uuid, partition_id: int) -> PartitionRecord:

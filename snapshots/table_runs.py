@@ -245,7 +245,7 @@ def _check_ids(run: PartitionRun | PartitionChangeRun) -> None:
     for name, column in run.columns():
         is_ids = column.dtype == np.int32 and (column.ndim == 2 or name == "leader")
         if is_ids and column.size and int(column.min()) == NO_BROKER:
-            raise ReplayError(f"{name} names broker {NO_BROKER}")
+            raise ReplayError(f"{name} mentions broker {NO_BROKER}, which stands for no broker")
 
 
 def _check_recovery(states: NDArray[np.int8] | None, allowed: tuple[int, ...]) -> None:

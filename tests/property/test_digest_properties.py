@@ -1,0 +1,70 @@
+"""Digests: by what changed as from scratch, in bulk as leaf by leaf."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metadata_log import records as r
+from snapshots.as_records import image_records
+from snapshots.digest import digest_bytes, entry_leaf, root, topic_leaf
+from snapshots.image import EMPTY_IMAGE
+from snapshots.image_digest import digest_image
+from snapshots.image_parts import Provenance
+from snapshots.replay import replay
+from tests.record_stream import EXAMPLES, RecordStream, as_runs
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def leaf_by_leaf(records: list[Any]) -> bytes:
+    """The digest by its definition, of the records that a snapshot has."""
+    partitions = [record for record in records if isinstance(record, r.PartitionRecord)]
+    leaves = [
+        topic_leaf(record, [partition for partition in partitions if partition.topic_id == record.topic_id])
+        if isinstance(record, r.TopicRecord)
+        else entry_leaf(record)
+        for record in records
+        if not isinstance(record, r.PartitionRecord)
+    ]
+    return digest_bytes(root(leaves))
+
+
+@settings(max_examples=EXAMPLES)
+@given(seeds)
+def test_digest_of_image_is_the_sum_of_the_leaves_of_its_records(seed: int) -> None:
+    made = RecordStream(Random(seed))
+    image = replay(EMPTY_IMAGE, as_runs(made.records(15)))
+    shuffled = made.model.records()
+    Random(seed).shuffle(shuffled)
+
+    assert digest_image(image).value == leaf_by_leaf(shuffled)
+
+
+@settings(max_examples=EXAMPLES)
+@given(seeds)
+def test_digest_by_what_changed_equals_digest_from_scratch(seed: int) -> None:
+    made = RecordStream(Random(seed))
+    image = EMPTY_IMAGE
+    digest = digest_image(image)
+    for operation in made.operations(12):
+        image = replay(image, as_runs(operation))
+        digest = digest_image(image, digest)
+
+        assert digest.value == digest_image(image).value, operation[0]
+
+
+@settings(max_examples=EXAMPLES)
+@given(seeds)
+def test_digest_does_not_depend_on_history_or_provenance(seed: int) -> None:
+    image = replay(EMPTY_IMAGE, as_runs(RecordStream(Random(seed)).records(15)))
+    rebuilt = replay(EMPTY_IMAGE, [*image_records(image)], Provenance(5, 5, 5))
+
+    assert digest_image(rebuilt).value == digest_image(image).value
+
+
+def test_digest_of_nothing_is_zero() -> None:
+    assert digest_image(EMPTY_IMAGE).value == bytes(32)
