@@ -19,7 +19,7 @@ from typing import Final
 
 from metadata_log.batch import control_batch, place_batch
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, checkpoint_name
-from metadata_log.disk import Disk, DiskLock, OpenMode, read_file, remove_file, replace_file
+from metadata_log.disk import PART_SUFFIX, Disk, DiskLock, OpenMode, read_file, remove_file, replace_file
 from metadata_log.errors import CorruptState, StorageError
 from metadata_log.ids import METADATA_TOPIC_ID, uuid_text
 from metadata_log.meta_properties import (
@@ -41,6 +41,8 @@ BALLAST_BYTES: Final = 1024 * 1024
 _ROOMY_BYTES: Final = 64 * BALLAST_BYTES
 #: There from the first change to the last while a directory is being formatted.
 _FORMATTING_NAME: Final = "formatting"
+#: What may be in a directory that is otherwise empty.
+_NOT_OURS: Final = frozenset({LOCK_NAME, "lost+found"})
 _PARTITION_METADATA_NAME: Final = "partition.metadata"
 
 
@@ -125,7 +127,8 @@ def format_directory(disk: Disk, path: str, plan: FormatPlan) -> None:
     """
     if not disk.exists(path):
         disk.make_directory(path)
-        disk.sync_directory(_parent(path))
+    # Even if it was there: whoever made it may have been killed before this.
+    disk.sync_directory(_parent(path))
     _check_formattable(disk, path)
     lock = _lock(disk, path)
     try:
@@ -139,7 +142,7 @@ def format_directory(disk: Disk, path: str, plan: FormatPlan) -> None:
 
 
 def _check_formattable(disk: Disk, path: str) -> None:
-    names = set(disk.list_directory(path)) - {LOCK_NAME, "lost+found"}
+    names = set(disk.list_directory(path)) - _NOT_OURS - {_FORMATTING_NAME + PART_SUFFIX}
     if META_PROPERTIES_NAME in names:
         raise AlreadyFormatted(path, "is formatted already", "start the node, or remove the directory to start over")
     if names and _FORMATTING_NAME not in names:
@@ -154,9 +157,8 @@ def _clear_interrupted(disk: Disk, path: str) -> None:
     if disk.exists(log_directory):
         for name in disk.list_directory(log_directory):
             disk.unlink(f"{log_directory}/{name}")
-    for name in disk.list_directory(path):
-        if name in (BOOTSTRAP_NAME, BALLAST_NAME) or name.startswith(f"{META_PROPERTIES_NAME}."):
-            disk.unlink(f"{path}/{name}")
+    for name in set(disk.list_directory(path)) - _NOT_OURS - {LOG_DIRECTORY_NAME, _FORMATTING_NAME}:
+        disk.unlink(f"{path}/{name}")
 
 
 def _fill(disk: Disk, path: str, plan: FormatPlan) -> None:
