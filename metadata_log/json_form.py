@@ -8,14 +8,32 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
 
 from metadata_log.errors import InvalidId, MalformedData
 from metadata_log.ids import uuid_from_text, uuid_text
 from metadata_log.records import Record, VersionedRecord
 from metadata_log.schema import SCHEMA_OF_CLASS, SCHEMAS, Field, StructSchema
 
-_SCHEMA_OF_JSON_TYPE = {schema.json_type: schema for schema in SCHEMAS}
+_SCHEMA_OF_JSON_TYPE: Final = {schema.json_type: schema for schema in SCHEMAS}
+
+#: What JSON has for the types that need no conversion.
+_PLAIN_TYPES: Final[dict[str, type]] = {"string": str, "bool": bool, "float64": float}
+
+#: Turns a field's value into JSON; None = it is JSON already.
+_ToJson = Callable[[Any], Any]
+
+
+class _JsonField(NamedTuple):
+    """How one field of one version is written."""
+
+    name: str
+    json_name: str
+    is_tagged: bool
+    default: Any
+    to_json: _ToJson | None
 
 
 def json_type(record: Record) -> str:
@@ -25,14 +43,14 @@ def json_type(record: Record) -> str:
 
 def record_data(record: Record, version: int) -> dict[str, Any]:
     """The record's fields as JSON values."""
-    return _struct_data(SCHEMA_OF_CLASS[type(record)].struct, record, version)
+    return _struct_data(_json_fields(SCHEMA_OF_CLASS[type(record)].struct, version), record)
 
 
 def record_from_data(type_name: str, version: int, data: dict[str, Any]) -> VersionedRecord:
     """The record that ``record_data`` gave this for.
 
     Raises:
-        MalformedData: unknown type, version or field, or a value of the wrong kind.
+        MalformedData: unknown type, version or field, a field that is missing, or a value of the wrong kind.
     """
     schema = _SCHEMA_OF_JSON_TYPE.get(type_name)
     if schema is None or version not in schema.versions:
@@ -43,31 +61,51 @@ def record_from_data(type_name: str, version: int, data: dict[str, Any]) -> Vers
         raise MalformedData(f"{type_name} version {version}: {error}") from error
 
 
-def _struct_data(schema: StructSchema, value: Any, version: int) -> dict[str, Any]:
+# --- to JSON -----------------------------------------------------------------------------------------
+
+
+@cache
+def _json_fields(schema: StructSchema, version: int) -> tuple[_JsonField, ...]:
+    fields = [field for field in schema.fields if version in field.versions]
+    return tuple(
+        _JsonField(f.name, f.json_name, f.tag is not None, f.default, _field_to_json(f, version)) for f in fields
+    )
+
+
+def _struct_data(fields: tuple[_JsonField, ...], value: Any) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    for field in schema.fields:
-        item = getattr(value, field.name)
-        if version in field.versions and not (field.tag is not None and item == field.default):
-            data[field.json_name] = _field_data(field, item, version)
+    for name, json_name, is_tagged, default, to_json in fields:
+        item = getattr(value, name)
+        if not is_tagged or item != default:
+            data[json_name] = item if to_json is None or item is None else to_json(item)
     return data
 
 
-def _field_data(field: Field, value: Any, version: int) -> Any:
-    if value is None:
-        return None
-    if field.is_array:
-        return [_element_data(field, item, version) for item in value]
-    return _element_data(field, value, version)
+def _field_to_json(field: Field, version: int) -> _ToJson | None:
+    element = _element_to_json(field, version)
+    if not field.is_array:
+        return element
+    return list if element is None else lambda items: [element(item) for item in items]
 
 
-def _element_data(field: Field, value: Any, version: int) -> Any:
+def _element_to_json(field: Field, version: int) -> _ToJson | None:
     if field.struct is not None:
-        return _struct_data(field.struct, value, version)
+        fields = _json_fields(field.struct, version)
+        return lambda value: _struct_data(fields, value)
     if field.element_type == "uuid":
-        return uuid_text(value)
-    if field.element_type == "bytes":
-        return base64.b64encode(value).decode("ascii")
-    return value
+        return _uuid_text
+    return _base64_text if field.element_type == "bytes" else None
+
+
+#: The ids of topics, directories and brokers come again and again.
+_uuid_text: Final = lru_cache(maxsize=65_536)(uuid_text)
+
+
+def _base64_text(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
+
+
+# --- from JSON ---------------------------------------------------------------------------------------
 
 
 def _struct_from_data(schema: StructSchema, data: dict[str, Any], version: int) -> Any:
@@ -75,15 +113,22 @@ def _struct_from_data(schema: StructSchema, data: dict[str, Any], version: int) 
     unknown = data.keys() - fields.keys()
     if unknown:
         raise MalformedData(f"unknown field {min(unknown)!r}")
+    missing = [name for name, field in fields.items() if field.tag is None and name not in data]
+    if missing:
+        raise MalformedData(f"field {missing[0]!r} is missing")
     return schema.cls(**{fields[name].name: _from_json(fields[name], item, version) for name, item in data.items()})
 
 
 def _from_json(field: Field, value: Any, version: int) -> Any:
     if value is None:
+        if version not in field.nullable:
+            raise MalformedData(f"{field.json_name} must not be null")
         return None
-    if field.is_array:
-        return tuple(_element_from_json(field, item, version) for item in value)
-    return _element_from_json(field, value, version)
+    if not field.is_array:
+        return _element_from_json(field, value, version)
+    if not isinstance(value, list):
+        raise MalformedData(f"{field.json_name} must be an array")
+    return tuple([_element_from_json(field, item, version) for item in value])
 
 
 def _element_from_json(field: Field, value: Any, version: int) -> Any:
@@ -93,4 +138,9 @@ def _element_from_json(field: Field, value: Any, version: int) -> Any:
         return uuid_from_text(value)
     if field.element_type == "bytes":
         return base64.b64decode(value, validate=True)
+    if field.element_type == "float64" and type(value) is int:
+        return float(value)
+    # Exactly this type: a bool is an int, too.
+    if type(value) is not _PLAIN_TYPES.get(field.element_type, int):
+        raise MalformedData(f"{field.json_name} is {value!r}: no {field.element_type}")
     return value

@@ -1,6 +1,7 @@
 """The field tables of every record, read from ``schemas.json`` (facts of Kafka 4.3.1's own schemas).
 
 Names go three ways: ``LeaderEpoch`` in the schema, ``leader_epoch`` in our classes, ``leaderEpoch`` in JSON.
+There is one object for each schema and field: they are compared, and looked up, by identity.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NO_VERSIONS: Final = Versions(0, -1)
 _OPEN_END: Final = 32_767
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """One field of a record or of a struct in it."""
 
@@ -47,7 +48,7 @@ class Field:
     struct: StructSchema | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StructSchema:
     """A class and its fields in the order of the wire."""
 
@@ -55,7 +56,7 @@ class StructSchema:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RecordSchema:
     """One record type.
 
