@@ -169,6 +169,18 @@ class MetadataLog:
             raise IndexError(f"entry {index} of {len(self._entries)}")
         return self._entries.ref(index)
 
+    def epoch_of(self, index: int) -> int:
+        """Epoch of the batch with this number; ``entry`` without the rest, for whoever walks many."""
+        return self._entries.epoch_of(index)
+
+    def end_of(self, index: int) -> int:
+        """Exclusive end offset of the batch with this number."""
+        return self._entries.end_of(index)
+
+    def size_of(self, index: int) -> int:
+        """Bytes of the batch with this number."""
+        return self._entries.size_of(index)
+
     def position_of_end(self, offset: int) -> int | None:
         """Index of the entry that ends at ``offset``; None when none does, as for ``start_offset``."""
         if not self._start_offset < offset <= self.end_offset:

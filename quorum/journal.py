@@ -51,6 +51,8 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         self.visible_index: int | None = None
         self._commit_index = self.index_at_or_below(log.commit)
         self._last: Entry = (0, 0, 0)
+        #: (first index, last index, bytes) gathered last; void after every change but an append.
+        self._gathered: tuple[int, int, bytes] = (0, 0, b"")
         self._refresh_last()
 
     # --- offsets and indexes -------------------------------------------------------------------------
@@ -68,14 +70,29 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         """Exclusive end offset of an entry; the log's start for the sentinel."""
         if index == self.first_index:
             return self._log.start_offset
-        return self._log.entry(index - self.first_index - 1).end_offset
+        return self._log.end_of(index - self.first_index - 1)
 
     def epoch_of(self, index: int) -> int:
-        return self[index - self.first_index][2]
+        """Epoch of an entry; that before the log's start for the sentinel."""
+        if index == self.first_index:
+            return self._log.start_epoch
+        return self._log.epoch_of(index - self.first_index - 1)
 
-    def size_of(self, index: int) -> int:
-        """Bytes of an entry; 0 for the sentinel."""
-        return 0 if index == self.first_index else self._log.entry(index - self.first_index - 1).size
+    def gather(self, index: int, size_max: int) -> tuple[bytes, int]:
+        """The batches from ``index`` on, back to back, and the index of the last: at least one, then while they fit."""
+        log = self._log
+        first = position = index - self.first_index - 1
+        count = log.entry_count
+        size = log.size_of(position)
+        position += 1
+        while position < count and size + log.size_of(position) <= size_max:
+            size += log.size_of(position)
+            position += 1
+        last = position + self.first_index
+        if self._gathered[:2] != (index, last):
+            # Followers that are level are sent the same bytes one after the other.
+            self._gathered = (index, last, b"".join([log.read(each) for each in range(first, position)]))
+        return self._gathered[2], last
 
     def read(self, index: int) -> bytes:
         """The batch of an entry."""
@@ -140,14 +157,12 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     @overload
     def __getitem__(self, item: slice) -> EntryView: ...
     def __getitem__(self, item: int | slice) -> Entry | EntryView:
-        if isinstance(item, slice):
-            return self._view(item)
         if item == -1:
             return self._last
+        if isinstance(item, slice):
+            return self._view(item)
         index = self.first_index + item
-        if item == 0:
-            return (index, index, self._log.start_epoch)
-        return (index, index, self._log.entry(item - 1).epoch)
+        return (index, index, self._log.epoch_of(item - 1) if item else self._log.start_epoch)
 
     def __len__(self) -> int:
         return self.last_index - self.first_index + 1
@@ -176,6 +191,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
 
     def delete_prefix(self, offset: int) -> None:
         """Forget everything before ``offset``; the sentinel moves there."""
+        self._gathered = (0, 0, b"")
         self.first_index += self._log.delete_prefix(offset)
 
     def install_checkpoint(self, end_offset: int, epoch: int) -> int:
@@ -195,6 +211,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     # --- inside --------------------------------------------------------------------------------------
 
     def _refresh_last(self) -> None:
+        self._gathered = (0, 0, b"")
         index = self.first_index + self._log.entry_count
         self._last = (index, index, self._log.last_epoch)
 

@@ -209,7 +209,10 @@ class Replication:
             if progress.is_probe_out and not is_due:
                 return False
             progress.is_probe_out = True
-            self._send_entries(peer, progress, now, commit_end, is_probe=True)
+            if progress.next_index <= self._journal.last_index:
+                self._send_entries(peer, progress, now, commit_end, is_probe=True)
+            else:
+                self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)
             return True
         has_sent = False
         while (
@@ -228,21 +231,11 @@ class Replication:
 
     def _send_entries(self, peer: int, progress: Progress, now: float, commit_end: int, *, is_probe: bool) -> None:
         """One message with as many entries as fit. A probe does not move ``next_index``."""
-        journal = self._journal
-        first = index = progress.next_index
-        parts: list[bytes] = []
-        size = 0
-        while index <= journal.last_index:
-            entry_size = journal.size_of(index)
-            if parts and size + entry_size > self._config.limits.append_bytes:
-                break
-            parts.append(journal.read(index))
-            size += entry_size
-            index += 1
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        first = progress.next_index
+        data, last = self._journal.gather(first, self._config.limits.append_bytes)
         self._send_append(peer, progress, first - 1, data, now, commit_end)
         if not is_probe:
-            progress.sent(index - 1, size)
+            progress.sent(last, len(data))
 
     def _send_append(
         self, peer: int, progress: Progress, prev_index: int, batches: bytes, now: float, commit_end: int
