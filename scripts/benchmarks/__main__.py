@@ -22,6 +22,8 @@ from scripts.benchmarks.workspace import Workspace, temporary_directory
 
 _RUNS: Final = 5
 _REFUSED: Final = 1
+#: Columns: a table row is never broken, whatever the output goes to.
+_WIDTH: Final = 160
 _INTERRUPTED: Final = 130
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -52,7 +54,7 @@ def bench(
     Example: scripts/bench commit failover --dir /mnt/nvme
     """
     chosen = _chosen(names or [])
-    console = Console(soft_wrap=True)
+    console = Console(width=_WIDTH)
     outcomes: list[tuple[Benchmark, Outcome]] = []
     with temporary_directory(directory) as own:
         machine = examine(own)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scripts.benchmarks import append, load
+from scripts.benchmarks import append, load, write_events
 from scripts.benchmarks.figures import Outcome
 from scripts.benchmarks.workspace import Workspace
 
@@ -21,6 +21,8 @@ class Benchmark:
 
 
 BENCHMARKS: Final = (
+    Benchmark("commit", "one write in flight through three controllers", write_events.run_commit),
     Benchmark("append", "durable commits a second of opaque 100-byte payloads, 512 in flight", append.run),
+    Benchmark("throughput", "small write events a second, 512 in flight", write_events.run_throughput),
     Benchmark("load", "image of 1,000,000 partitions from a checkpoint in a fresh process", load.run),
 )

@@ -30,8 +30,7 @@ class Target:
     def text(self, unit: str) -> str:
         """``p90 ≤ 0.25 s``."""
         of = "" if self.percentile == _MEDIAN else f"p{self.percentile} "
-        note = f"; {self.note}" if self.note else ""
-        return f"{of}{'≤' if self.is_most else '≥'} {number(self.bound)} {unit}{note}"
+        return f"{of}{'≤' if self.is_most else '≥'} {number(self.bound)} {unit}"
 
 
 @dataclass(frozen=True, slots=True)

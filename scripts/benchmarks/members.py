@@ -120,6 +120,11 @@ async def _leader(members: list[Member]) -> int:
             await asyncio.sleep(_POLL_S)
 
 
+async def processor_times(members: list[Member]) -> list[float]:
+    """Seconds that each member's process has used so far."""
+    return [float((await member.ask("status"))["cpu_s"]) for member in members]
+
+
 def load_plan(directory: Path) -> ClusterPlan:
     """The plan that a member was started with."""
     plan = ClusterPlan.load(directory)

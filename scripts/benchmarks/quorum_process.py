@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import Any, Final
 
 from metadata_log.batch import build_batch, frame_record
 from quorum.host import CommittedBatches, SnapshotReader
 from scripts.benchmarks.member_process import Command, MemberProcess, run_member
+
+#: As many events as the controller takes in one turn of the loop.
+_APPENDS_PER_TURN: Final = 64
 
 
 class QuorumProcess(MemberProcess):
@@ -28,15 +31,14 @@ class QuorumProcess(MemberProcess):
         return {"status": self.status, "append": self.append}
 
     async def status(self) -> dict[str, Any]:
-        """Who leads, as far as this voter knows."""
-        return {"leader": self._leader, "leads": self.runtime.node.is_leader}
+        """Who leads, as far as this voter knows, and processor time so far."""
+        return {"leader": self._leader, "leads": self.runtime.node.is_leader, "cpu_s": time.process_time()}
 
     async def append(self, payload_bytes: int, in_flight: int, seconds: float) -> dict[str, Any]:
         """Keep ``in_flight`` batches of one opaque record on their way for a time."""
         self._payload = build_batch(frame_record(0, None, bytes(payload_bytes)), 1, time.time_ns() // 1_000_000)
         start, self._committed = time.monotonic(), 0
         groups = self.runtime.node.metrics.disk_groups
-        cpu = time.process_time()
         self._stops_at = start + seconds
         self._ended = asyncio.get_running_loop().create_future()
         self._missing = in_flight
@@ -46,7 +48,6 @@ class QuorumProcess(MemberProcess):
         return {
             "commits": self._committed,
             "elapsed_s": elapsed,
-            "cpu_s": time.process_time() - cpu,
             "disk_groups": self.runtime.node.metrics.disk_groups - groups,
         }
 
@@ -55,9 +56,7 @@ class QuorumProcess(MemberProcess):
         if self._ended is not None:
             self._committed += len(batches)
             self._missing += len(batches)
-            if not self._is_refilling:
-                self._is_refilling = True
-                asyncio.get_running_loop().call_soon(self._refill)
+            self._refill_soon()
 
     def _refill(self) -> None:
         self._is_refilling = False
@@ -67,10 +66,18 @@ class QuorumProcess(MemberProcess):
             self._ended.set_result(None)
             self._ended = None
             return
-        missing, self._missing = self._missing, 0
+        count = min(self._missing, _APPENDS_PER_TURN)
+        self._missing -= count
         append, epoch, payload = self.runtime.node.append, self._epoch, self._payload
-        for _ in range(missing):
+        for _ in range(count):
             append(epoch, payload, 1)
+        if self._missing:
+            self._refill_soon()
+
+    def _refill_soon(self) -> None:
+        if not self._is_refilling:
+            self._is_refilling = True
+            asyncio.get_running_loop().call_soon(self._refill)
 
     def on_snapshot(self, reader: SnapshotReader) -> None:
         """There is no state."""

@@ -20,10 +20,16 @@ def print_outcome(console: Console, name: str, what: str, outcome: Outcome) -> N
     console.print(f"method: {outcome.method}", highlight=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("figure", "median", "min", "max", "runs", "target", ""):
-        table.add_column(heading, justify="right" if heading in ("median", "min", "max", "runs") else "left")
+        table.add_column(
+            heading, no_wrap=True, justify="right" if heading in ("median", "min", "max", "runs") else "left"
+        )
     for figure in outcome.figures:
         table.add_row(*_row(figure))
     console.print(table)
+    for figure in outcome.figures:
+        for target in figure.targets:
+            if target.note:
+                console.print(f"{figure.name}: {target.note}", highlight=False, soft_wrap=True)
 
 
 def _row(figure: Figure) -> tuple[str, ...]:

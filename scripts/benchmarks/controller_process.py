@@ -1,0 +1,163 @@
+"""A voter with the whole controller on top of the quorum, without HTTP: it writes small events to itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+import uuid
+from collections.abc import Awaitable
+from typing import Any, Final, NoReturn
+
+from controller.active_role import ActiveRole, RoleSettings
+from controller.bootstrap import fresh_records
+from controller.controller_config import ControllerConfig
+from controller.decision import Decision
+from controller.loop_scheduler import LoopScheduler
+from controller.quorum_controller import QuorumController
+from controller.seams import ControllerLimits, WriteContext
+from metadata_log.errors import QuorateError
+from metadata_log.records import ConfigRecord, VersionedRecord
+from quorum.host import CommittedBatches, SnapshotReader
+from quorum.runtime import QuorumRuntime
+from scripts.benchmarks.member_process import Command, MemberProcess, run_member
+from snapshots.image_parts import BROKER_RESOURCE
+
+_FATAL: Final = 3
+#: Configs written in turn, so that the state does not grow.
+_NAMES: Final = tuple(f"bench.{number}" for number in range(64))
+
+
+class _Quorum:
+    """``controller.seams.Quorum``."""
+
+    def __init__(self, runtime: QuorumRuntime) -> None:
+        self._runtime = runtime
+        self.append = runtime.node.append
+        self.resign = runtime.node.resign
+
+    @property
+    def leader_id(self) -> int | None:
+        return self._runtime.node.leader_id
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._runtime.node.log_end_offset
+
+    def read_barrier(self) -> Awaitable[int]:
+        return self._runtime.read_barrier()
+
+
+class _NoPlacement:
+    """``controller.placement.RandomSource``: nothing is placed here."""
+
+    def next_int(self, bound: int) -> NoReturn:
+        raise QuorateError("no topics are created here")
+
+
+class _Faults:
+    """A fault ends the benchmark."""
+
+    def fault(self, what: str, error: Exception) -> None:
+        self.fatal(what, error)
+
+    def fatal(self, what: str, error: Exception) -> None:
+        sys.stderr.write(f"controller: {what}: {type(error).__name__}: {error}\n")
+        sys.stderr.flush()
+        os._exit(_FATAL)
+
+
+class ControllerProcess(MemberProcess):
+    """See the module."""
+
+    controller: QuorumController
+
+    def attach(self, runtime: QuorumRuntime) -> None:
+        """Put the controller on the quorum."""
+        super().attach(runtime)
+        role = ActiveRole(
+            ControllerConfig(self.node_id, self.plan.cluster_id),
+            RoleSettings(idle_noop_interval_ms=0),
+            fresh_records(),
+            _NoPlacement(),
+            lambda: uuid.uuid4().bytes,
+        )
+        self.controller = QuorumController(
+            self.node_id, _Quorum(runtime), role, LoopScheduler(), _Faults(), ControllerLimits()
+        )
+        role.bind(self.controller)
+
+    def commands(self) -> dict[str, Command]:
+        """By name."""
+        return {"status": self.status, "write": self.write, "wait_applied": self.wait_applied}
+
+    async def status(self) -> dict[str, Any]:
+        """Who is active, as far as this one knows, and processor time so far."""
+        return {
+            "leader": self.controller.active_id,
+            "leads": self.controller.is_active,
+            "cpu_s": time.process_time(),
+        }
+
+    async def write(self, in_flight: int, seconds: float) -> dict[str, Any]:
+        """Keep ``in_flight`` write events on their way for a time; the latencies of all of them, in ms."""
+        start = time.monotonic()
+        batches = self.runtime.node.metrics.appended_batches
+        groups = self.runtime.node.metrics.disk_groups
+        latencies: list[float] = []
+        async with asyncio.TaskGroup() as writers:
+            for number in range(in_flight):
+                writers.create_task(self._writer(number, start + seconds, latencies))
+        return {
+            "started_at": start,
+            "end_offset": self.controller.applied_offset,
+            "latencies_ms": latencies if in_flight == 1 else [],
+            "events": len(latencies),
+            "batches": self.runtime.node.metrics.appended_batches - batches,
+            "disk_groups": self.runtime.node.metrics.disk_groups - groups,
+        }
+
+    async def _writer(self, number: int, stops_at: float, latencies: list[float]) -> None:
+        name = _NAMES[number % len(_NAMES)]
+        count = 0
+        clock = time.perf_counter
+
+        def decide(context: WriteContext) -> Decision[None]:
+            record = ConfigRecord(BROKER_RESOURCE, "", name, str(count))
+            return Decision((VersionedRecord(record, 0),), None)
+
+        while time.monotonic() < stops_at:
+            count += 1
+            start = clock()
+            await self.controller.append_write_event("bench", decide)
+            latencies.append((clock() - start) * 1000)
+
+    async def wait_applied(self, offset: int) -> dict[str, Any]:
+        """When this controller had applied everything below an offset."""
+        applied = asyncio.Event()
+
+        def look() -> None:
+            if self.controller.applied_offset >= offset:
+                applied.set()
+
+        self.controller.on_stable = look
+        look()
+        await applied.wait()
+        return {"at": time.monotonic()}
+
+    def on_commit(self, batches: CommittedBatches) -> None:
+        """See ``QuorumListener``."""
+        self.controller.on_commit(batches)
+
+    def on_snapshot(self, reader: SnapshotReader) -> None:
+        """See ``QuorumListener``."""
+        raise QuorateError(f"a fresh cluster has no checkpoint to load: {reader.path}")
+
+    def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
+        """See ``QuorumListener``."""
+        self.controller.on_leader_change(leader_id, epoch)
+
+
+if __name__ == "__main__":
+    run_member(ControllerProcess)
