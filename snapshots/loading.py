@@ -83,9 +83,8 @@ def _load(path: Path, files: list[LogFile], offset: int | None, last: LogFile | 
     state = ReplayState() if newest is None else ReplayState(load_checkpoint(newest))
     if newest is None and segments and segments[0].offset:
         raise _begins_later(path, segments[0].offset, checkpoints)
-    for batch in _tail(segments, state.end_offset):
-        if offset is not None and batch.header.base_offset >= offset:
-            break
+    batches = _tail(segments, state.end_offset)
+    while (offset is None or state.end_offset < offset) and (batch := next(batches, None)) is not None:
         _require_continuous(path, batch, state.end_offset)
         state = _replayed(state, batch, offset)
     if offset is not None and state.end_offset != offset:

@@ -1,0 +1,173 @@
+"""Images from files: what is reached, and what is refused, and how it says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metadata_log.batch import data_batch, place_batch
+from metadata_log.errors import CorruptBatch, CorruptCheckpoint, StorageError
+from metadata_log.reader import find_files
+from metadata_log.records import BeginTransactionRecord, ConfigRecord, EndTransactionRecord, RemoveTopicRecord
+from snapshots.checkpoint import checkpoint_batches
+from snapshots.errors import ImageNotAvailable, ReplayError
+from snapshots.image import EMPTY_IMAGE
+from snapshots.image_parts import Provenance
+from snapshots.loading import load_checkpoint, load_image
+from snapshots.replay import replay
+from tests.record_stream import versioned
+
+LOG = "log/__cluster_metadata-0"
+
+
+def value(path: Path, offset: int | None = None) -> str | None:
+    """What one config says at an offset."""
+    return load_image(path, offset).configs.topic_value("any", "name")
+
+
+def write_segment(directory: Path, base: int, *batches: list[object], epoch: int = 1) -> Path:
+    path = directory / f"{base:020d}.log"
+    offset = base
+    data = b""
+    for records in batches:
+        data += place_batch(data_batch([(record, 0) for record in records], offset), offset, epoch)  # type: ignore[misc]
+        offset += len(records)
+    path.write_bytes(data)
+    return path
+
+
+def write_checkpoint(directory: Path, end_offset: int, setting: str) -> Path:
+    image = replay(EMPTY_IMAGE, [versioned(config(setting))], Provenance(end_offset - 1, 1, 5))
+    path = directory / f"{end_offset:020d}-{1:010d}.checkpoint"
+    path.write_bytes(b"".join(checkpoint_batches(image, 9)))
+    return path
+
+
+def config(setting: str) -> ConfigRecord:
+    return ConfigRecord(4, "", "name", setting)
+
+
+def test_image_at_every_offset_is_what_the_records_below_it_add_up_to(tmp_path: Path) -> None:
+    write_segment(tmp_path, 0, [config("a"), config("b"), config("c")], [config("d")])
+
+    assert [value(tmp_path, offset) for offset in range(5)] == [None, "a", "b", "c", "d"]
+    assert load_image(tmp_path, 2).provenance == Provenance(1, 1, 0)
+    assert load_image(tmp_path, 4).provenance == Provenance(3, 1, 3)
+
+
+def test_image_at_offset_inside_transaction_is_that_before_it(tmp_path: Path) -> None:
+    write_segment(
+        tmp_path, 0, [config("a"), BeginTransactionRecord(), config("b")], [config("c"), EndTransactionRecord()]
+    )
+
+    assert [value(tmp_path, offset) for offset in range(6)] == [None, "a", "a", "a", "a", "c"]
+
+
+def test_image_starts_from_newest_checkpoint_at_or_before_the_offset(tmp_path: Path) -> None:
+    """The checkpoints say something else than the log, so that it shows which was taken."""
+    write_segment(tmp_path, 0, [config("a")], [config("b")], [ConfigRecord(4, "", "other", "x")])
+    write_checkpoint(tmp_path, 1, "from 1")
+    write_checkpoint(tmp_path, 2, "from 2")
+
+    assert [value(tmp_path, offset) for offset in (0, 1, 2, 3)] == [None, "from 1", "from 2", "from 2"]
+    assert value(tmp_path) == "from 2"
+
+
+def test_log_that_begins_in_the_middle_reaches_from_its_checkpoint_on(tmp_path: Path) -> None:
+    write_segment(tmp_path, 5, [config("below"), config("b")], [config("c")])
+    checkpoint = write_checkpoint(tmp_path, 7, "kept")
+
+    assert value(tmp_path, 7) == "kept"
+    assert value(tmp_path) == "c"
+    with pytest.raises(ImageNotAvailable, match=r"begins at offset 5.*earliest checkpoint is the state at 7"):
+        load_image(tmp_path, 6)
+    checkpoint.unlink()
+    with pytest.raises(ImageNotAvailable, match=r"begins at offset 5.*no checkpoint"):
+        load_image(tmp_path)
+
+
+def test_offset_beyond_the_log_is_refused(tmp_path: Path) -> None:
+    write_segment(tmp_path, 0, [config("a")])
+
+    with pytest.raises(ImageNotAvailable, match="ends at offset 1, before 2"):
+        load_image(tmp_path, 2)
+
+
+def test_missing_records_between_checkpoint_and_segment_are_named(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, 3, "a")
+    write_segment(tmp_path, 5, [config("b")])
+
+    with pytest.raises(ImageNotAvailable, match="records 3 to 4 are missing"):
+        load_image(tmp_path)
+
+
+def test_segment_stands_for_the_state_at_its_end(tmp_path: Path) -> None:
+    write_segment(tmp_path, 0, [config("a")])
+    second = write_segment(tmp_path, 1, [config("b")])
+    write_segment(tmp_path, 2, [config("c")])
+    write_checkpoint(tmp_path, 3, "later")
+
+    assert value(second) == "b"
+    assert value(second, 1) == "a"
+
+
+def test_segment_alone_from_offset_0_needs_nothing_beside_it(tmp_path: Path) -> None:
+    renamed = tmp_path / "copy-of-a-segment"
+    write_segment(tmp_path, 0, [config("a")]).rename(renamed)
+
+    assert value(renamed) == "a"
+
+
+def test_checkpoint_file_is_the_state_at_its_own_offset_only(tmp_path: Path) -> None:
+    checkpoint = write_checkpoint(tmp_path, 7, "a")
+
+    assert value(checkpoint, 7) == "a"
+    with pytest.raises(ImageNotAvailable, match="the state at one offset, 7, not at 6"):
+        load_image(checkpoint, 6)
+
+
+def test_record_that_breaks_replay_is_named_by_offset(tmp_path: Path) -> None:
+    write_segment(tmp_path, 0, [config("a")], [config("b"), RemoveTopicRecord(b"x" * 16)])
+
+    with pytest.raises(ReplayError, match="offset 2: RemoveTopicRecord") as raised:
+        load_image(tmp_path)
+    assert raised.value.offset == 2
+
+
+def test_flipped_byte_is_reported_with_file_and_position(tmp_path: Path) -> None:
+    path = write_segment(tmp_path, 0, [config("a")], [config("b")])
+    data = bytearray(path.read_bytes())
+    data[-2] ^= 1
+    path.write_bytes(data)
+
+    with pytest.raises(CorruptBatch) as raised:
+        load_image(tmp_path)
+    assert (raised.value.path, raised.value.offset) == (str(path), 1)
+    assert value(tmp_path, 1) == "a"  # what lies before the damage can still be seen
+
+
+def test_checkpoint_without_its_footer_is_refused(tmp_path: Path) -> None:
+    path = write_checkpoint(tmp_path, 7, "a")
+    batches = list(checkpoint_batches(load_checkpoint(find_files(path)[0]), 9))
+    path.write_bytes(b"".join(batches[:-1]))
+
+    with pytest.raises(CorruptCheckpoint, match="no SnapshotFooter"):
+        load_image(tmp_path)
+    path.write_bytes(b"".join(place_batch(batch, at, 1) for at, batch in enumerate(batches[1:])))
+    with pytest.raises(CorruptCheckpoint, match="no SnapshotHeader"):
+        load_image(tmp_path)
+
+
+def test_path_with_nothing_to_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="holds no segment"):
+        load_image(tmp_path)
+    with pytest.raises(StorageError, match="no such file"):
+        load_image(tmp_path / "absent")
+
+
+def test_bootstrap_checkpoint_of_kafka_is_an_image_without_an_offset(kafka_data: Path) -> None:
+    image = load_image(kafka_data / "static/m1/log/bootstrap.checkpoint")
+
+    assert image.features.metadata_version == 21
+    assert image.provenance.end_offset == 0
