@@ -70,13 +70,15 @@ def scan_batches(
 
 
 def _good_batch(window: Window, position: int, base_offset: int, epoch: int) -> BatchHeader:
-    header = parse_header(*window.covering(position, HEADER_BYTES))
+    data, at = window.covering(position, HEADER_BYTES)
+    header = parse_header(data, at)
     # These three fields are what the CRC does not cover.
     if header.base_offset != base_offset:
         raise MalformedData(f"base offset {header.base_offset} where {base_offset} is due")
     if header.epoch < epoch:
         raise MalformedData(f"epoch {header.epoch} after epoch {epoch}")
-    data, at = window.covering(position, header.size)
+    if at + header.size > len(data):
+        data, at = window.covering(position, header.size)
     if at + header.size > len(data):
         raise MalformedData(f"batch of {header.size} bytes, {len(data) - at} there")
     if not crc_ok(data, at, header):
