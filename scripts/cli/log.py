@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from metadata_log.batch import BatchHeader, iter_records
 from metadata_log.errors import CorruptBatch, MalformedData
@@ -16,6 +19,7 @@ from metadata_log.json_form import json_type, record_data
 from metadata_log.reader import FileBatch, find_files, iter_batches
 from metadata_log.records import LoggedRecord
 from scripts.cli import exit_codes
+from scripts.cli.log_verification import LogVerification, Verdict, total_bytes
 from scripts.cli.output import format_time
 
 app = typer.Typer(help="Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", no_args_is_help=True)
@@ -53,6 +57,53 @@ def dump(
                 sys.stderr.write(f"quorate: {error}\n")
     if damaged:
         raise typer.Exit(exit_codes.REFUSED)
+
+
+@app.command()
+def verify(paths: Paths) -> None:
+    """Check a log whole: every batch and record, what lies between the files, and replay.
+
+    Says which record cannot be replayed, if any, and whether each checkpoint holds the log's state at its offset.
+    Ends with exit code 1 if anything is wrong. A directory is checked as one log; nobody may be writing to it.
+
+    Example: quorate log verify var/controller-1
+    """
+    sound = [_verify(path) for path in paths]
+    if not all(sound):
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def _verify(path: Path) -> bool:
+    files = find_files(path)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(f"checking {path.name}", total=total_bytes(files))
+        advance = functools.partial(progress.advance, task)
+        verdict = LogVerification(files, advance, is_whole_log=path.is_dir()).run()
+    sys.stdout.writelines(f"{line}\n" for line in _verdict_lines(path, verdict))
+    return not verdict.findings
+
+
+def _verdict_lines(path: Path, verdict: Verdict) -> Iterator[str]:
+    yield str(path)
+    yield (
+        f"  {_count(verdict.segments, 'segment')}, {_count(verdict.checkpoints, 'checkpoint')}, "
+        f"{_count(verdict.batches, 'batch', 'batches')}, {_count(verdict.records, 'record')}"
+    )
+    if verdict.first_offset is not None and verdict.end_offset is not None:
+        yield f"  offsets {verdict.first_offset} to {verdict.end_offset - 1}"
+    if verdict.replayed_to is not None:
+        yield f"  replayed to offset {verdict.replayed_to}"
+    if verdict.checkpoints_compared:
+        yield f"  {_count(verdict.checkpoints_compared, 'checkpoint')} compared with the log's own state"
+    yield from (f"  note: {note}" for note in verdict.notes)
+    yield from (f"  wrong: {finding}" for finding in verdict.findings)
+    yield f"  DAMAGED: {_count(len(verdict.findings), 'finding')}" if verdict.findings else "  OK"
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _records(batch: FileBatch) -> Iterator[LoggedRecord]:
