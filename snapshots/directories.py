@@ -40,7 +40,7 @@ class DirectoryDictionary:
         self.ids = np.frombuffer(b"".join(known), np.uint8).reshape(-1, UUID_BYTES)
         self._highs, self._lows = np.ascontiguousarray(self.ids.view(np.uint64).T)
         self._table = np.full(1 << _HASH_BITS, MIGRATING_CODE, np.intp)
-        self._table[_hashes(self._highs, self._lows)] = np.arange(len(known))
+        self._table[_hashes(self._lows)] = np.arange(len(known))
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -86,11 +86,11 @@ class DirectoryDictionary:
         return codes, np.flatnonzero(wrong)
 
     def _probe_block(self, words: NDArray[np.uint64], codes: NDArray[np.int32], wrong: NDArray[np.bool_]) -> None:
-        highs, lows = np.ascontiguousarray(words.T)
-        found = self._table[_hashes(highs, lows)]
+        lows = np.ascontiguousarray(words[:, 1])
+        found = self._table.take(_hashes(lows))
         codes[...] = found
-        np.not_equal(self._highs[found], highs, out=wrong)
-        wrong |= self._lows[found] != lows
+        np.not_equal(self._lows.take(found), lows, out=wrong)
+        wrong |= self._highs.take(found) != words[:, 0]
 
     def codes_in(self, other: DirectoryDictionary) -> NDArray[np.int32]:
         """For every code here, the code of the same id in ``other``; -2 where it has none."""
@@ -99,8 +99,8 @@ class DirectoryDictionary:
         return np.array([other._codes.get(uuid, -2) for uuid in self._codes], np.int32)
 
 
-def _hashes(highs: NDArray[np.uint64], lows: NDArray[np.uint64]) -> NDArray[np.intp]:
-    mixed = highs ^ lows
-    mixed *= _HASH_MULTIPLIER
+def _hashes(lows: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Places in the table, by the second half of the ids: random in real ones, and what tells reserved ones apart."""
+    mixed = lows * _HASH_MULTIPLIER
     mixed >>= np.uint64(64 - _HASH_BITS)
     return mixed.view(np.intp)

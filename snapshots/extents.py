@@ -46,12 +46,16 @@ class TopicStretches:
         topics = [data[at : at + UUID_BYTES] for at in range(0, len(data), UUID_BYTES)]
         return cls(topics, starts, np.diff(starts, append=len(words)))
 
-    def find_rows(self, extent_of: Callable[[Uuid], Extent | None], partition_ids: NDArray[np.int32]) -> Rows:
+    def find_rows(
+        self, extents_of: Callable[[list[Uuid]], list[Extent | None]], partition_ids: NDArray[np.int32]
+    ) -> Rows:
         """int64[n]: rows reserved for these partitions of the topics; -1 where none is."""
-        found = [extent_of(topic) or NO_ROWS for topic in self.topics]
-        extents = np.array(found, np.int64).reshape(-1, 2)
-        first_rows, sizes = np.repeat(extents, self.lengths, axis=0).T
-        is_unknown = (partition_ids < 0) | (partition_ids >= sizes)
-        rows: Rows = first_rows + partition_ids
+        # An Extent is a tuple of two numbers: numpy reads one flat list three times as fast as a list of tuples.
+        flat = [number for extent in extents_of(self.topics) for number in extent or NO_ROWS]
+        extents = np.array(flat, np.int64).reshape(-1, 2)
+        rows: Rows = np.repeat(extents[:, 0], self.lengths)
+        is_unknown = partition_ids >= np.repeat(extents[:, 1], self.lengths)
+        is_unknown |= partition_ids < 0
+        rows += partition_ids
         rows[is_unknown] = -1
         return rows

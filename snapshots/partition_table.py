@@ -78,7 +78,7 @@ class PartitionTable:
 
     def rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: rows of the partitions (uint8[n, 16], int32[n]); -1 where there is none."""
-        rows = TopicStretches.of(topic_ids).find_rows(self.extents.get, partition_ids)
+        rows = TopicStretches.of(topic_ids).find_rows(self.extents.get_many, partition_ids)
         reserved = np.flatnonzero(rows >= 0)
         is_empty = self.gather_partition_ids(rows[reserved]) == NO_PARTITION
         rows[reserved[is_empty]] = -1

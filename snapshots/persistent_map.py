@@ -7,7 +7,7 @@ Iteration order is unspecified: whoever needs an order sorts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
 K = TypeVar("K")
@@ -57,6 +57,11 @@ class PersistentMap(Mapping[K, V]):
     def get(self, key: K, default: V | D | None = None) -> V | D | None:  # type: ignore[override]
         """The value of ``key``, or ``default``."""
         return self._buckets[hash(key) & self._mask].get(key, default)
+
+    def get_many(self, keys: Iterable[K]) -> list[V | None]:
+        """The values of many keys, in their order; None for those that are absent."""
+        buckets, mask = self._buckets, self._mask
+        return [buckets[hash(key) & mask].get(key) for key in keys]
 
     def __contains__(self, key: object) -> bool:
         return key in self._buckets[hash(key) & self._mask]
@@ -169,6 +174,14 @@ class MapEditor(Generic[K, V]):
         if key in self._updates:
             return self._updates[key]
         return None if key in self._removed else self._base.get(key)
+
+    def get_many(self, keys: Sequence[K]) -> list[V | None]:
+        """The values of many keys as they are now, in their order; None for those that are absent."""
+        found = self._base.get_many(keys)
+        updates, removed = self._updates, self._removed
+        if updates or removed:
+            return [updates.get(key, None if key in removed else value) for key, value in zip(keys, found, strict=True)]
+        return found
 
     def __getitem__(self, key: K) -> V:
         return self._updates[key] if key in self._updates else self._base[key]

@@ -59,20 +59,22 @@ def lay_out(ids: IdColumns) -> dict[str, AnyColumn]:
         ReplayError: a list names a broker twice, or a row has more than 64 slots.
     """
     _check_width(len(ids.replicas))
+    is_ragged = ids.replicas.min(initial=0) == NO_BROKER
     for first, second in combinations(ids.replicas, 2):
         is_equal = first == second
-        if is_equal.any() and (first[is_equal] != NO_BROKER).any():
+        if is_equal.any() and (not is_ragged or (first[is_equal] != NO_BROKER).any()):
             raise ReplayError("the replicas of a partition name a broker twice")
     placer = SlotPlacer(ids.replicas)
     columns = _place(placer, ids)
-    counts = (ids.replicas != NO_BROKER).sum(axis=0)
+    counts = (ids.replicas != NO_BROKER).sum(axis=0) if is_ragged else np.full(len(ids.leader), len(ids.replicas))
+    columns["replica_counts"] = counts.astype(np.uint8)
     if placer.unplaced.any():
         rows = np.flatnonzero(placer.unplaced)
         others = ids.take(rows)
         slots = _slots_with_others(others, counts[rows])
         _merge(columns, rows, _place(SlotPlacer(slots), others))
-    columns["replica_counts"] = counts.astype(np.uint8)
-    return _trimmed(columns)
+        is_ragged = True
+    return _trimmed(columns) if is_ragged or not len(ids.replicas) else columns
 
 
 class SlotPlacer:
@@ -84,14 +86,8 @@ class SlotPlacer:
         #: bool[n]
         self.unplaced = np.zeros(slots.shape[1], np.bool_)
 
-    def find(self, ids: IntColumn, likely: int = 0) -> NDArray[np.uint8]:
-        """The slot of one broker a row; NO_SLOT for NO_BROKER and where there is none.
-
-        Args:
-            likely: a slot that may be the answer in every row: looked at first.
-        """
-        if likely < len(self.slots) and (self.slots[likely] == ids).all() and ids.min(initial=0) != NO_BROKER:
-            return np.full(len(ids), likely, np.uint8)
+    def find(self, ids: IntColumn) -> NDArray[np.uint8]:
+        """The slot of one broker a row; NO_SLOT for NO_BROKER and where there is none."""
         found = np.full(len(ids), NO_SLOT, np.uint8)
         for slot, brokers in enumerate(self.slots):
             np.putmask(found, brokers == ids, slot)
@@ -99,6 +95,10 @@ class SlotPlacer:
         found[is_unused] = NO_SLOT
         self.unplaced |= (found == NO_SLOT) & ~is_unused
         return found
+
+    def _is_in(self, slot: int, ids: IntColumn) -> bool:
+        """Whether the brokers are in this slot in every row, as those of a full ISR often are."""
+        return slot < len(self.slots) and bool((self.slots[slot] == ids).all()) and ids.min(initial=0) != NO_BROKER
 
     def order_and_mask(self, ids: IntColumn) -> tuple[NDArray[np.uint8], AnyColumn]:
         """Slots and set of lists ``[k, n]``.
@@ -109,15 +109,23 @@ class SlotPlacer:
         order = np.empty(ids.shape, np.uint8)
         mask = np.zeros(ids.shape[1], self._mask_type)
         bits = _BITS.astype(self._mask_type)
+        is_in_order = True
         for place, brokers in enumerate(ids):
-            order[place] = self.find(brokers, place)
-            mask |= bits[order[place]]
-        if len(ids) > 1 and (np.bitwise_count(mask) != (order != NO_SLOT).sum(axis=0, dtype=np.uint8)).any():
+            if self._is_in(place, brokers):
+                order[place] = place
+                mask |= bits[place]
+            else:
+                is_in_order = False
+                order[place] = self.find(brokers)
+                mask |= bits[order[place]]
+        if not is_in_order and (np.bitwise_count(mask) != (order != NO_SLOT).sum(axis=0, dtype=np.uint8)).any():
             raise ReplayError("a list of brokers names one twice")
         return order, mask
 
     def leader(self, ids: IntColumn) -> NDArray[np.int8]:
         """The leader's slot; -1 where there is none."""
+        if self._is_in(0, ids) and ids.min(initial=0) != NO_LEADER:
+            return np.zeros(len(ids), np.int8)
         slots = self.find(np.where(ids == NO_LEADER, np.int32(NO_BROKER), ids))
         return slots.view(np.int8)  # NO_SLOT becomes NO_LEADER_SLOT
 

@@ -6,7 +6,7 @@ be thrown away, and nothing has changed. Runs of records are applied by ``snapsh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -72,6 +72,10 @@ class TableEditor:
     def extent(self, topic_id: Uuid) -> Extent | None:
         """A topic's rows as they are now."""
         return self._extents.get(topic_id)
+
+    def extents(self, topic_ids: Sequence[Uuid]) -> list[Extent | None]:
+        """The rows of many topics as they are now."""
+        return self._extents.get_many(topic_ids)
 
     def reserve(self, sizes: Mapping[Uuid, int], width: int = NEW_PAGE_WIDTH) -> None:
         """Make sure that topics have rows for partitions 0 to their size (exclusive).

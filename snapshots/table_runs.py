@@ -68,7 +68,7 @@ def put_run(editor: TableEditor, run: PartitionRun, stretches: TopicStretches) -
     """
     _check_ids(run)
     _check_recovery(run.leader_recovery_state, (RECOVERED, RECOVERING))
-    for rows, part in _in_order(stretches.find_rows(editor.extent, run.partition_ids), run):
+    for rows, part in _in_order(stretches.find_rows(editor.extents, run.partition_ids), run):
         _put_rows(editor, rows, part)
 
 
@@ -76,9 +76,9 @@ def _put_rows(editor: TableEditor, rows: Rows, run: PartitionRun) -> None:
     count, replica_count = run.replicas.shape
     columns = lay_out(
         IdColumns(
-            replicas=run.replicas.T,
+            replicas=np.ascontiguousarray(run.replicas.T),
             directories=_directory_codes(editor, run.directories, replica_count, count),
-            isr=run.isr.T,
+            isr=np.ascontiguousarray(run.isr.T),
             elr=_optional(run.eligible_leader_replicas, count),
             last_known_elr=_optional(run.last_known_elr, count),
             adding=run.adding_replicas.T,
@@ -105,7 +105,7 @@ def change_run(editor: TableEditor, run: PartitionChangeRun) -> None:
     """
     _check_ids(run)
     _check_recovery(run.leader_recovery_state, (NO_RECOVERY_CHANGE, RECOVERED, RECOVERING))
-    rows = TopicStretches.of(run.topic_ids).find_rows(editor.extent, run.partition_ids)
+    rows = TopicStretches.of(run.topic_ids).find_rows(editor.extents, run.partition_ids)
     if len(rows) and int(rows.min()) < 0:
         at = int(np.argmin(rows))
         raise unknown_partition(run.topic_ids[at].tobytes(), int(run.partition_ids[at]))
