@@ -38,6 +38,7 @@ def test_map_lookups_answer_as_a_dictionary_does() -> None:
     assert present["key-17"] == 17
     assert present.get("absent") is None
     assert present.get("absent", 3) == 3
+    assert present.get_many(["absent", *present]) == [None, *present.values()]
     assert "key-4999" in present
     assert "absent" not in present
     with pytest.raises(KeyError):
@@ -94,6 +95,7 @@ def test_editor_sees_its_own_changes_and_leaves_the_map_alone() -> None:
     editor["a"] = 5
 
     assert (editor.get("a"), editor.get("b"), editor.get("c")) == (5, 4, None)
+    assert editor.get_many(["c", "b", "a"]) == [None, 4, 5]
     assert "c" not in editor
     assert dict(editor.items()) == {"a": 5, "b": 4}
     assert dict(editor.finish().items()) == {"a": 5, "b": 4}
