@@ -14,6 +14,7 @@ from metadata_log.errors import QuorateError
 
 _MEMORY_FILESYSTEMS: Final = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 _FDATASYNC_SAMPLES: Final = 200
+_LOOP_SAMPLES: Final = 5
 #: What one commit of a small batch writes.
 _FDATASYNC_BYTES: Final = 200
 
@@ -36,6 +37,10 @@ class Machine:
     device: str
     #: Median, ms, of an append of 200 bytes and its fdatasync.
     fdatasync_ms: float
+    #: Processor time, ms, of adding up a million squares in Python: what one core is worth just now.
+    loop_ms: float
+    #: Runnable processes over the last minute, by the kernel's count: other work makes every figure worse.
+    load_average: float
 
     def as_data(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -45,7 +50,8 @@ class Machine:
         """One line for people."""
         return (
             f"{self.processor}, {self.cores} cores, {self.memory_gib:.0f} GiB, Linux {self.kernel}, "
-            f"Python {self.python}; {self.filesystem} on {self.device}, bare fdatasync {self.fdatasync_ms:.3f} ms"
+            f"Python {self.python}; {self.filesystem} on {self.device}, bare fdatasync {self.fdatasync_ms:.3f} ms; "
+            f"a million squares in {self.loop_ms:.0f} ms, load average {self.load_average:.1f}"
         )
 
 
@@ -68,6 +74,8 @@ def examine(directory: Path) -> Machine:
         filesystem=filesystem,
         device=device,
         fdatasync_ms=fdatasync_ms(directory),
+        loop_ms=_loop_ms(),
+        load_average=os.getloadavg()[0],
     )
 
 
@@ -103,3 +111,12 @@ def fdatasync_ms(directory: Path) -> float:
     finally:
         os.close(fd)
         path.unlink()
+
+
+def _loop_ms() -> float:
+    samples = []
+    for _ in range(_LOOP_SAMPLES):
+        start = time.process_time()
+        sum(number * number for number in range(1_000_000))
+        samples.append((time.process_time() - start) * 1000)
+    return statistics.median(samples)
