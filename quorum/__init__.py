@@ -1,1 +1,1 @@
-"""How the log is agreed: PySyncObj's core, hardened; it moves opaque batches and is the only importer of the library."""
+"""How the log is agreed: PySyncObj's core, hardened. It moves opaque batches; no other package imports the library."""

@@ -1,8 +1,8 @@
 """Checkpoints between nodes: a leader offers, a follower pulls, on a connection of its own.
 
-An offer takes the place of a heartbeat: it carries epoch and round and is answered. The follower asks for one chunk at a
-time and goes on where it is, whoever offers the same bytes. A checkpoint is installed once the file is durable under its
-name, and only forward.
+An offer takes the place of a heartbeat: it carries epoch and round and is answered. The follower asks for one chunk
+at a time and goes on where it is, whoever offers the same bytes. A checkpoint is installed once the file is durable
+under its name, and only forward.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from metadata_log.ids import ZERO_UUID, Uuid, uuid_text
@@ -100,7 +100,7 @@ class QuorumConfig:
     listener_name: str = "CONTROLLER"
     timing: QuorumTiming = QuorumTiming()
     limits: QuorumLimits = QuorumLimits()
-    retention: RetentionConfig = RetentionConfig()
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
 
     def __post_init__(self) -> None:
         ids = [voter.node_id for voter in self.voters]
@@ -125,5 +125,6 @@ class QuorumConfig:
     @property
     def voter_set_generation(self) -> int:
         """Equal on nodes that are configured with the same voters; compared in the handshake."""
-        text = ",".join(f"{v.node_id}:{uuid_text(v.directory_id)}" for v in sorted(self.voters, key=lambda v: v.node_id))
+        voters = sorted(self.voters, key=lambda voter: voter.node_id)
+        text = ",".join(f"{voter.node_id}:{uuid_text(voter.directory_id)}" for voter in voters)
         return zlib.crc32(text.encode("ascii"))

@@ -1,8 +1,8 @@
 """PySyncObj's consensus core with the few methods replaced that make it safe for this job, and nothing else.
 
-Epochs, vote bookkeeping, log matching, commit advance and state changes run in the library. Here: the hooks it is given,
-and the conditions under which it may act. Its own clock, random generator, sockets, files, command queue and snapshots
-decide nothing:
+Epochs, vote bookkeeping, log matching, commit advance and state changes run in the library. Here: the hooks it is
+given, and the conditions under which it may act. Its own clock, random generator, sockets, files, command queue and
+snapshots decide nothing:
 
 - every deadline it computes lies at minus infinity, so an election depends on ``may_campaign`` alone; it never starves
   (``leaderFallbackTimeout`` is infinite), check-quorum is the owner's;
@@ -27,7 +27,7 @@ _FOLLOWER: Final = 0
 _CANDIDATE: Final = 1
 _NEVER: Final = 10**15
 
-# The library reports a harmless duplicate as "truncating already-applied log entries": its journal would, ours does not.
+# The library reports harmless duplicates as "truncating already-applied log entries": its journal would, ours does not.
 logging.getLogger("pysyncobj").setLevel(logging.CRITICAL + 1)
 
 
@@ -88,6 +88,9 @@ def _library_config() -> SyncObjConf:
 class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
     """The library's consensus state of one voter. Every call comes from the loop thread."""
 
+    #: The library's, of the current epoch.
+    _SyncObj__raftLeader: Voter | None
+
     def __init__(self, node_id: int, peers: tuple[int, ...], journal: LogJournal, owner: CoreOwner) -> None:
         check_library()
         self._owner = owner
@@ -141,8 +144,7 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
 
     @property
     def is_candidate(self) -> bool:
-        state: int = self._SyncObj__raftState
-        return state == _CANDIDATE
+        return bool(self._SyncObj__raftState == _CANDIDATE)
 
     @property
     def leader_id(self) -> int | None:
@@ -168,7 +170,7 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
 
     def receive(self, peer: int, message: dict[str, Any]) -> None:
         """Give the library a message in its own terms."""
-        if message.keys() & {"transmission", "serialized"}:
+        if "transmission" in message or "serialized" in message:
             raise FatalFault("the library's pickled transfer was reached")
         self._SyncObj__onMessageReceived(self._voters[peer], message)
 

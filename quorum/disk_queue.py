@@ -1,8 +1,8 @@
 """One ordered queue of disk work, one piece at a time, off the loop thread.
 
-A group is: the epoch and vote if they changed, then one flush of all that the log has staged (appends, truncations).
-While a group runs the next one gathers, so one sync covers everything that queued up behind the last. Epoch and vote go
-first: the log on disk is never ahead of them.
+A group is: the epoch and vote if they changed, then one flush of all that the log has staged (appends,
+truncations). While a group runs the next one gathers, so one sync covers everything that queued up behind the last.
+Epoch and vote go first: the log on disk is never ahead of them.
 """
 
 from __future__ import annotations

@@ -56,5 +56,5 @@ class InvalidCheckpointOffset(QuorateError, ValueError):
     """An offset at which this node can take no checkpoint."""
 
     def __init__(self, offset: int, start_offset: int, applied_end: int) -> None:
-        super().__init__(f"no checkpoint at offset {offset}: a batch must end there, within {start_offset}..{applied_end}")
+        super().__init__(f"no checkpoint at {offset}: a batch must end there, within {start_offset}..{applied_end}")
         self.offset = offset

@@ -193,7 +193,7 @@ class Follower:
         return prev_index + count
 
     def matched_checkpoint(self, committed_end: int, end_offset: int, epoch: int) -> None:
-        """The log holds the end of an offered checkpoint, or was committed beyond it: the leader may go on from there."""
+        """The log holds an offered checkpoint's end, or was committed beyond it: the leader may go on from there."""
         following = self.following
         if following is not None:
             self.matched(following, end_offset if self._log.holds(end_offset, epoch) else committed_end)

@@ -94,7 +94,7 @@ class QuorumListener(Protocol):
         """Forget all state and start from this checkpoint; commits go on at its end."""
 
     def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
-        """Who leads ``epoch``. The own leadership is announced after everything before its first batch was handed over."""
+        """Who leads ``epoch``. The own leadership is announced once all before its first batch was handed over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """``MetadataLog`` as the journal that the library asks for.
 
-The library numbers entries; Quorate does not. An index is given out when the log is opened (the sentinel is 1), stays in
-this process, and is never stored or sent. The *sentinel* stands for everything before the log's start: it has the start
-offset and its epoch, is never on disk, and takes the place of the entry with which the library's constructor begins.
+The library numbers entries; Quorate does not. An index is given out when the log is opened (the sentinel is 1),
+stays in this process, and is never stored or sent. The *sentinel* stands for everything before the log's start: it
+has the start offset and its epoch, is never on disk, and takes the place of the entry with which the library's
+constructor begins.
 
 An entry reads as ``(index, index, epoch)``: the library only ever looks at the last two, so no bytes are touched.
 """
@@ -12,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, overload
 
-from metadata_log.batch import place_batch
-from metadata_log.segment_log import MetadataLog
 from pysyncobj.journal import Journal
 
+from metadata_log.batch import place_batch
+from metadata_log.segment_log import MetadataLog
 from quorum.errors import FatalFault
 from quorum.leader_change import VoterHistory
 from quorum.votes import VoteState

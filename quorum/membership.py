@@ -1,13 +1,14 @@
 """Whether this node may vote: a voter that lost its memory must not, until it knows again all that it had promised.
 
-A directory that was made later than its cluster, or that was damaged, has no election state: its node is a *non-voter*.
-No vote, no Pre-Vote, no candidacy; not counted for the commit point, nor for a read. It is a voter again once its log is
-durable up to a commit point that a *vouched* leader reported in its own epoch, and votes only in epochs above.
+A directory that was made later than its cluster, or that was damaged, has no election state: its node is a
+*non-voter*. No vote, no Pre-Vote, no candidacy; not counted for the commit point, nor for a read. It is a voter
+again once its log is durable up to a commit point that a *vouched* leader reported in its own epoch, and votes only
+in epochs above.
 
-Vouched: a majority of voters, this node not among them, answered that leader in a round begun after this node joined.
-Without it a deposed leader that nobody has told yet could restore this node to a point before what it acknowledged to
-that leader's successor. Any majority that elected or committed with this node's forgotten help shares a voter with the
-vouching one.
+Vouched: a majority of voters, this node not among them, answered that leader in a round begun after this node
+joined. Without it a deposed leader that nobody has told yet could restore this node to a point before what it
+acknowledged to that leader's successor. Any majority that elected or committed with this node's forgotten help
+shares a voter with the vouching one.
 """
 
 from __future__ import annotations

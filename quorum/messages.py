@@ -1,8 +1,9 @@
 """The closed list of what nodes say to each other.
 
 Nodes speak (offset, epoch) only; no raft index ever leaves a process. All offsets are exclusive ends. Every message
-carries the sender's epoch first. ``round`` counts the leader's passes over its followers within an epoch; a reply echoes
-the request's epoch and round, so that a late reply can neither count in another epoch nor confirm a later read.
+carries the sender's epoch first. ``round`` counts the leader's passes over its followers within an epoch; a reply
+echoes the request's epoch and round, so that a late reply can neither count in another epoch nor confirm a later
+read.
 """
 
 from __future__ import annotations

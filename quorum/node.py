@@ -13,7 +13,6 @@ from random import Random
 from typing import Any, Final
 
 from metadata_log.batch import parse_header, place_batch
-from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.errors import LimitExceeded, QuorateError, StorageError
 from metadata_log.limits import BATCH_BYTES_MAX
@@ -21,19 +20,27 @@ from metadata_log.segment_log import MetadataLog
 from quorum import messages
 from quorum.ballots import Ballots
 from quorum.bulk_queue import BulkQueue
-from quorum.checkpoint_exchange import Checkpoint, CheckpointExchange
+from quorum.checkpoint_exchange import CheckpointExchange
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
+from quorum.delivery import Delivery
 from quorum.disk_queue import DiskGroup, DiskQueue
 from quorum.elections import Elections
-from quorum.errors import DiskFailed, FatalFault, InvalidCheckpointOffset, NotLeader, ProtocolError, TransferFailed, TransferInProgress
+from quorum.errors import (
+    DiskFailed,
+    FatalFault,
+    NotLeader,
+    ProtocolError,
+    TransferFailed,
+    TransferInProgress,
+)
 from quorum.following import Follower
-from quorum.host import CommittedBatches, Host, PeerStatus, QuorumListener, QuorumMetrics, QuorumStatus
+from quorum.host import Host, PeerStatus, QuorumListener, QuorumMetrics, QuorumStatus
 from quorum.journal import LogJournal
 from quorum.leader_change import VoterHistory, first_batch
 from quorum.membership import Membership
 from quorum.messages import Message
-from quorum.outbox import Channel, Outbox
+from quorum.outbox import Outbox
 from quorum.read_barrier import ReadBarrier
 from quorum.replication import Replication
 from quorum.storage import NodeStorage
@@ -50,6 +57,11 @@ class QuorumNode:
         self, config: QuorumConfig, storage: NodeStorage, host: Host, listener: QuorumListener, rng: Random
     ) -> None:
         """``rng`` is for election timeouts only. ``storage`` belongs to the node from now on."""
+        self._make_state(config, storage, host, listener)
+        self._make_parts(config, storage, host, rng)
+        self._handlers = self._make_handlers()
+
+    def _make_state(self, config: QuorumConfig, storage: NodeStorage, host: Host, listener: QuorumListener) -> None:
         self._config = config
         self._host = host
         self._listener = listener
@@ -57,6 +69,17 @@ class QuorumNode:
         self._log: MetadataLog = storage.log
         self._votes = storage.votes
         self._metrics = QuorumMetrics()
+        #: Directories that peers showed in this process's lifetime, to notice one that lost its memory.
+        self._peer_directories: dict[int, bytes] = {}
+        #: (epoch, leader, whether this node leads) after the last event.
+        self._seen: tuple[int, int | None, bool] = (storage.votes.epoch, None, False)
+        #: (leader, epoch) told to the listener last.
+        self._announced: tuple[int | None, int] = (None, -1)
+        self._due = math.inf
+        self._quiet_until = -math.inf
+        self._is_stopped = False
+
+    def _make_parts(self, config: QuorumConfig, storage: NodeStorage, host: Host, rng: Random) -> None:
         self._voter_history = VoterHistory(self._log)
         self._journal = LogJournal(
             self._log, self._votes, self._voter_history, config.limits.apply_batches, self._first_batch
@@ -83,28 +106,25 @@ class QuorumNode:
             self._membership,
             self._outbox,
         )
+        self._delivery = Delivery(
+            config,
+            self._core,
+            self._journal,
+            self._log,
+            self._checkpoints,
+            self._voter_history,
+            self._listener,
+            host,
+            self._metrics,
+        )
         self._barrier = ReadBarrier()
         self._transfer = Transfer()
-        #: Directories that peers showed in this process's lifetime, to notice one that lost its memory.
-        self._peer_directories: dict[int, bytes] = {}
-        self._handlers: dict[type[Any], Callable[[int, Any, float], None]] = self._make_handlers()
-        #: (epoch, leader, whether this node leads) after the last event.
-        self._seen: tuple[int, int | None, bool] = (self._core.epoch, None, False)
-        #: Highest raft index handed to the listener.
-        self._delivered_index = self._core.applied_index
-        #: (leader, epoch) told to the listener last.
-        self._announced: tuple[int | None, int] = (None, -1)
-        self._due = math.inf
-        self._quiet_until = -math.inf
-        self._is_stopped = False
 
     # --- the interface -------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Hand the newest checkpoint, if there is one, to the listener, and begin."""
-        newest = self._checkpoints.newest()
-        if newest is not None:
-            self._take_checkpoint(newest)
+        self._delivery.begin()
         self._host.request_pump()
 
     def append(self, epoch: int, payload: bytes, record_count: int) -> int:
@@ -183,18 +203,7 @@ class QuorumNode:
         Raises:
             InvalidCheckpointOffset: no batch ends there, or the listener was not given it.
         """
-        epoch = self._log.epoch_at(end_offset)
-        if epoch is None or not self._log.start_offset < end_offset <= self.applied_end:
-            raise InvalidCheckpointOffset(end_offset, self._log.start_offset, self.applied_end)
-
-        def written(error: StorageError | None) -> None:
-            if error is None:
-                start = self._checkpoints.retire(self._log, self._host.wall_ms(), self._config.retention)
-                self._journal.delete_prefix(min(start, self.applied_end))
-            done(error)
-            self._host.request_pump()
-
-        self._checkpoints.write(CheckpointId(end_offset, epoch), chunks, describe, written)
+        self._delivery.write_checkpoint(end_offset, chunks, describe, done)
 
     @property
     def node_id(self) -> int:
@@ -227,7 +236,7 @@ class QuorumNode:
     @property
     def applied_end(self) -> int:
         """Exclusive end of what the listener was given."""
-        return self._journal.end_of(self._delivered_index)
+        return self._delivery.end_offset
 
     @property
     def log_end_offset(self) -> int:
@@ -413,8 +422,11 @@ class QuorumNode:
             self._ballots.tick(now)
         self._core.doTick(0.0)
         self._observe(now)
-        self._install_checkpoint()
-        self._deliver()
+        installed = self._delivery.install_received()
+        if installed is not None:
+            self._follower.matched_checkpoint(self.high_watermark, installed.end_offset, installed.epoch)
+        self._delivery.deliver()
+        self._announce()
         if self._core.is_leader:
             self._send_as_leader(now)
         else:
@@ -440,28 +452,6 @@ class QuorumNode:
                 self._outbox.put(told, messages.TimeoutNow(self._core.epoch))
         self._replication.send_pass(now, self._journal.commit_end)
         self._barrier.confirm(self._replication.majority_echoed(), self.applied_end)
-
-    def _deliver(self) -> None:
-        """Hand over what the library applied in this turn, then tell of leadership if that was what it waited for."""
-        applied = self._core.applied_index
-        if applied > self._delivered_index:
-            batches = CommittedBatches(self._journal, self._delivered_index + 1, applied)
-            self._delivered_index = applied
-            self._metrics.committed_batches += len(batches)
-            self._listener.on_commit(batches)
-        self._announce()
-        if self._core.commit_index > applied:
-            self._host.request_pump()
-
-    def _install_checkpoint(self) -> None:
-        installed = self._checkpoints.take_received()
-        if installed is None or installed.end_offset <= self.applied_end:
-            return
-        if self._log.holds(installed.end_offset, installed.epoch) or installed.end_offset > self.high_watermark:
-            self._journal.install_checkpoint(installed.end_offset, installed.epoch)
-            self._metrics.checkpoints_installed += 1
-            self._take_checkpoint(installed)
-            self._follower.matched_checkpoint(self.high_watermark, installed.end_offset, installed.epoch)
 
     def _next_deadline(self, now: float) -> float:
         if self._core.is_leader:
@@ -493,7 +483,7 @@ class QuorumNode:
         current = (core.leader_id, core.epoch)
         if current == self._announced:
             return
-        if core.is_leader and self._delivered_index < core.first_own_index:
+        if core.is_leader and self._delivery.index < core.first_own_index:
             current = (None, core.epoch)
             if current == self._announced:
                 return
@@ -536,14 +526,6 @@ class QuorumNode:
         if not self._is_stopped:
             self._is_stopped = True
             self._host.fatal(error)
-
-    def _take_checkpoint(self, reader: Checkpoint) -> None:
-        index = self._journal.index_of_end(reader.end_offset)
-        assert index is not None, "a checkpoint that is taken is the log's start or within it"
-        self._core.checkpoint_installed(index)
-        self._delivered_index = self._core.applied_index
-        self._voter_history.note_checkpoint(reader.end_offset, reader.epoch, self._checkpoints.voters_in(reader))
-        self._listener.on_snapshot(reader)
 
     def _peer_status(self, peer: int, now: float) -> PeerStatus:
         is_connected, is_voter = self._replication.link(peer)

@@ -1,8 +1,8 @@
 """The leader's side: passes over the followers, acknowledgements, the majority's durable end, contact.
 
-The library keeps its own next and match indexes; it is fed matches only, and only what may be committed is visible to
-its commit loop. What goes to whom and when is decided here, on events: new entries, replies, a moved commit point, a due
-heartbeat, a read that needs a round.
+The library keeps its own next and match indexes; it is fed matches only, and only what may be committed is visible
+to its commit loop. What goes to whom and when is decided here, on events: new entries, replies, a moved commit
+point, a due heartbeat, a read that needs a round.
 """
 
 from __future__ import annotations
@@ -263,9 +263,7 @@ class Replication:
             return False
         progress.offered_end = offer.id.end_offset
         progress.sent_at = now
-        message = CheckpointOffer(
-            self._core.epoch, self.round, *offer.id, offer.size, offer.crc, offer.manifest or b""
-        )
+        message = CheckpointOffer(self._core.epoch, self.round, *offer.id, offer.size, offer.crc, offer.manifest or b"")
         self._outbox.put(peer, message)
         return True
 

@@ -1,7 +1,7 @@
 """Connections between nodes: length-prefixed frames over asyncio streams of our own, two connections to every peer.
 
-The node with the higher id dials. A connection counts once both hellos and both proofs are through; a newer one takes the
-place of an older one. Bytes that came on a connection that has been replaced are never looked at.
+The node with the higher id dials. A connection counts once both hellos and both proofs are through; a newer one
+takes the place of an older one. Bytes that came on a connection that has been replaced are never looked at.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class Connection(asyncio.Protocol):
         self.hello: Hello | None = None
         self.is_open = False
         self.is_established = False
+        #: Set once it is established or gone.
+        self.settled = asyncio.Event()
         self.stream: asyncio.Transport | None = None
         self._timeout: asyncio.TimerHandle | None = None
 
@@ -82,6 +84,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
+        self.settled.set()
         if self._timeout is not None:
             self._timeout.cancel()
         self._owner.lost(self, self._dialled)
@@ -153,6 +156,7 @@ class Connection(asyncio.Protocol):
         if not secrets.compare_digest(frame, proof(self._owner.secret, self._peer_hello, self._own_hello)):
             raise HandshakeRefused("the shared secret differs")
         self.is_established = True
+        self.settled.set()
         if self._timeout is not None:
             self._timeout.cancel()
         self._owner.established(self)
@@ -171,6 +175,8 @@ class PeerTransport:
         self._dialers: dict[tuple[int, Channel], asyncio.Task[None]] = {}
         self._wanted: dict[tuple[int, Channel], asyncio.Event] = {}
         self._is_closed = False
+        #: Set once the last connection is gone after ``close``.
+        self._all_gone = asyncio.Event()
 
     @property
     def port(self) -> int:
@@ -207,8 +213,8 @@ class PeerTransport:
             self._server.close()
         for connection in list(self._open):
             connection.close()
-        while self._open:
-            await asyncio.sleep(0)
+        if self._open:
+            await self._all_gone.wait()
         if self._server is not None:
             await self._server.wait_closed()
 
@@ -247,6 +253,8 @@ class PeerTransport:
     def lost(self, connection: Connection, dialled: tuple[int, Channel] | None) -> None:
         """A connection ended, established or not."""
         self._open.discard(connection)
+        if self._is_closed and not self._open:
+            self._all_gone.set()
         if connection.hello is not None:
             key = (connection.hello.node_id, connection.hello.channel)
             if self._established.get(key) is connection:
@@ -278,8 +286,7 @@ class PeerTransport:
             except OSError:
                 self._wanted[key].set()
             else:
-                while connection.is_open and not connection.is_established:
-                    await asyncio.sleep(_REDIAL_MIN)
+                await connection.settled.wait()
                 if connection.is_established:
                     pause = _REDIAL_MIN
                     continue

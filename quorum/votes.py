@@ -1,7 +1,7 @@
 """The epoch and vote of this node: what it acts on at once, and what of that is durable.
 
-The file is the right to vote (``metadata_log.quorum_state``). A non-voter has none and writes none: it promises nothing,
-so its epoch lives in memory until it becomes a voter again.
+The file is the right to vote (``metadata_log.quorum_state``). A non-voter has none and writes none: it promises
+nothing, so its epoch lives in memory until it becomes a voter again.
 """
 
 from __future__ import annotations

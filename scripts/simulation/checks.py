@@ -82,7 +82,7 @@ class Checks:
         """A read that began when ``acknowledged_end`` was acknowledged may see the state at ``offset``."""
         if offset < acknowledged_end:
             self._world.violation(
-                f"node {owner.node_id} confirmed a read at {offset}; {acknowledged_end} was acknowledged before it began"
+                f"node {owner.node_id} confirmed a read at {offset}; {acknowledged_end} was acknowledged before"
             )
 
     # --- the end -------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def simulate(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     scenarios: Annotated[bool, typer.Option(help="Run the named scenarios too.")] = False,
     scenario: Annotated[str | None, typer.Option(help="Run one named scenario with --seed, and nothing else.")] = None,
-    mutations: Annotated[bool, typer.Option(help="Take out each safety measure and demand that it is noticed.")] = False,
+    mutations: Annotated[bool, typer.Option(help="Take out each safety measure: it must be noticed.")] = False,
 ) -> None:
     """Run the quorum in virtual time against faults, and check every promise after every event."""
     if scenario is not None:
@@ -69,7 +69,8 @@ def _run_seeds(seeds: range, jobs: int) -> int:
         for seed, result, failure in outcomes:
             if failure is not None:
                 failed += 1
-                print(f"{failure}\nseed {seed} failed; again with: scripts/simulate --seeds 1 --seed {seed}", flush=True)
+                again = f"scripts/simulate --seeds 1 --seed {seed}"
+                print(f"{failure}\nseed {seed} failed; again with: {again}", flush=True)
             elif result is not None:
                 results.append(result)
     took = time.monotonic() - started
@@ -105,5 +106,3 @@ def _find(mutation: str) -> bool:
             return True
     print(f"mutation {mutation}: NOT NOTICED by any scenario and {_MUTATION_SEEDS} seeds")
     return False
-
-

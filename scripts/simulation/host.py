@@ -160,7 +160,9 @@ class SimulatedNode:
     def _schedule(self, delay: float, action: Callable[..., None], *arguments: Any, is_pump: bool = False) -> None:
         self.world.scheduler.after(delay, self._run, self.incarnation, action, arguments, is_pump)
 
-    def _run(self, incarnation: int, action: Callable[..., None], arguments: tuple[Any, ...], is_pump: bool = False) -> None:
+    def _run(
+        self, incarnation: int, action: Callable[..., None], arguments: tuple[Any, ...], is_pump: bool = False
+    ) -> None:
         if incarnation != self.incarnation or self.node is None:
             return
         if self.is_frozen:

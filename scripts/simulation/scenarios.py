@@ -132,7 +132,7 @@ def frozen_leader_read(seed: int) -> None:
     stage.pass_time(0.01)
     waiting = [decode(item[2][2]) for item in leader._deferred if len(item[2]) == 3 and isinstance(item[2][2], bytes)]
     replies = [message for message in waiting if isinstance(message, AppendReply)]
-    for peer in (1, 2):
+    for _ in (1, 2):
         # What the followers would have answered to the last pass before the freeze.
         node = leader.node
         assert node is not None

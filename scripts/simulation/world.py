@@ -147,7 +147,8 @@ class World:
         node, machine = owner.node, owner.machine
         self._payloads += 1
         count = self.rng.choice((1, 1, 2, 5))
-        body = self._payloads.to_bytes(8, "big") + self.rng.randbytes(self.rng.randint(1, self.options.payload_bytes_max))
+        filler = self.rng.randbytes(self.rng.randint(1, self.options.payload_bytes_max))
+        body = self._payloads.to_bytes(8, "big") + filler
         end: int | None = None
         try:
             end = node.append(node.epoch, build_batch(body, count, owner.wall_ms()), count) + 1
@@ -187,7 +188,7 @@ class World:
             content = owner.machine.checkpoint_content()
             digest = owner.machine.digest
             owner.node.write_checkpoint(
-                end_offset, content, lambda: CheckpointManifest({}, digest), lambda error: self._checkpoint_taken(error)
+                end_offset, content, lambda: CheckpointManifest({}, digest), self._checkpoint_taken
             )
 
     def _checkpoint_taken(self, error: StorageError | None) -> None:
@@ -301,10 +302,10 @@ class World:
 
     def describe(self) -> str:
         """The state of every node, for a failing run."""
-        lines = []
-        for node in self.nodes.values():
-            lines.append(f"  {node.node_id}: " + ("down" if node.node is None else str(node.node.status())))
-        return "\n".join(lines)
+        return "\n".join(
+            f"  {node.node_id}: " + ("down" if node.node is None else str(node.node.status()))
+            for node in self.nodes.values()
+        )
 
 
 def _is_caught_up(node: QuorumNode | None, leader: QuorumNode) -> bool:

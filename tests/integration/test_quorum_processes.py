@@ -13,6 +13,7 @@ import pytest
 
 from metadata_log.batch import HEADER_BYTES
 from tests.integration.quorum_cluster import Client, Cluster
+from tests.waiting import eventually
 
 #: Kills in the default run; 50 are meant for a machine of one's own.
 KILLS = int(os.environ.get("QUORATE_TEST_KILLS", "5"))
@@ -42,9 +43,11 @@ class Load:
     async def more(self, count: int) -> None:
         """Wait until so many more writes are acknowledged."""
         wanted = len(self.acknowledged) + count
-        async with asyncio.timeout(60):
-            while len(self.acknowledged) < wanted:
-                await asyncio.sleep(0.005)
+
+        async def are_there() -> bool:
+            return len(self.acknowledged) >= wanted
+
+        await eventually(are_there, f"{count} more writes acknowledged", deadline_s=60)
 
     async def stop(self) -> None:
         for task in self._tasks:
