@@ -15,8 +15,11 @@ IMPURE = frozenset({
 #: The modules that meet the world on purpose. Every other module of these packages is pure.
 #: An entry is a module, or a package with all it holds.
 SHELLS = {
+    "broker.digests": "computes digests on a thread, one at a time",
     "broker.host": "starts and stops all that one process plays",
+    "broker.http_api": "the process's own HTTP edge",
     "broker.loader": "fetches and waits",
+    "broker.process": "gives the package its clock, its chance and the process's signals",
     "broker.publisher": "logs the failure of one publisher and goes on with the others",
     "broker.replica_manager": "asks the controller for ISR changes, in tasks of its own",
     "broker.session": "keeps the connection to a controller and its deadlines",
@@ -24,6 +27,9 @@ SHELLS = {
     "controller.quorum_controller": "runs the event queue as a task of the loop",
     "controller.seams": "its protocols speak of futures",
     "quorum.core": "silences the library's logger",
+    "quorum.disk_thread": "the thread that runs disk jobs",
+    "quorum.runtime": "loop, clock and threads around a node",
+    "quorum.transport": "sockets",
 }
 
 #: What each package may import besides the standard library and our own packages.

@@ -45,7 +45,7 @@ BANS = (
     Ban(r"asyncio\.sleep", "tests.waiting.eventually", ("tests",), ("tests.waiting",)),
     # In tests the leak check watches over tasks; in the product a process's root may hold and await its own.
     Ban(r"asyncio\.(create_task|ensure_future)|\?\.create_task|.*loop\.create_task", "a TaskGroup",
-        PACKAGES, ("broker.host", "controller.server")),
+        PACKAGES, ("broker.host", "controller.server", "quorum.transport")),
     Ban(r"asyncio\.get_event_loop", "asyncio.get_running_loop"),
     Ban(r"os\.(fsync|fdatasync|rename|replace|unlink|remove|truncate|ftruncate|pread|pwrite)", "metadata_log.disk.Disk",
         ON_DISK, ("metadata_log.disk",)),
