@@ -13,14 +13,14 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from metadata_log.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, checked_header
 from metadata_log.checkpoint_files import CheckpointSurvey
 from metadata_log.disk import Disk
 from metadata_log.errors import CorruptBatch, InvariantViolation, MalformedData, StorageError
 from metadata_log.flush import CutTail, DiskStep, DropLog, DropPrefix, FlushJob, StartSegment, WriteBatches
-from metadata_log.log_entries import BatchRef
+from metadata_log.log_index import BatchRef, EpochEnd, LogIndex, OffsetOutOfRange
 from metadata_log.mark import Mark
 from metadata_log.recovery import Recovered, TornTail, recover
 from metadata_log.recovery_verdict import Damage
@@ -52,37 +52,19 @@ class DamagedLog(StorageError):
         self.damage = damage
 
 
-class OffsetOutOfRange(StorageError):
-    """An offset that this log does not hold (any more)."""
-
-    def __init__(self, offset: int, start_offset: int, end_offset: int) -> None:
-        super().__init__(f"offset {offset} is not within the log's {start_offset}..{end_offset - 1}")
-        self.offset = offset
-        self.start_offset = start_offset
-        self.end_offset = end_offset
-
-
-class EpochEnd(NamedTuple):
-    """The end of an epoch in this log (exclusive)."""
-
-    epoch: int
-    end_offset: int
-
-
-class MetadataLog:
-    """See the module's rules. Not thread-safe: the loop thread's. Made by ``open``."""
+class MetadataLog(LogIndex):
+    """See the module's rules. Not thread-safe: the loop thread's. Made by ``open``. Lookups: ``LogIndex``."""
 
     def __init__(self, recovered: Recovered, config: LogConfig) -> None:
+        super().__init__(recovered.entries, recovered.start_offset, recovered.start_epoch)
         self._config = config
         self._files = recovered.files
         self._reader = SegmentReader(recovered.files.disk, recovered.files.directory)
-        self._entries = recovered.entries
         #: (base offset, bytes) of every segment file, ascending; staged changes included.
         self._segments: list[tuple[int, int]] = recovered.segments
-        self._start_offset = recovered.start_offset
-        self._start_epoch = recovered.start_epoch
         self._commit = recovered.commit
-        self._durable_end = recovered.entries.end_offset
+        # Of a damaged log nothing is vouched for.
+        self._durable_end = recovered.start_offset if recovered.damage else recovered.entries.end_offset
         self._staged: list[DiskStep] = []
         self._job: FlushJob | None = None
         #: Why the log cannot be used, None when it can. See ``is_damaged``.
@@ -91,7 +73,6 @@ class MetadataLog:
         self.torn_tail: TornTail | None = recovered.torn_tail
         #: (end offset, epoch) of the checkpoint for which the whole log was dropped at open, None when none was.
         self.dropped_for: tuple[int, int] | None = recovered.dropped_for
-
         #: The checkpoints found at open; ``checkpoints.CheckpointStore`` keeps count of them from there.
         self.checkpoints_at_open: CheckpointSurvey = recovered.checkpoints
 
@@ -108,7 +89,7 @@ class MetadataLog:
         """
         return cls(recover(disk, directory), config or LogConfig())
 
-    # --- what it holds -------------------------------------------------------------------------------
+    # --- what it is ----------------------------------------------------------------------------------
 
     @property
     def is_damaged(self) -> bool:
@@ -121,27 +102,6 @@ class MetadataLog:
         return self.damage is not None
 
     @property
-    def start_offset(self) -> int:
-        """Where the log begins: 0 with its whole history, else the end of the oldest usable checkpoint kept."""
-        return self._start_offset
-
-    @property
-    def start_epoch(self) -> int:
-        """Epoch of the batch before ``start_offset``; 0 when the log begins at 0."""
-        return self._start_epoch
-
-    @property
-    def end_offset(self) -> int:
-        """Exclusive end of the last batch, staged ones included."""
-        return self._entries.end_offset
-
-    @property
-    def last_epoch(self) -> int:
-        """Epoch of the last batch; ``start_epoch`` when there is none."""
-        count = len(self._entries)
-        return self._entries.epoch_of(count - 1) if count else self._start_epoch
-
-    @property
     def durable_end(self) -> int:
         """Exclusive end of what a crash cannot take: what this node may acknowledge. Never above ``end_offset``."""
         return self._durable_end
@@ -152,11 +112,6 @@ class MetadataLog:
         return self._commit
 
     @property
-    def entry_count(self) -> int:
-        """Number of batches from ``start_offset`` on."""
-        return len(self._entries)
-
-    @property
     def file_bytes(self) -> int:
         """Bytes of all segments, staged changes included."""
         return sum(size for _, size in self._segments)
@@ -165,66 +120,6 @@ class MetadataLog:
     def segments(self) -> tuple[tuple[int, int], ...]:
         """(base offset, bytes) of the segments, ascending. The first may begin below ``start_offset``."""
         return tuple(self._segments)
-
-    def entry(self, index: int) -> BatchRef:
-        """The batch with this number, 0 <= index < ``entry_count``."""
-        if not 0 <= index < len(self._entries):
-            raise IndexError(f"entry {index} of {len(self._entries)}")
-        return self._entries.ref(index)
-
-    def epoch_of(self, index: int) -> int:
-        """Epoch of the batch with this number; ``entry`` without the rest, for whoever walks many."""
-        return self._entries.epoch_of(index)
-
-    def end_of(self, index: int) -> int:
-        """Exclusive end offset of the batch with this number."""
-        return self._entries.end_of(index)
-
-    def size_of(self, index: int) -> int:
-        """Bytes of the batch with this number."""
-        return self._entries.size_of(index)
-
-    def position_of_end(self, offset: int) -> int | None:
-        """Index of the entry that ends at ``offset``; None when none does, as for ``start_offset``."""
-        if not self._start_offset < offset <= self.end_offset:
-            return None
-        index = self._entries.starting_at(offset) - 1
-        return index if index >= 0 and self._entries.end_of(index) == offset else None
-
-    def position_containing(self, offset: int) -> int:
-        """Index of the entry that holds the record ``offset``.
-
-        Raises:
-            OffsetOutOfRange: it is below ``start_offset`` or not below ``end_offset``.
-        """
-        if not self._start_offset <= offset < self.end_offset:
-            raise OffsetOutOfRange(offset, self._start_offset, self.end_offset)
-        return self._entries.containing(offset)
-
-    def epoch_at(self, offset: int) -> int | None:
-        """Epoch of the batch that ends at ``offset`` (the start has ``start_epoch``); None where no batch ends."""
-        if offset == self._start_offset:
-            return self._start_epoch
-        index = self.position_of_end(offset)
-        return None if index is None else self._entries.epoch_of(index)
-
-    def holds(self, offset: int, epoch: int) -> bool:
-        """Whether a batch of this epoch ends at ``offset``: then everything before it is the same as elsewhere."""
-        return self.epoch_at(offset) == epoch
-
-    def end_of_epoch(self, epoch: int) -> EpochEnd:
-        """The end of the highest epoch here that is not above ``epoch`` (Kafka's ``endOffsetForEpoch``).
-
-        When ``epoch`` is older than the log's start, the start itself.
-        """
-        index = self._entries.first_of_epoch_above(epoch)
-        if index == 0:
-            return EpochEnd(self._start_epoch, self._start_offset)
-        return EpochEnd(self._entries.epoch_of(index - 1), self._entries.end_of(index - 1))
-
-    def start_of_epoch_at(self, index: int) -> int:
-        """Index of the first entry with the same epoch as entry ``index``: where a conflicting epoch starts."""
-        return self._entries.first_of_epoch_above(self._entries.epoch_of(index) - 1)
 
     def read(self, index: int) -> bytes:
         """The bytes of an entry: from memory, else from disk with every check made.

@@ -118,10 +118,10 @@ class ModelledLog:
         self._filling = 0
         self.log = MetadataLog.open(self.disk, DIRECTORY, config)
 
-    def append(self, count: int = 1, epoch: int | None = None) -> None:
+    def append(self, count: int = 1, epoch: int | None = None, filling: bytes = b"") -> None:
         self._filling += 1
         epoch = self.history.last_epoch if epoch is None else epoch
-        batch = make_batch(self.history.end_offset, epoch, count, str(self._filling).encode() * 3)
+        batch = make_batch(self.history.end_offset, epoch, count, str(self._filling).encode() * 3 + filling)
         self._remember(self.history._replace(batches=(*self.history.batches, batch)))
         assert self.log.append(batch.data) == batch.end_offset
 

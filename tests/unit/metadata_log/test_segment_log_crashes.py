@@ -1,13 +1,27 @@
 """Crashes between any two disk calls: what was promised is there, nothing has a gap, and nothing is made up."""
 
 import itertools
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from metadata_log.disk import RealDisk, replace_file
+from metadata_log.segment_log import FlushJob, LogConfig, MetadataLog
 from scripts.simulation.memory_disk import CrashPolicy
-from tests.log_support import ModelledLog, crash_at_every_call, run_until
+from tests.log_support import (
+    DIRECTORY,
+    ModelledLog,
+    checkpoint_bytes,
+    contents,
+    crash_at_every_call,
+    finish,
+    flush,
+    make_batch,
+    run_until,
+)
 
 Workload = Callable[[ModelledLog], None]
 
@@ -138,3 +152,78 @@ def test_log_after_a_second_crash_while_it_recovers_keeps_what_was_promised(work
                 raise
             if not has_crashed:
                 break
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: str(workload.__name__))
+def test_job_stands_still_between_any_two_changes_of_the_disk(workload: Workload) -> None:
+    """A simulator that runs jobs step by step can delay or crash between them."""
+    modelled = ModelledLog()
+    changes: list[str] = []
+
+    def note(operation: str, path: str) -> None:
+        if operation in ("pwrite", "sync", "truncate", "rename", "unlink", "sync_directory", "mkdir"):
+            changes.append(f"{operation} {path}")
+
+    def watch(job: FlushJob) -> Iterator[None]:
+        changes.clear()
+        for _ in original(job):
+            assert len(changes) <= 1
+            changes.clear()
+            yield
+        assert changes == []
+
+    original = FlushJob.run
+    modelled.disk.on_call = note
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FlushJob, "run", watch)
+        workload(modelled)
+
+
+def test_pages_written_back_in_any_order_are_damage_at_worst() -> None:
+    """A file system that orders nothing may make a torn write look like corruption, never like another log."""
+    outcomes: Counter[bool] = Counter()
+    for seed in range(150):
+        modelled = ModelledLog(seed, LogConfig(segment_bytes=100_000))
+        for _ in range(3):
+            modelled.append(filling=bytes(3_000))
+        modelled.flush()
+        for _ in range(4):
+            modelled.append(filling=bytes(3_000))
+        run_until(modelled, ModelledLog.flush, 2)
+        modelled.disk.power_cut(CrashPolicy.PAGES)
+        modelled.disk.on_call = lambda operation, path: None
+        modelled.log = MetadataLog.open(modelled.disk, DIRECTORY, modelled.config)
+        outcomes[modelled.log.is_damaged] += 1
+        if modelled.log.is_damaged:
+            found = contents(modelled.log)
+            assert found == list(modelled.history.batches[: len(found)]), f"seed {seed}"
+            assert len(found) >= 3, f"seed {seed}"
+        else:
+            modelled.check_recovered()
+    assert set(outcomes) == {True, False}, "both kinds must occur for this test to say anything"
+
+
+def test_log_on_a_real_disk_keeps_what_was_flushed(tmp_path: Path) -> None:
+    disk = RealDisk()
+    config = LogConfig(segment_bytes=2_000, resident_bytes=1_000)
+    log = MetadataLog.open(disk, str(tmp_path), config)
+    batches = [make_batch(offset, epoch=1 + offset // 50) for offset in range(100)]
+    for batch in batches:
+        log.append(batch.data)
+    flush(log)
+    log.note_commit(90)
+    log.truncate_to(95)
+    later = make_batch(95, 9)
+    log.append(later.data)
+    flush(log)
+    checkpoint = CheckpointId(80, 2)
+    finish(replace_file(disk, str(tmp_path), checkpoint_name(checkpoint), checkpoint_bytes(checkpoint)))
+    log.delete_prefix(80)
+    flush(log)
+    log.append(make_batch(96, 9).data)
+    log.close()
+    again = MetadataLog.open(disk, str(tmp_path), config)
+    assert not again.is_damaged
+    assert (again.start_offset, again.end_offset, again.commit) == (80, 96, 90)
+    assert contents(again) == [*batches[80:95], later]
+    again.close()
