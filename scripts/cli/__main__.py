@@ -4,27 +4,59 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
 import typer
 
 from metadata_log.errors import QuorateError
-from scripts.cli import exit_codes, image, log
+from scripts.cli import exit_codes
 
-app = typer.Typer(
-    name="quorate",
-    help="A KRaft-style metadata controller: run it, look into it, rehearse on it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.add_typer(log.app, name="log")
-app.add_typer(image.app, name="image")
+# Each command is imported when it is called: looking into a file must not wait for the libraries of a server.
+
+
+def _log(app: typer.Typer) -> None:
+    from scripts.cli import log
+
+    app.add_typer(log.app, name="log")
+
+
+def _image(app: typer.Typer) -> None:
+    from scripts.cli import image
+
+    app.add_typer(image.app, name="image")
+
+
+#: By name, in the order of the help text.
+_COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
+    "image": _image,
+    "log": _log,
+}
+
+
+def _app(arguments: list[str]) -> typer.Typer:
+    """The application with the command that is called, or with all of them where none is (`--help`, a misspelling)."""
+    app = typer.Typer(
+        name="quorate",
+        help="A KRaft-style metadata controller: run it, look into it, rehearse on it.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_keep_names)
+    called = arguments[0] if arguments else ""
+    for name in [called] if called in _COMMANDS else _COMMANDS:
+        _COMMANDS[name](app)
+    return app
+
+
+def _keep_names() -> None:
+    """Keep the name of a command necessary even where it is the only one that was imported."""
 
 
 def main() -> None:
     """Run one command; errors that we raise on purpose become one sentence and an exit code."""
     try:
-        app()
+        _app(sys.argv[1:])(prog_name="quorate")
     except QuorateError as error:
         sys.stderr.write(f"quorate: {error}\n")
         sys.exit(exit_codes.REFUSED)
