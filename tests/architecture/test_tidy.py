@@ -23,7 +23,6 @@ LONG_FILES = {
     "controller.cluster_control": 420,
     "controller.quorum_controller": 410,
     "metadata_log.records": 460,  # one dataclass a record type: a table
-    "metadata_log.segment_log": 420,
     "quorum.node": 520,
 }
 
