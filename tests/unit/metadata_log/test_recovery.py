@@ -1,6 +1,5 @@
 """What is damage, what is a torn tail, and what a damaged log and a failing disk lead to."""
 
-
 import pytest
 
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
