@@ -6,7 +6,9 @@ replay. Names, listing, checks of files and their transfer are ``metadata_log``'
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from metadata_log.batch import control_batch, parse_header, place_batch
@@ -16,6 +18,7 @@ from metadata_log.errors import MalformedData
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.records import (
     KRaftVersionRecord,
+    PartitionRecord,
     Record,
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
@@ -67,13 +70,17 @@ def checkpoint_items(image: MetadataImage) -> Iterator[BatchItem]:
     """The data records of a checkpoint, mass records as runs."""
     level = image.features.metadata_version or NEWEST_LEVEL
     yield from before_topics(image, level)
-    for topic in sorted(image.topics.by_name.values(), key=lambda topic: topic.name):
-        yield VersionedRecord(TopicRecord(topic.name, topic.id), 0)
+    yield from _topic_records(image)
     rows = image.partitions.all_rows()
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         for _, run in partition_runs(image.partitions, rows[start : start + _ROWS_AT_ONCE], level):
             yield run
     yield from after_topics(image)
+
+
+def _topic_records(image: MetadataImage) -> Iterator[VersionedRecord]:
+    for topic in sorted(image.topics.by_name.values(), key=lambda topic: topic.name):
+        yield VersionedRecord(TopicRecord(topic.name, topic.id), 0)
 
 
 def read_checkpoint(batches: Iterable[Buffer], end_offset: int | None, epoch: int | None) -> MetadataImage:
@@ -115,3 +122,11 @@ def _log_time(first: BatchItem) -> int:
 
 def _has_footer(items: list[BatchItem]) -> bool:
     return any(isinstance(item, VersionedRecord) and isinstance(item.record, SnapshotFooterRecord) for item in items)
+
+
+def record_counts(image: MetadataImage) -> dict[str, int]:
+    """Data records of the image's checkpoint by type name, for the manifest beside it."""
+    rare = chain(before_topics(image, NEWEST_LEVEL), _topic_records(image), after_topics(image))
+    counts = Counter(type(item.record).__name__ for item in rare)
+    counts[PartitionRecord.__name__] = len(image.partitions)
+    return {name: count for name, count in sorted(counts.items()) if count}

@@ -11,11 +11,13 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metadata_log.ids import Uuid
 from snapshots.image import MetadataImage
 from snapshots.image_parts import QuotaEntity
 from snapshots.pages import Rows
+from snapshots.partition_columns import PartitionColumns
 from snapshots.persistent_map import PersistentMap
 from snapshots.table_difference import TableDifference, table_difference
 
@@ -138,27 +140,36 @@ class MetadataDelta:
         """Delegation tokens by id."""
         return _changes(self.old.delegation_tokens.tokens, self.new.delegation_tokens.tokens)
 
+    @cached_property
+    def _columns(self) -> tuple[PartitionColumns, PartitionColumns, PartitionColumns]:
+        """Changed partitions as they are, those of them that were there as they were, and those that are gone."""
+        difference = self.partitions
+        return (
+            self.new.partitions.gather(difference.rows),
+            self.old.partitions.gather(difference.old_rows[difference.old_rows >= 0]),
+            self.old.partitions.gather(difference.removed_rows),
+        )
+
     def local_changes(self, broker: int) -> LocalChanges:
         """What changed for the replicas of one broker."""
-        difference = self.partitions
-        new = self.new.partitions.gather(difference.rows)
-        bit = new.slots_in([broker])
-        is_replica = (bit & new.replicas) != 0
-        leads = new.leaders == broker
-        was_there = difference.old_rows >= 0
+        now, before, gone = self._columns
+        was_there = self.partitions.old_rows >= 0
+        is_replica = _has_replica(now, broker)
+        leads = now.leaders == broker
         has_new_epoch = ~was_there
-        before = self.old.partitions.gather(difference.old_rows[was_there])
-        has_new_epoch[was_there] = before.leader_epochs != new.leader_epochs[was_there]
-        was_replica = (before.slots_in([broker]) & before.replicas) != 0
-        gone = self.old.partitions.gather(difference.removed_rows)
-        was_replica_of_gone = (gone.slots_in([broker]) & gone.replicas) != 0
-        left = before.rows[was_replica & ~is_replica[was_there]]
+        has_new_epoch[was_there] = before.leader_epochs != now.leader_epochs[was_there]
+        left = _has_replica(before, broker) & ~is_replica[was_there]
         return LocalChanges(
-            leaders=new.rows[leads],
-            elected_leaders=new.rows[leads & has_new_epoch],
-            followers=new.rows[is_replica & ~leads],
-            removed=np.concatenate([left, gone.rows[was_replica_of_gone]]),
+            leaders=now.rows[leads],
+            elected_leaders=now.rows[leads & has_new_epoch],
+            followers=now.rows[is_replica & ~leads],
+            removed=np.concatenate([before.rows[left], gone.rows[_has_replica(gone, broker)]]),
         )
+
+
+def _has_replica(columns: PartitionColumns, broker: int) -> NDArray[np.bool_]:
+    is_replica: NDArray[np.bool_] = (columns.slots_in([broker]) & columns.replicas) != 0
+    return is_replica
 
 
 def _changes(old: PersistentMap[K, V], new: PersistentMap[K, V]) -> KeyChanges[K]:

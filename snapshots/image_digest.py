@@ -43,13 +43,14 @@ class ImageDigest:
     """An image and its digest. It keeps the image alive, so that the next one's digest costs what changed."""
 
     image: MetadataImage
-    #: The root as a number below 2^256.
-    number: int
+    #: Sums of the leaves of topics and of all other entries.
+    topics: int
+    others: int
 
     @property
     def value(self) -> bytes:
         """32 bytes."""
-        return digest_bytes(self.number)
+        return digest_bytes((self.topics + self.others) % MODULUS)
 
     @property
     def text(self) -> str:
@@ -57,19 +58,19 @@ class ImageDigest:
         return self.value.hex()
 
 
-_NOTHING: Final = ImageDigest(EMPTY_IMAGE, 0)
+#: Of nothing: what the first digest builds on.
+EMPTY_DIGEST: Final = ImageDigest(EMPTY_IMAGE, 0, 0)
 
 
-def digest_image(image: MetadataImage, earlier: ImageDigest = _NOTHING) -> ImageDigest:
+def digest_image(image: MetadataImage, earlier: ImageDigest = EMPTY_DIGEST) -> ImageDigest:
     """The digest of an image.
 
     Args:
         image: outside of any transaction.
         earlier: of any image; the nearer a relative, the cheaper.
     """
-    old = earlier.image
-    change = sum(_changes(old, image)) + _topics_change(old, image)
-    return ImageDigest(image, (earlier.number + change) % MODULUS)
+    others = earlier.others + sum(_changes(earlier.image, image))
+    return ImageDigest(image, _topics(earlier, image) % MODULUS, others % MODULUS)
 
 
 def _changes(old: MetadataImage, new: MetadataImage) -> Iterator[int]:
@@ -110,12 +111,15 @@ def _kraft_records(kraft: KRaftImage) -> _Records:
 # --- topics ------------------------------------------------------------------------------------------
 
 
-def _topics_change(old: MetadataImage, new: MetadataImage) -> int:
+def _topics(earlier: ImageDigest, new: MetadataImage) -> int:
+    """The sum of the leaves of all topics."""
+    old = earlier.image
     updated, removed = new.topics.by_id.changes_since(old.topics.by_id)
-    difference = table_difference(old.partitions, new.partitions)
-    changed = {*updated, *new.partitions.topics_in(difference.rows)}
+    changed = {*updated, *new.partitions.topics_in(table_difference(old.partitions, new.partitions).rows)}
     replaced = [topic for topic in (*changed, *removed) if topic in old.topics.by_id]
-    return _topic_leaves(new, changed) - _topic_leaves(old, replaced)
+    if len(changed) + len(replaced) >= len(new.topics):
+        return _topic_leaves(new, new.topics.by_id)
+    return earlier.topics + _topic_leaves(new, changed) - _topic_leaves(old, replaced)
 
 
 def _topic_leaves(image: MetadataImage, topics: Iterable[Uuid]) -> int:

@@ -20,6 +20,7 @@ from snapshots.pages import (
     AnyColumn,
     Page,
     Rows,
+    Span,
     blank_column,
     mask_type,
     spans,
@@ -62,17 +63,24 @@ def _brokers(slots: list[int], mask: int) -> tuple[int, ...]:
 
 def gather(pages: Sequence[Page], rows: Rows, names: Iterable[str] = COLUMNS) -> dict[str, AnyColumn]:
     """Copies of columns of strictly ascending rows; lists as ``[width, n]``, wide enough for all pages touched."""
-    touched = list(spans(rows))
+    return gather_spans(pages, list(spans(rows)), len(rows), names)
+
+
+def gather_spans(pages: Sequence[Page], touched: list[Span], count: int, names: Iterable[str]) -> dict[str, AnyColumn]:
+    """As ``gather``, of rows that have been cut into pages already."""
     width = max((pages[number].width for number, _, _ in touched), default=1)
-    columns = {name: _empty(name, width, len(rows)) for name in names}
+    columns = {name: _empty(name, width, count) for name in names}
     for number, local, at in touched:
         page = pages[number]
         for name, column in columns.items():
-            if name in LIST_COLUMNS:
-                column[: page.width, at] = getattr(page, name)[:, local]
-                column[page.width :, at] = LIST_COLUMNS[name][1]
-            else:
+            if name not in LIST_COLUMNS:
                 column[at] = getattr(page, name)[local]
+                continue
+            values = getattr(page, name)
+            for place in range(page.width):
+                column[place, at] = values[place, local]
+            if page.width < width:
+                column[page.width :, at] = LIST_COLUMNS[name][1]
     return columns
 
 

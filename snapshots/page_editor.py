@@ -17,6 +17,7 @@ from snapshots.pages import (
     AnyColumn,
     Page,
     Rows,
+    Span,
     blank_column,
     spans,
 )
@@ -32,6 +33,9 @@ class PageEditor:
         self.pages: list[Page] = list(pages)
         #: Page number -> columns that are copies of ours.
         self._owned: dict[int, set[str]] = {}
+        # The rows last worked on and their spans: one operation reads and writes the same rows several times.
+        self._last_rows: Rows = np.empty(0, np.int64)
+        self._last_spans: list[Span] = []
 
     def finish(self) -> tuple[Page, ...]:
         """The pages with all changes, read-only from here on; the same tuple if there are none."""
@@ -101,12 +105,17 @@ class PageEditor:
 
     def gather(self, rows: Rows, names: Iterable[str] = COLUMNS) -> dict[str, AnyColumn]:
         """Columns of ascending rows as they are now."""
-        return page_access.gather(self.pages, rows, names)
+        return page_access.gather_spans(self.pages, self._spans(rows), len(rows), names)
+
+    def _spans(self, rows: Rows) -> list[Span]:
+        if rows is not self._last_rows:
+            self._last_rows, self._last_spans = rows, list(spans(rows))
+        return self._last_spans
 
     def write(self, rows: Rows, columns: dict[str, AnyColumn]) -> None:
         """Set columns of strictly ascending rows; lists are ``[width, n]``, what is beyond their width is emptied."""
         is_blank = {name: self._holds_nothing(name, values) for name, values in columns.items()}
-        for number, local, at in spans(rows):
+        for number, local, at in self._spans(rows):
             if "slots" in columns and len(columns["slots"]) > self.pages[number].width:
                 self.widen(number, _slots_used(columns["slots"][:, at]))
             page = self.pages[number]
@@ -131,13 +140,13 @@ class PageEditor:
         """Add to a number column of strictly ascending rows."""
         if not increments.any():
             return
-        for number, local, at in spans(rows):
+        for number, local, at in self._spans(rows):
             self.column(number, name)[local] += increments[at]
 
     def clear(self, first_row: int, row_end: int) -> None:
         """Empty some rows."""
         rows = np.arange(first_row, row_end)
-        for number, local, _ in spans(rows):
+        for number, local, _ in self._spans(rows):
             page = self.pages[number]
             for name in COLUMNS:
                 blank = blank_column(name, page.width)

@@ -182,3 +182,14 @@ def _local(rows: Rows, start: int, end: int, is_dense: bool) -> slice | NDArray[
     if is_dense or last - first == end - 1 - start:
         return slice(first, last + 1)
     return rows[start:end] & _LOCAL_MASK
+
+
+def ascending_rows(rows: Rows) -> tuple[Rows, Rows]:
+    """The rows in strictly ascending order, and where in it each of those given stands."""
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    is_first = np.ones(len(rows), np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    positions = np.empty(len(rows), np.int64)
+    positions[order] = np.cumsum(is_first) - 1
+    return ordered[is_first], positions

@@ -73,14 +73,16 @@ class PartitionColumns:
 
     def slots_in(self, brokers: NDArray[np.integer] | list[int]) -> Masks:
         """uint64[n]: the slots whose broker is one of ``brokers``, replica or not."""
-        wanted = np.unique(np.asarray(brokers, np.int32))
+        wanted = np.sort(np.asarray(brokers, np.int32))
         masks = np.zeros(len(self), np.uint64)
-        if not len(wanted):
-            return masks
         for slot in range(self.width):
             ids = self.slots[:, slot]
-            at = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)
-            masks |= (wanted[at] == ids).astype(np.uint64) << np.uint64(slot)
+            if len(wanted) == 1:
+                is_wanted = ids == wanted[0]
+            else:
+                at = np.searchsorted(wanted[:-1], ids)  # never beyond the last one
+                is_wanted = wanted[at] == ids if len(wanted) else np.zeros(len(ids), np.bool_)
+            masks |= is_wanted.astype(np.uint64) << np.uint64(slot)
         return masks
 
     def ids_in(self, masks: Masks) -> list[tuple[int, ...]]:

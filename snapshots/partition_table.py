@@ -17,7 +17,17 @@ from metadata_log.ids import NO_LEADER, Uuid
 from snapshots import page_access
 from snapshots.directories import DirectoryDictionary
 from snapshots.extents import Extent, TopicStretches
-from snapshots.pages import COLUMNS, LIST_COLUMNS, MASK_COLUMNS, NO_PARTITION, PAGE_ROWS, PAGE_SHIFT, Page, Rows
+from snapshots.pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    MASK_COLUMNS,
+    NO_PARTITION,
+    PAGE_ROWS,
+    PAGE_SHIFT,
+    Page,
+    Rows,
+    ascending_rows,
+)
 from snapshots.partition import Partition
 from snapshots.partition_columns import PartitionColumns
 from snapshots.persistent_map import PersistentMap
@@ -138,7 +148,7 @@ class PartitionTable:
         """Columns of rows in any order, each as often as it is asked for."""
         if (rows[1:] > rows[:-1]).all():
             return page_access.gather(self.pages, rows, names)
-        ascending, positions = np.unique(rows, return_inverse=True)
+        ascending, positions = ascending_rows(rows)
         columns = page_access.gather(self.pages, ascending, names)
         return {name: column.take(positions, axis=int(name in LIST_COLUMNS)) for name, column in columns.items()}
 

@@ -72,6 +72,7 @@ def _page_counts(page: Page) -> dict[str, int]:
 
 
 def _count(counter: Counter[int], brokers: AnyColumn) -> None:
-    ids, numbers = np.unique(brokers[brokers != NO_BROKER], return_counts=True)
-    for id_, number in zip(ids.tolist(), numbers.tolist(), strict=True):
-        counter[id_] += number
+    ordered = np.sort(brokers[brokers != NO_BROKER])
+    ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, len(ordered)) if len(ordered) else np.empty(0, np.int64)
+    for end, number in zip(ends.tolist(), np.diff(ends, prepend=0).tolist(), strict=True):
+        counter[int(ordered[end - 1])] += number

@@ -42,6 +42,9 @@ def table_difference(old: PartitionTable, new: PartitionTable) -> TableDifferenc
     nothing = np.empty(0, np.int64)
     if old is new:
         return TableDifference(nothing, nothing, nothing)
+    if not len(old):
+        rows = new.all_rows()
+        return TableDifference(rows, np.full(len(rows), -1), nothing)
     moved, gone = new.extents.changes_since(old.extents)
     stayed = _changed_in_place(old, new, moved | gone)
     moved_old_rows, moved_rows = _changed_by_topic(old, new, moved) if moved else (nothing, nothing)

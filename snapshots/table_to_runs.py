@@ -27,12 +27,13 @@ def partition_runs(table: PartitionTable, rows: Rows, level: int) -> Iterator[tu
     columns = page_access.gather(table.pages, rows)
     versions = _versions(columns, level)
     keys = _shape_keys(columns, versions)
-    if not len(rows) or (keys == keys[0]).all():
-        groups = [np.arange(len(rows))] if len(rows) else []
+    if not len(rows):
+        return
+    if (keys == keys[0]).all():
+        groups = [np.arange(len(rows))]
     else:
-        _, groups_of_rows = np.unique(keys, return_inverse=True)
-        order = np.argsort(groups_of_rows, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(groups_of_rows[order])) + 1)
+        order = np.argsort(keys, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
     for group in groups:
         part = (
             columns

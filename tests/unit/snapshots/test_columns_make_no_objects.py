@@ -1,0 +1,104 @@
+"""Creating, changing, writing, loading and digesting partitions: calls are by pages and topics, never by partitions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from metadata_log.records import TopicRecord, VersionedRecord
+from metadata_log.runs import PartitionChangeRun, PartitionRun
+from snapshots.checkpoint import checkpoint_batches, read_checkpoint
+from snapshots.delta import MetadataDelta
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.image_digest import digest_image
+from snapshots.replay import replay
+
+TOPIC = bytes(range(16))
+PARTITIONS = 60_000
+#: Calls, Python's and C's, that the work on 60,000 partitions of 15 pages may take: far below one a partition.
+CALLS_MAX = 12_000
+
+
+def calls(work: Callable[[], Any]) -> int:
+    """Function calls made while doing some work."""
+    count = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def creation() -> list[Any]:
+    numbers = np.arange(PARTITIONS, dtype=np.int32)
+    replicas = np.stack([numbers % 7, numbers % 7 + 10, numbers % 7 + 20], axis=1).astype(np.int32)
+    nobody, zeros = np.empty((PARTITIONS, 0), np.int32), np.zeros(PARTITIONS, np.int32)
+    directories = np.frombuffer(TOPIC * 3, np.uint8).reshape(1, 3, 16).repeat(PARTITIONS, axis=0)
+    run = PartitionRun(
+        version=2,
+        topic_ids=np.frombuffer(TOPIC, np.uint8).reshape(1, 16).repeat(PARTITIONS, axis=0),
+        partition_ids=numbers,
+        replicas=replicas,
+        isr=replicas,
+        removing_replicas=nobody,
+        adding_replicas=nobody,
+        leader=replicas[:, 0],
+        leader_epoch=zeros,
+        partition_epoch=zeros,
+        directories=directories,
+    )
+    return [VersionedRecord(TopicRecord("t", TOPIC), 0), run]
+
+
+def loss(image: MetadataImage) -> list[Any]:
+    """The changes for a lost broker, of two shapes."""
+    rows = image.partitions.rows_with_isr(3)
+    columns = image.partitions.gather(rows)
+    isr = np.ascontiguousarray(columns.slots[:, 1:])
+    half = len(rows) // 2
+    kept: dict[str, Any] = {"topic_ids": columns.topic_ids, "partition_ids": columns.partition_ids, "isr": isr}
+    elr = np.full((len(rows), 1), 3, np.int32)
+    return [
+        PartitionChangeRun(2, leader=isr[:half, 0], **{name: column[:half] for name, column in kept.items()}),
+        PartitionChangeRun(
+            2, eligible_leader_replicas=elr[half:], **{name: column[half:] for name, column in kept.items()}
+        ),
+    ]
+
+
+@pytest.fixture(scope="module")
+def image() -> MetadataImage:
+    return replay(EMPTY_IMAGE, creation())
+
+
+def test_creation_makes_no_call_per_partition() -> None:
+    items = creation()
+
+    assert calls(lambda: replay(EMPTY_IMAGE, items)) < CALLS_MAX
+
+
+def test_loss_of_broker_makes_no_call_per_partition(image: MetadataImage) -> None:
+    assert calls(lambda: replay(image, loss(image))) < CALLS_MAX
+
+
+def test_checkpoint_and_its_load_make_no_call_per_partition(image: MetadataImage) -> None:
+    assert calls(lambda: read_checkpoint(list(checkpoint_batches(image, 0)), 0, 0)) < CALLS_MAX
+
+
+def test_digest_and_delta_make_no_call_per_partition(image: MetadataImage) -> None:
+    changed = replay(image, loss(image))
+
+    assert calls(lambda: digest_image(image)) < CALLS_MAX
+    assert calls(lambda: digest_image(changed, digest_image(image))) < CALLS_MAX
+    assert calls(lambda: MetadataDelta(image, changed).local_changes(13)) < CALLS_MAX
+    assert calls(lambda: changed == image) < CALLS_MAX
