@@ -24,7 +24,6 @@ _RUNS: Final = 5
 _REFUSED: Final = 1
 #: Columns: a table row is never broken, whatever the output goes to.
 _WIDTH: Final = 160
-_INTERRUPTED: Final = 130
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -101,17 +100,24 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _first(errors: BaseException) -> BaseException:
+    """One of the errors in a group of groups: the others follow from it, or are like it."""
+    while isinstance(errors, BaseExceptionGroup):
+        errors = errors.exceptions[0]
+    return errors
+
+
 def main() -> None:
     """Run; errors raised on purpose become one sentence and an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    failure: BaseException | None = None
     try:
-        app(prog_name="bench", standalone_mode=True)
-    except QuorateError as error:
-        sys.stderr.write(f"bench: {error}\n")
+        app(prog_name="bench")
+    except* QuorateError as errors:
+        failure = _first(errors)
+    if failure is not None:
+        sys.stderr.write(f"bench: {failure}\n")
         sys.exit(_REFUSED)
-    except KeyboardInterrupt:
-        sys.stderr.write("bench: interrupted\n")
-        sys.exit(_INTERRUPTED)
 
 
 if __name__ == "__main__":

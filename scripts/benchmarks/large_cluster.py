@@ -46,7 +46,8 @@ def large_image(partition_count: int) -> MetadataImage:
     topics = -(-partition_count // PARTITIONS_PER_TOPIC)
     ids = [_new_id() for _ in range(topics)]
     items += (VersionedRecord(TopicRecord(f"topic-{number:06}", topic_id), 0) for number, topic_id in enumerate(ids))
-    items.append(_partitions(partition_count, ids, directories))
+    if partition_count:
+        items.append(_partitions(partition_count, ids, directories))
     return replay(EMPTY_IMAGE, items, Provenance(partition_count + len(items), _EPOCH, time.time_ns() // 1_000_000))
 
 

@@ -1,0 +1,117 @@
+"""Whole clusters for benchmarks: controllers and brokers as they are run, started from metadata made here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, Self
+
+from controller.connection import Connection, NoAnswer, NotSent, Request, make_session
+from controller.http.resources import QuorumReply
+from metadata_log.errors import ApiError
+from scripts.benchmarks.large_cluster import BROKERS, large_image, write_checkpoint
+from scripts.benchmarks.workspace import Workspace, temporary_directory
+from scripts.cluster.local import LocalCluster, LocalOptions
+from scripts.cluster.making import Ports, make_twin
+from scripts.cluster.plan import ClusterPlan, PlannedBrokers
+from scripts.cluster.ports import free_ports
+
+_READY_S: Final = 60.0
+_STOP_S: Final = 5.0
+_POLL_S: Final = 0.01
+_LOOK_MS: Final = 2_000.0
+_CONTROLLERS: Final = 3
+_PORTS: Final = 2 * _CONTROLLERS + 1
+
+
+@asynccontextmanager
+async def running_cluster(
+    workspace: Workspace, partition_count: int, broker_ids: tuple[int, ...] = (), options: LocalOptions | None = None
+) -> AsyncIterator[LocalCluster]:
+    """Three controllers over the metadata of twelve live brokers, and one process that plays some of the brokers.
+
+    The other brokers never speak, and their sessions never begin: they stay as they are. All processes are killed
+    and the directory is removed afterwards.
+    """
+    with temporary_directory(workspace.directory) as directory:
+        plan = _make(directory, partition_count, broker_ids)
+        cluster = LocalCluster(directory / "cluster", plan, options)
+        try:
+            await cluster.start()
+            await cluster.wait_for_controllers(_READY_S)
+            yield cluster
+        finally:
+            await stop_now(cluster)
+
+
+def _make(directory: Path, partition_count: int, broker_ids: tuple[int, ...]) -> ClusterPlan:
+    source = write_checkpoint(directory, large_image(partition_count))
+    ports = Ports.of(free_ports(_PORTS))
+    plan = make_twin(directory / "cluster", source, ports, brokers="none")
+    if not broker_ids:
+        return plan
+    played = PlannedBrokers(ids=broker_ids, http_port=ports.take(), is_twin=True)
+    return plan.model_copy(update={"brokers": (played,)})
+
+
+async def stop_now(cluster: LocalCluster) -> None:
+    """End all processes without ceremony: their state is thrown away."""
+    await cluster.client.close()
+    for process in cluster.processes:
+        process.kill()
+    await asyncio.gather(*(process.wait(_STOP_S) for process in cluster.processes))
+
+
+class Watch:
+    """Cheap looks at single controllers, each with a connection of its own kept open."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._session = make_session()
+        self.connections = {
+            planned.id: Connection(lambda: self._session, url)
+            for planned, url in zip(cluster.plan.controllers, cluster.plan.controller_urls, strict=True)
+        }
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    async def quorum(self, node_id: int) -> QuorumReply | None:
+        """What one controller itself says; None while it says nothing."""
+        request = Request("GET", "/v1/quorum", _LOOK_MS, {"local": "true"})
+        try:
+            return (await self.connections[node_id].send(request)).model(QuorumReply)
+        except (NotSent, NoAnswer, ApiError):
+            return None
+
+    async def active(self, among: tuple[int, ...] | None = None) -> int:
+        """The active controller, once all of ``among`` (default: all) agree on it and are level with it."""
+        ids = among or tuple(self.connections)
+        async with asyncio.timeout(_READY_S):
+            while True:
+                views = [await self.quorum(node_id) for node_id in ids]
+                leaders = {None if view is None else view.active_id for view in views}
+                ends = {None if view is None else view.applied_offset for view in views}
+                if len(leaders) == 1 and len(ends) == 1 and None not in leaders:
+                    leader = leaders.pop()
+                    assert leader is not None
+                    return leader
+                await asyncio.sleep(_POLL_S)
+
+    async def applied(self, node_id: int, offset: int) -> None:
+        """Return once a controller has applied everything below an offset."""
+        async with asyncio.timeout(_READY_S):
+            while True:
+                view = await self.quorum(node_id)
+                if view is not None and view.applied_offset >= offset:
+                    return
+                await asyncio.sleep(_POLL_S)
+
+
+def brokers_sentence() -> str:
+    """For methods."""
+    return f"{BROKERS} brokers, factor 3"
