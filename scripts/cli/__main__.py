@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 
@@ -60,10 +59,6 @@ def main() -> None:
     except QuorateError as error:
         sys.stderr.write(f"quorate: {error}\n")
         sys.exit(exit_codes.REFUSED)
-    except BrokenPipeError:
-        # The reader of our output has had enough (`| head`): nothing to say, and nowhere to say it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(exit_codes.DONE)
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from metadata_log.json_form import json_type, record_data
-from scripts.cli.output import format_time
+from scripts.cli.output import format_time, reader_may_leave
 from snapshots.as_json import summary_json, topics_json
 from snapshots.as_records import image_records
 from snapshots.cluster import BrokerRegistration
@@ -55,12 +55,13 @@ def show(
     if as_json and as_records:
         raise typer.BadParameter("--json and --records exclude each other")
     image = load_image(path, offset)
-    if as_json:
-        sys.stdout.writelines(_json_lines(image))
-    elif as_records:
-        sys.stdout.writelines(_record_lines(image))
-    else:
-        _print_summary(Console(soft_wrap=True), path, image)
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.writelines(_json_lines(image))
+        elif as_records:
+            sys.stdout.writelines(_record_lines(image))
+        else:
+            _print_summary(Console(soft_wrap=True), path, image)
 
 
 def _dumps(value: object) -> str:

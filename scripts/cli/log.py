@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,11 +16,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from metadata_log.batch import BatchHeader, iter_records
 from metadata_log.errors import CorruptBatch, MalformedData
 from metadata_log.json_form import json_type, record_data
-from metadata_log.reader import FileBatch, find_files, iter_batches
+from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
 from metadata_log.records import LoggedRecord
 from scripts.cli import exit_codes
 from scripts.cli.log_verification import LogVerification, Verdict, total_bytes
-from scripts.cli.output import format_time
+from scripts.cli.output import format_time, reader_may_leave
 
 app = typer.Typer(help="Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", no_args_is_help=True)
 
@@ -45,18 +45,22 @@ def dump(
     Example: quorate log dump --json var/controller-1/__cluster_metadata-0
     """
     show = _json_lines if as_json else _text_lines
-    damaged = False
-    for path in paths:
-        for file in find_files(path):
-            try:
-                for batch in iter_batches(file):
-                    sys.stdout.writelines(show(batch))
-            except CorruptBatch as error:
-                damaged = True
-                sys.stdout.flush()
-                sys.stderr.write(f"quorate: {error}\n")
-    if damaged:
+    with reader_may_leave():
+        sound = [_dump(file, show) for path in paths for file in find_files(path)]
+    if not all(sound):
         raise typer.Exit(exit_codes.REFUSED)
+
+
+def _dump(file: LogFile, show: Callable[[FileBatch], Iterator[str]]) -> bool:
+    """Print one file; whether it is whole."""
+    try:
+        for batch in iter_batches(file):
+            sys.stdout.writelines(show(batch))
+    except CorruptBatch as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"quorate: {error}\n")
+        return False
+    return True
 
 
 @app.command()
@@ -68,7 +72,8 @@ def verify(paths: Paths) -> None:
 
     Example: quorate log verify var/controller-1
     """
-    sound = [_verify(path) for path in paths]
+    with reader_may_leave():
+        sound = [_verify(path) for path in paths]
     if not all(sound):
         raise typer.Exit(exit_codes.REFUSED)
 

@@ -1,8 +1,16 @@
-"""How values are shown to people, the same in every command."""
+"""How values are shown to people, the same in every command, and how a command ends whose output nobody reads."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+
+import typer
+
+from scripts.cli import exit_codes
 
 
 def format_time(timestamp_ms: int) -> str:
@@ -11,3 +19,15 @@ def format_time(timestamp_ms: int) -> str:
         return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
         return f"{timestamp_ms} ms"
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """End the command well, and in silence, when the reader of its output has had enough (`| head`)."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nothing to say, and nowhere to say it: what is still buffered must not fail once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(exit_codes.DONE) from None
