@@ -33,8 +33,8 @@ class RecordStream:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.model = NaiveImage()
-        self._brokers = [*random.sample(range(100), 6), 2**31 - 1]
-        self._directories = [random.randbytes(16) for _ in range(8)] + [DIRECTORY_UNASSIGNED]
+        self._brokers = [*self.random.sample(range(100), 6), 2**31 - 1]
+        self._directories = [self.random.randbytes(16) for _ in range(8)] + [DIRECTORY_UNASSIGNED]
 
     def operations(self, count: int) -> Iterator[list[Any]]:
         """That many operations, each already applied to ``model``."""

@@ -27,6 +27,14 @@ DIRECTORIES = (b"\xff" * 16, b"\x01" * 16, b"\x7f" * 16)
 
 def examples() -> Iterator[tuple[str, list[Any]]]:
     """States by name, as the records of a snapshot; in each one thing is worth a look."""
+    yield "empty", []
+    yield "feature", [r.FeatureLevelRecord("metadata.version", 30)]
+    yield from topic_examples()
+    yield from registration_examples()
+    yield from resource_examples()
+
+
+def topic_examples() -> Iterator[tuple[str, list[Any]]]:
     partition = r.PartitionRecord(
         partition_id=0,
         topic_id=TOPIC,
@@ -37,8 +45,6 @@ def examples() -> Iterator[tuple[str, list[Any]]]:
         partition_epoch=9,
         directories=DIRECTORIES,
     )
-    yield "empty", []
-    yield "feature", [r.FeatureLevelRecord("metadata.version", 30)]
     yield "topic without partitions", [r.TopicRecord("t", TOPIC)]
     yield "topic with one partition", [r.TopicRecord("t", TOPIC), partition]
     yield (
@@ -61,6 +67,9 @@ def examples() -> Iterator[tuple[str, list[Any]]]:
             partition,
         ],
     )
+
+
+def registration_examples() -> Iterator[tuple[str, list[Any]]]:
     yield (
         "broker whose sets are unsorted",
         [
@@ -76,6 +85,16 @@ def examples() -> Iterator[tuple[str, list[Any]]]:
             )
         ],
     )
+    voters = (
+        r.VotersVoter(
+            2, TOPIC, (r.VoterEndpoint("B", "h", 2), r.VoterEndpoint("A", "h", 1)), r.KRaftVersionFeature(0, 1)
+        ),
+        r.VotersVoter(1, TOPIC, (), r.KRaftVersionFeature(0, 1)),
+    )
+    yield "voters in the log", [r.KRaftVersionRecord(1), r.VotersRecord(voters)]
+
+
+def resource_examples() -> Iterator[tuple[str, list[Any]]]:
     yield (
         "one entry of every other kind",
         [
@@ -91,13 +110,6 @@ def examples() -> Iterator[tuple[str, list[Any]]]:
             r.ZkMigrationStateRecord(3),
         ],
     )
-    voters = (
-        r.VotersVoter(
-            2, TOPIC, (r.VoterEndpoint("B", "h", 2), r.VoterEndpoint("A", "h", 1)), r.KRaftVersionFeature(0, 1)
-        ),
-        r.VotersVoter(1, TOPIC, (), r.KRaftVersionFeature(0, 1)),
-    )
-    yield "voters in the log", [r.KRaftVersionRecord(1), r.VotersRecord(voters)]
 
 
 def newest(record: Any) -> int:

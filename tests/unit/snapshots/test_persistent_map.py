@@ -10,13 +10,13 @@ from snapshots.persistent_map import MapEditor, PersistentMap
 
 
 def test_map_after_puts_and_removals_equals_dictionary_and_every_earlier_map_is_unchanged() -> None:
-    random = Random(1)
+    dice = Random(1)
     expected: dict[int, int] = {}
     present: PersistentMap[int, int] = PersistentMap()
     history = []
     for step in range(2000):
-        key = random.randrange(300)
-        if random.random() < 0.3:
+        key = dice.randrange(300)
+        if dice.random() < 0.3:
             present = present.without(key)
             expected.pop(key, None)
         else:
