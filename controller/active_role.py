@@ -1,0 +1,153 @@
+"""What a controller does because it is active: it begins its epoch, watches sessions, and keeps an idle log moving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controller.bootstrap import decide_activation
+from controller.cluster_control import apply_fencing, decide_fence_stale_broker
+from controller.controller_config import ControllerConfig
+from controller.decision import Decision
+from controller.event_queue import Event
+from controller.heartbeats import BrokerHeartbeats, Session
+from controller.placement import RandomSource
+from controller.quorum_controller import QuorumController
+from controller.seams import WriteContext
+from metadata_log.errors import NotController
+from metadata_log.ids import Uuid
+from metadata_log.records import NoOpRecord, VersionedRecord
+from snapshots.replay_state import ReplayState
+
+_FENCING = "fence_stale_broker"
+_NO_OP = "no_op"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSettings:
+    """Settings of the active role that decisions do not see."""
+
+    #: An idle log gets a NoOp record this often; 0 = never.
+    idle_noop_interval_ms: float = 500.0
+    #: False: a broker's session begins with its first heartbeat, not with this controller's activation.
+    starts_sessions: bool = True
+
+
+class ActiveRole:
+    """``controller.seams.Role``. Soft state exists between ``activated`` and ``renounced`` only."""
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        settings: RoleSettings,
+        bootstrap_records: tuple[VersionedRecord, ...],
+        random: RandomSource,
+        new_topic_id: Callable[[], Uuid],
+    ) -> None:
+        """``bootstrap_records``: what the first leader of an empty log writes at its head."""
+        self.config = config
+        self.random = random
+        self.new_topic_id = new_topic_id
+        self._settings = settings
+        self._bootstrap_records = bootstrap_records
+        self._controller: QuorumController | None = None
+        self._sessions: BrokerHeartbeats | None = None
+        self._noop_seen_offset = -1
+
+    def bind(self, controller: QuorumController) -> None:
+        """The controller whose role this is; once, before it starts."""
+        self._controller = controller
+
+    @property
+    def controller(self) -> QuorumController:
+        """The controller that this role belongs to."""
+        assert self._controller is not None
+        return self._controller
+
+    @property
+    def sessions(self) -> BrokerHeartbeats:
+        """Sessions of the brokers.
+
+        Raises:
+            NotController: this controller is not active.
+        """
+        if self._sessions is None:
+            raise NotController(self.controller.active_id)
+        return self._sessions
+
+    @property
+    def sessions_or_none(self) -> BrokerHeartbeats | None:
+        """Sessions of the brokers; None on a standby."""
+        return self._sessions
+
+    def note_contact(self, broker_id: int, broker_epoch: int) -> None:
+        """A heartbeat has arrived, whatever becomes of it."""
+        if self._sessions is not None:
+            self._sessions.note_contact(broker_id, broker_epoch, self.controller.scheduler.monotonic_ms())
+
+    # --- controller.seams.Role -----------------------------------------------------------------------
+
+    def activation(self, state: ReplayState) -> Decision[None]:
+        """The records that an epoch begins with."""
+        min_isr = int(self.config.static_configs.get("min.insync.replicas", "1"))
+        return decide_activation(state, self._bootstrap_records, min_isr)
+
+    def activated(self) -> None:
+        """Give every broker a full session, and start the timers."""
+        controller = self.controller
+        self._sessions = BrokerHeartbeats.of_image(
+            controller.stable,
+            self.config.session_timeout_ms,
+            controller.scheduler.monotonic_ms(),
+            starts_sessions=self._settings.starts_sessions,
+        )
+        self.schedule_fencing()
+        self._schedule_noop()
+
+    def renounced(self) -> None:
+        """Drop soft state and timers."""
+        self._sessions = None
+        self.controller.events.cancel(_FENCING)
+        self.controller.events.cancel(_NO_OP)
+
+    # --- by itself -----------------------------------------------------------------------------------
+
+    def schedule_fencing(self) -> None:
+        """Look at the sessions when the first of them may have ended."""
+        if self._sessions is None:
+            return
+        at_ms = self._sessions.next_check_ms()
+        if at_ms is not None:
+            # A session that ends exactly then still counts as valid.
+            self.controller.events.schedule(_FENCING, at_ms + 1, self._fencing_event)
+
+    def _fencing_event(self) -> Event:
+        def decide(context: WriteContext) -> Decision[Session | None]:
+            return decide_fence_stale_broker(context.image, self.config, self.sessions, context.now_ms)
+
+        def applied(decision: Decision[Session | None], _: int) -> None:
+            apply_fencing(self.sessions, decision)
+            if decision.reply is None:
+                self.schedule_fencing()
+            else:
+                # One at a time; the next one at once, behind whatever waits already.
+                self.controller.events.append(self._fencing_event())
+
+        return self.controller.write_internally(_FENCING, decide, applied)
+
+    def _schedule_noop(self) -> None:
+        interval_ms = self._settings.idle_noop_interval_ms
+        if interval_ms > 0:
+            now_ms = self.controller.scheduler.monotonic_ms()
+            self.controller.events.schedule(_NO_OP, now_ms + interval_ms, self._noop_event)
+
+    def _noop_event(self) -> Event:
+        def decide(context: WriteContext) -> Decision[None]:
+            is_idle = context.next_offset == self._noop_seen_offset
+            return Decision([VersionedRecord(NoOpRecord(), 0)] if is_idle else (), None, is_internal=True)
+
+        def applied(_: Decision[None], end_offset: int) -> None:
+            self._noop_seen_offset = end_offset
+            self._schedule_noop()
+
+        return self.controller.write_internally(_NO_OP, decide, applied)

@@ -1,0 +1,302 @@
+"""AlterPartition: a leader asks for other ISRs; reassignments complete through it.
+
+One implementation, on columns: a request of models is turned into columns, and a bulk request comes as columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.cluster_control import check_broker_epoch
+from controller.controller_config import ControllerConfig
+from controller.decision import Decision
+from controller.partition_columns import NO_SLOT, Flags, Masks, PartitionChanges, PartitionTargets
+from controller.partition_rules import decide_changes
+from controller.partition_view import PartitionView, rule_settings, view_partitions, view_runs
+from controller.protocol import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionResult,
+    AlterPartitionTopicResult,
+)
+from metadata_log.errors import ErrorCode
+from metadata_log.runs import PartitionChangeRun
+from snapshots.image import MetadataImage
+from snapshots.partition import RECOVERED, RECOVERING
+
+#: Padding of lists of brokers in requests and replies.
+NO_BROKER: Final = -1
+#: Epoch of an ISR member that the leader does not say.
+UNSAID_EPOCH: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartitionColumns:
+    """n partitions that a leader wants changed."""
+
+    #: uint8[n, 16]
+    topic_ids: NDArray[np.uint8]
+    #: int32[n] each: the partition, and the state that the request starts from.
+    partition_ids: NDArray[np.int32]
+    leader_epochs: NDArray[np.int32]
+    partition_epochs: NDArray[np.int32]
+    #: int8[n]: 0 = recovered, 1 = recovering.
+    leader_recovery_states: NDArray[np.int8]
+    #: int32[n, k]: broker ids in order, padded with -1 behind the last.
+    new_isr: NDArray[np.int32]
+    #: int64[n, k]: broker epochs of the members, -1 = not said.
+    new_isr_epochs: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredPartitions:
+    """The state of n partitions after the request; what follows the error code counts only where that is 0."""
+
+    #: int16[n], numbers of ErrorCode.
+    error_codes: NDArray[np.int16]
+    leaders: NDArray[np.int32]
+    leader_epochs: NDArray[np.int32]
+    #: int32[n, w], padded with -1.
+    isr: NDArray[np.int32]
+    leader_recovery_states: NDArray[np.int8]
+    partition_epochs: NDArray[np.int32]
+
+
+def decide_alter_partition(
+    image: MetadataImage, config: ControllerConfig, request: AlterPartitionRequest
+) -> Decision[AlterPartitionResponse]:
+    """``decide_alter_partition_columns`` for a request of models."""
+    decision = decide_alter_partition_columns(
+        image, config, request.broker_id, request.broker_epoch, columns_of(request)
+    )
+    response = _response(request, decision.reply)
+    return Decision(decision.records, response, is_atomic=False)
+
+
+def decide_alter_partition_columns(
+    image: MetadataImage,
+    config: ControllerConfig,
+    broker_id: int,
+    broker_epoch: int,
+    asked: AlterPartitionColumns,
+) -> Decision[AlteredPartitions]:
+    """Change the ISRs of partitions that the broker leads. Each partition succeeds or fails by itself.
+
+    Where the change takes leadership from the broker, it is made and answered with NEW_LEADER_ELECTED.
+
+    Raises:
+        ApiError: STALE_BROKER_EPOCH.
+    """
+    check_broker_epoch(image, broker_id, broker_epoch)
+    reply = _blank_reply(asked)
+    rows = _find(image, asked, reply.error_codes)
+    known = np.flatnonzero(reply.error_codes == 0)
+    if not len(known):
+        return Decision((), reply, is_atomic=False)
+    part = _take(asked, known)
+    view = view_partitions(image, config, rows[known])
+    request = _isr_in_slots(view, part.new_isr)
+    codes = _validate(image, view, part, request, broker_id)
+    reply.error_codes[known] = codes
+    good = codes == 0
+    targets = PartitionTargets(
+        acceptable=view.acceptable,
+        min_isr=view.min_isr,
+        election=view.election,
+        isr=np.where(good, request.mask, view.rows.isr),
+        isr_order=np.where(good[:, None], request.order, view.rows.isr_order),
+        is_recovering=part.leader_recovery_states == RECOVERING,
+    )
+    changes = decide_changes(view.rows, targets, rule_settings(image))
+    runs = _runs_of_good(image, view, changes, good)
+    _fill(reply, known, view, changes, good, broker_id)
+    return Decision(runs, reply, is_atomic=False)
+
+
+def columns_of(request: AlterPartitionRequest) -> AlterPartitionColumns:
+    """A request of models as columns, in its order."""
+    asked = [(topic.topic_id, data) for topic in request.topics for data in topic.partitions]
+    width = max((len(data.new_isr_with_epochs) for _, data in asked), default=0)
+    isr = np.full((len(asked), max(width, 1)), NO_BROKER, np.int32)
+    epochs = np.full(isr.shape, UNSAID_EPOCH, np.int64)
+    for at, (_, data) in enumerate(asked):
+        for place, member in enumerate(data.new_isr_with_epochs):
+            isr[at, place] = member.broker_id
+            epochs[at, place] = member.broker_epoch
+    return AlterPartitionColumns(
+        topic_ids=np.frombuffer(b"".join(topic_id for topic_id, _ in asked), np.uint8).reshape(-1, 16),
+        partition_ids=np.array([data.partition_index for _, data in asked], np.int32),
+        leader_epochs=np.array([data.leader_epoch for _, data in asked], np.int32),
+        partition_epochs=np.array([data.partition_epoch for _, data in asked], np.int32),
+        leader_recovery_states=np.array([data.leader_recovery_state for _, data in asked], np.int8),
+        new_isr=isr,
+        new_isr_epochs=epochs,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _IsrInSlots:
+    """The ISRs asked for, in the slots of a view."""
+
+    #: uint8[n, w]
+    order: NDArray[np.uint8]
+    mask: Masks
+    #: Names only replicas, and none twice.
+    is_subset: Flags
+
+
+def _blank_reply(asked: AlterPartitionColumns) -> AlteredPartitions:
+    count = len(asked.partition_ids)
+    return AlteredPartitions(
+        error_codes=np.zeros(count, np.int16),
+        leaders=np.full(count, NO_BROKER, np.int32),
+        leader_epochs=np.full(count, -1, np.int32),
+        isr=np.full((count, asked.new_isr.shape[1]), NO_BROKER, np.int32),
+        leader_recovery_states=np.zeros(count, np.int8),
+        partition_epochs=np.full(count, -1, np.int32),
+    )
+
+
+def _take(asked: AlterPartitionColumns, index: NDArray[np.intp]) -> AlterPartitionColumns:
+    return AlterPartitionColumns(*(getattr(asked, name)[index] for name in AlterPartitionColumns.__dataclass_fields__))
+
+
+def _find(image: MetadataImage, asked: AlterPartitionColumns, codes: NDArray[np.int16]) -> NDArray[np.int64]:
+    """Rows of the partitions; those that do not exist, or are named before, get their code here."""
+    rows = image.partitions.rows_for(asked.topic_ids, asked.partition_ids)
+    unknown = np.flatnonzero(rows < 0)
+    for at in unknown.tolist():
+        has_topic = asked.topic_ids[at].tobytes() in image.topics.by_id
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if has_topic else ErrorCode.UNKNOWN_TOPIC_ID
+        codes[at] = code
+    _, first = np.unique(rows, return_index=True)
+    is_repeated = np.ones(len(rows), np.bool_)
+    is_repeated[first] = False
+    codes[is_repeated & (rows >= 0)] = ErrorCode.INVALID_REQUEST
+    return rows
+
+
+def _isr_in_slots(view: PartitionView, isr: NDArray[np.int32]) -> _IsrInSlots:
+    brokers, counts = view.columns.slots, view.columns.replica_counts
+    count, width = brokers.shape
+    order = np.full((count, width), NO_SLOT, np.uint8)
+    mask = np.zeros(count, np.uint64)
+    is_subset = np.ones(count, np.bool_)
+    for place in range(isr.shape[1]):
+        ids = isr[:, place]
+        slot = np.full(count, NO_SLOT, np.uint8)
+        for number in range(width):
+            np.putmask(slot, (brokers[:, number] == ids) & (counts > number), number)
+        bit = np.uint64(1) << slot.astype(np.uint64)
+        is_named = ids != NO_BROKER
+        is_subset &= ~is_named | ((slot != NO_SLOT) & ((mask & bit) == 0))
+        mask |= bit  # nothing for NO_SLOT: numpy shifts by 64 and more to 0
+        if place < width:
+            order[:, place] = slot
+    return _IsrInSlots(order, mask, is_subset)
+
+
+def _validate(
+    image: MetadataImage,
+    view: PartitionView,
+    asked: AlterPartitionColumns,
+    request: _IsrInSlots,
+    broker_id: int,
+) -> NDArray[np.int16]:
+    """The first rule that each row breaks, as an error code; 0 = none. The order is Kafka's."""
+    columns = view.columns
+    leader_bit = np.uint64(1) << columns.leader_slots.view(np.uint64)
+    is_recovering = asked.leader_recovery_states == RECOVERING
+    rules: tuple[tuple[Flags, ErrorCode], ...] = (
+        # A newer epoch than ours: then we are not the active controller any more.
+        (asked.leader_epochs > columns.leader_epochs, ErrorCode.NOT_CONTROLLER),
+        (asked.partition_epochs > columns.partition_epochs, ErrorCode.NOT_CONTROLLER),
+        (asked.leader_epochs < columns.leader_epochs, ErrorCode.FENCED_LEADER_EPOCH),
+        (columns.leaders != broker_id, ErrorCode.INVALID_REQUEST),
+        (asked.partition_epochs < columns.partition_epochs, ErrorCode.INVALID_UPDATE_VERSION),
+        (~request.is_subset, ErrorCode.INVALID_REQUEST),
+        ((request.mask & leader_bit) == 0, ErrorCode.INVALID_REQUEST),
+        (is_recovering & (np.bitwise_count(request.mask) > 1), ErrorCode.INVALID_REQUEST),
+        (is_recovering & (columns.recovery_states == RECOVERED), ErrorCode.INVALID_REQUEST),
+        (~is_recovering & (asked.leader_recovery_states != RECOVERED), ErrorCode.INVALID_REQUEST),
+        (_has_ineligible(image, asked), ErrorCode.INELIGIBLE_REPLICA),
+    )
+    return np.select([broken for broken, _ in rules], [int(code) for _, code in rules], 0).astype(np.int16)
+
+
+def _has_ineligible(image: MetadataImage, asked: AlterPartitionColumns) -> Flags:
+    """Whether a member is not active, or is known to the leader under another epoch than its registration's."""
+    brokers = sorted((broker.id, broker.epoch) for broker in image.cluster.brokers.values() if broker.is_active)
+    is_named = asked.new_isr != NO_BROKER
+    if not brokers:
+        anyone: Flags = is_named.any(axis=1)
+        return anyone
+    ids = np.array([broker_id for broker_id, _ in brokers], np.int32)
+    epochs = np.array([epoch for _, epoch in brokers], np.int64)
+    at = np.minimum(np.searchsorted(ids, asked.new_isr), len(ids) - 1)
+    is_active = ids[at] == asked.new_isr
+    is_epoch_right = (asked.new_isr_epochs == UNSAID_EPOCH) | (asked.new_isr_epochs == epochs[at])
+    ineligible: Flags = (is_named & ~(is_active & is_epoch_right)).any(axis=1)
+    return ineligible
+
+
+def _runs_of_good(
+    image: MetadataImage, view: PartitionView, changes: PartitionChanges, good: Flags
+) -> list[PartitionChangeRun]:
+    changes.has_change[~good] = False
+    return view_runs(image, view, changes)
+
+
+def _fill(
+    reply: AlteredPartitions,
+    known: NDArray[np.intp],
+    view: PartitionView,
+    changes: PartitionChanges,
+    good: Flags,
+    broker_id: int,
+) -> None:
+    """The reply's rows of partitions that were decided on."""
+    columns = view.columns
+    leaders = columns.slots[np.arange(len(known)), np.maximum(changes.leader, 0)]
+    leaders = np.where(changes.leader < 0, NO_BROKER, leaders)
+    is_lost = good & changes.has_change & changes.has_leader & (leaders != broker_id)
+    reply.error_codes[known[is_lost]] = ErrorCode.NEW_LEADER_ELECTED
+    isr_order = np.where(changes.has_isr[:, None], changes.isr_order, view.rows.isr_order)
+    isr = np.take_along_axis(columns.slots, np.where(isr_order == NO_SLOT, 0, isr_order).astype(np.intp), axis=1)
+    isr = np.where(isr_order == NO_SLOT, NO_BROKER, isr)
+    width = min(isr.shape[1], reply.isr.shape[1])
+    reply.isr[known, :width] = isr[:, :width]
+    reply.leaders[known] = leaders
+    reply.leader_epochs[known] = columns.leader_epochs + changes.has_leader
+    reply.partition_epochs[known] = columns.partition_epochs + changes.has_change
+    reply.leader_recovery_states[known] = changes.is_recovering
+
+
+def _response(request: AlterPartitionRequest, altered: AlteredPartitions) -> AlterPartitionResponse:
+    topics = []
+    at = 0
+    for topic in request.topics:
+        results = []
+        for data in topic.partitions:
+            results.append(_result(data.partition_index, altered, at))
+            at += 1
+        topics.append(AlterPartitionTopicResult(topic_id=topic.topic_id, partitions=results))
+    return AlterPartitionResponse(topics=topics)
+
+
+def _result(partition: int, altered: AlteredPartitions, at: int) -> AlterPartitionResult:
+    code = ErrorCode(int(altered.error_codes[at]))
+    if code != ErrorCode.NONE:
+        return AlterPartitionResult(partition_index=partition, error_code=code)
+    return AlterPartitionResult(
+        partition_index=partition,
+        leader_id=int(altered.leaders[at]),
+        leader_epoch=int(altered.leader_epochs[at]),
+        isr=[broker for broker in altered.isr[at].tolist() if broker != NO_BROKER],
+        leader_recovery_state=int(altered.leader_recovery_states[at]),
+        partition_epoch=int(altered.partition_epochs[at]),
+    )

@@ -1,0 +1,81 @@
+"""Which controller to try when: in turn, from the one that served last, round after round until the time is up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
+from metadata_log.errors import NotController, OutcomeUnknown
+
+#: Between two rounds over all controllers: an election takes tens of milliseconds, at worst a second.
+_PAUSE_FIRST_SECONDS: Final = 0.02
+_PAUSE_SECONDS_MAX: Final = 0.25
+#: What is sent with less time left would come back unanswered, and a write of unknown outcome for nothing.
+_SEND_MS_MIN: Final = 100.0
+
+
+class Unreachable(NotController):
+    """No controller could be reached. Nothing has happened."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__(None, f"no controller could be reached: {'; '.join(reasons)}")
+
+
+class Attempts:
+    """The controllers, and which of them served last. Owned by one client."""
+
+    def __init__(self, connections: Sequence[Connection]) -> None:
+        self._connections = connections
+        self._first = 0
+
+    async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
+        """Send a request until one controller answers.
+
+        A request that is not repeatable goes on to another controller only where it certainly did nothing. One that is
+        gives each controller its share of the time, so that a frozen one does not take all of it.
+
+        Raises:
+            NotController: none was active in time (``Unreachable``: none was there).
+            OutcomeUnknown: it was sent and not answered. ApiError: a controller's refusal.
+        """
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + request.timeout_ms / 1000
+        pause = _PAUSE_FIRST_SECONDS
+        least = min(_SEND_MS_MIN, request.timeout_ms / 2) / 1000
+        while True:
+            failure = await self._round(request, ends_at, is_repeatable=is_repeatable)
+            if isinstance(failure, Answer):
+                return failure
+            if clock() + pause + least >= ends_at:
+                raise failure
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+
+    async def _round(self, request: Request, ends_at: float, *, is_repeatable: bool) -> Answer | NotController:
+        """The first answer, or why no controller gave one."""
+        count = len(self._connections)
+        refused: NotController | None = None
+        reasons: list[str] = []
+        for step in range(count):
+            left_ms = (ends_at - asyncio.get_running_loop().time()) * 1000
+            if left_ms < min(_SEND_MS_MIN, request.timeout_ms / 2):
+                break
+            index = (self._first + step) % count
+            share_ms = left_ms / (count - step) if is_repeatable else left_ms
+            try:
+                answer = await self._connections[index].send(replace(request, timeout_ms=share_ms))
+            except NotController as error:
+                refused = error
+            except NotSent as error:
+                reasons.append(str(error))
+            except NoAnswer as error:
+                if not is_repeatable:
+                    raise OutcomeUnknown(f"{error}: the change may have been made, read before repeating it") from error
+                reasons.append(str(error))
+            else:
+                self._first = index
+                return answer
+        return refused or Unreachable(reasons or ["there was no time left to ask"])

@@ -1,0 +1,139 @@
+"""When a node writes a checkpoint of its state, and what is in it (Kafka's ``SnapshotGenerator``).
+
+After so many bytes of log, or after a time if anything was written; one at a time; never inside a metadata transaction.
+The image is a value: the file is made from it on another thread while the controller goes on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller.event_queue import Scheduler
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.errors import StorageError
+from metadata_log.json_form import json_type
+from metadata_log.records import PartitionRecord, TopicRecord
+from metadata_log.schema import SCHEMA_OF_CLASS
+from metadata_log.segment_log import MetadataLog
+from snapshots.as_records import after_topics, before_topics
+from snapshots.checkpoint import checkpoint_batches
+from snapshots.image import MetadataImage
+from snapshots.image_digest import digest_image
+from snapshots.record_versions import NEWEST_LEVEL
+
+
+class State(Protocol):
+    """``controller.quorum_controller.QuorumController``."""
+
+    @property
+    def stable(self) -> MetadataImage:
+        """The newest committed image outside any open transaction."""
+
+    @property
+    def applied_offset(self) -> int:
+        """Exclusive end of what was applied."""
+
+
+#: ``quorum.node.QuorumNode.write_checkpoint``.
+Write = Callable[
+    [int, Iterable[bytes], Callable[[], CheckpointManifest], Callable[[StorageError | None], None]],
+    None,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointLimits:
+    """When one is due."""
+
+    #: Bytes of log since the last one.
+    log_bytes: int = 20 * 1024 * 1024
+    #: Time since the last one, if anything was written; 0 = never by time.
+    interval_ms: float = 3_600_000.0
+
+
+#: Called when one has been written, or could not be: its end offset, how long it took (ms), what went wrong.
+Report = Callable[[int, float, StorageError | None], None]
+
+
+class CheckpointWriter:
+    """Owned by the loop thread. ``moved`` must be called whenever the committed state has moved."""
+
+    def __init__(
+        self,
+        state: State,
+        metadata_log: MetadataLog,
+        write: Write,
+        report: Report,
+        limits: CheckpointLimits,
+        scheduler: Scheduler,
+    ) -> None:
+        self._state = state
+        self._log = metadata_log
+        self._write = write
+        self._report = report
+        self._limits = limits
+        self._scheduler = scheduler
+        self._is_writing = False
+        #: What ends at or before it is counted in ``_bytes``, or covered by a checkpoint.
+        self._counted_offset = metadata_log.start_offset
+        self._bytes = 0
+        self._last_ms = scheduler.monotonic_ms()
+
+    def moved(self) -> None:
+        """Write a checkpoint if one is due."""
+        self._count()
+        if not self._is_writing and self._is_due() and self._is_at_an_end():
+            self._begin()
+
+    def _count(self) -> None:
+        """Add the bytes of the batches applied since the last count."""
+        log = self._log
+        self._counted_offset = max(self._counted_offset, log.start_offset)
+        end = self._state.applied_offset
+        if end <= self._counted_offset or end > log.end_offset:
+            return
+        index = log.position_containing(self._counted_offset)
+        while index < log.entry_count and log.entry(index).end_offset <= end:
+            self._bytes += log.entry(index).size
+            index += 1
+        self._counted_offset = end
+
+    def _is_due(self) -> bool:
+        if self._bytes >= self._limits.log_bytes:
+            return True
+        has_time_passed = self._scheduler.monotonic_ms() - self._last_ms >= self._limits.interval_ms > 0
+        return has_time_passed and self._bytes > 0
+
+    def _is_at_an_end(self) -> bool:
+        """Whether the state covers whole batches, and all that were applied: it does not inside a transaction."""
+        end_offset = self._state.stable.provenance.end_offset
+        return (
+            end_offset == self._state.applied_offset > self._log.start_offset
+            and self._log.epoch_at(end_offset) is not None
+        )
+
+    def _begin(self) -> None:
+        image = self._state.stable
+        end_offset = image.provenance.end_offset
+        self._is_writing = True
+        self._bytes = 0
+        self._last_ms = self._scheduler.monotonic_ms()
+
+        def done(error: StorageError | None) -> None:
+            self._is_writing = False
+            self._report(end_offset, self._scheduler.monotonic_ms() - self._last_ms, error)
+
+        chunks = checkpoint_batches(image, self._scheduler.wall_ms())
+        self._write(end_offset, chunks, lambda: manifest_of(image), done)
+
+
+def manifest_of(image: MetadataImage) -> CheckpointManifest:
+    """What a checkpoint of the image holds: data records by type, and the state's digest."""
+    level = image.features.metadata_version or NEWEST_LEVEL
+    counts = Counter(json_type(item.record) for item in (*before_topics(image, level), *after_topics(image)))
+    counts[SCHEMA_OF_CLASS[TopicRecord].json_type] = len(image.topics)
+    counts[SCHEMA_OF_CLASS[PartitionRecord].json_type] = len(image.partitions)
+    return CheckpointManifest(dict(+counts), digest_image(image).value)

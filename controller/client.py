@@ -1,0 +1,323 @@
+"""A client of the controllers: tries them in turn, and never repeats what may have been carried out.
+
+For the command line, brokers and tests. Any controller takes any request, so one that answers is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+from urllib.parse import quote
+
+import aiohttp
+from pydantic import BaseModel
+
+from controller.attempts import Attempts
+from controller.connection import (
+    Answer,
+    Connection,
+    NoAnswer,
+    NodeState,
+    Request,
+    controller_url,
+    make_session,
+)
+from controller.http import headers
+from controller.http.resources import (
+    BrokersReply,
+    ClusterReply,
+    DigestReply,
+    QuorumReply,
+    StatusReply,
+    TopicReply,
+    TopicsReply,
+)
+from controller.protocol import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsResponse,
+    UnregisterBrokerResponse,
+)
+
+if TYPE_CHECKING:
+    # Of all that use a client only brokers need columns and numpy: commands should start fast.
+    from controller.alter_partition import AlteredPartitions, AlterPartitionColumns
+
+
+DEFAULT_TIMEOUT_MS: Final = 30_000.0
+#: Beyond the time a server is given to answer a long poll.
+_POLL_GRACE_MS: Final = 2_000.0
+
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Committed batches of the metadata feed, as they lie in the log."""
+
+    node: NodeState
+    data: bytes
+    base_offset: int
+    #: Exclusive: the next offset to ask for.
+    end_offset: int
+    #: Epoch of the last batch; None where there is none.
+    end_epoch: int | None
+    log_start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPiece:
+    """A piece of a checkpoint file."""
+
+    node: NodeState
+    #: Exclusive end, and epoch of the last batch, of what the checkpoint covers.
+    end_offset: int
+    epoch: int
+    #: Bytes of the whole file.
+    size: int
+    position: int
+    data: bytes
+    #: CRC-32C of ``data``, as the sender computed it.
+    crc: int
+
+
+class ControllerClient:
+    """Use as an asynchronous context manager.
+
+    Every method raises ``ApiError`` and its kinds: ``NotController`` (``Unreachable``) when no active controller was
+    found in time, ``OutcomeUnknown`` when a change was sent and not answered.
+    """
+
+    def __init__(
+        self, urls: Sequence[str], *, shared_secret: bytes | None = None, timeout_ms: float = DEFAULT_TIMEOUT_MS
+    ) -> None:
+        """``urls``: ``host:port`` or URLs of controllers, at least one."""
+        self.urls = tuple(dict.fromkeys(controller_url(url) for url in urls))
+        if not self.urls:
+            raise ValueError("a client needs at least one controller")
+        self._timeout_ms = timeout_ms
+        self._shared_secret = shared_secret
+        self._open_session: aiohttp.ClientSession | None = None
+        self._attempts = Attempts([Connection(self._session, url) for url in self.urls])
+
+    def _session(self) -> aiohttp.ClientSession:
+        # Belongs to the loop that it is first used in; a client may be made before there is one.
+        if self._open_session is None:
+            self._open_session = make_session(self._shared_secret)
+        return self._open_session
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._open_session = self._open_session, None
+        if session is not None:
+            await session.close()
+
+    # --- the cluster ---------------------------------------------------------------------------------
+
+    async def status(self) -> StatusReply:
+        """Verdict, voters, brokers, partitions."""
+        return await self._read("/v1/status", StatusReply)
+
+    async def status_of(self, url: str, timeout_ms: float) -> StatusReply:
+        """What one controller itself sees.
+
+        Raises:
+            NotSent, NoAnswer, ApiError.
+        """
+        request = Request("GET", "/v1/status", timeout_ms, {"local": "true"})
+        return (await Connection(self._session, controller_url(url)).send(request)).model(StatusReply)
+
+    async def digest_of(self, url: str, offset: int) -> str:
+        """Digest of one controller's or broker process's state at an offset.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, the state there is not kept, or not reached. NotSent, NoAnswer.
+        """
+        request = Request("GET", "/v1/image/digest", self._timeout_ms, {"offset": offset})
+        return (await Connection(self._session, controller_url(url)).send(request)).model(DigestReply).digest
+
+    async def describe_cluster(self) -> ClusterReply:
+        """The cluster in a few numbers."""
+        return await self._read("/v1/cluster", ClusterReply)
+
+    async def describe_quorum(self) -> QuorumReply:
+        """The controllers."""
+        return await self._read("/v1/quorum", QuorumReply)
+
+    async def describe_brokers(self) -> BrokersReply:
+        """All registered brokers."""
+        return await self._read("/v1/brokers", BrokersReply)
+
+    async def unregister_broker(self, broker_id: int) -> UnregisterBrokerResponse:
+        """Remove a broker's registration."""
+        request = Request("DELETE", f"/v1/brokers/{broker_id}", self._timeout_ms)
+        return (await self._attempts.send(request, is_repeatable=False)).model(UnregisterBrokerResponse)
+
+    # --- topics and partitions -----------------------------------------------------------------------
+
+    async def list_topics(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> TopicsReply:
+        """A page of the topics, by name."""
+        return await self._read("/v1/topics", TopicsReply, {"prefix": prefix, "after": after, "limit": limit})
+
+    async def describe_topic(self, name: str, *, is_linearizable: bool = False) -> TopicReply:
+        """One topic with its partitions."""
+        consistency = "linearizable" if is_linearizable else "committed"
+        return await self._read(f"/v1/topics/{_quoted(name)}", TopicReply, {"consistency": consistency})
+
+    async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        """Create topics."""
+        return await self._write("/v1/topics", request, CreateTopicsResponse)
+
+    async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+        """Give topics more partitions."""
+        return await self._write("/v1/topics/partitions", request, CreatePartitionsResponse)
+
+    async def delete_topics(self, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+        """Delete topics by id."""
+        return await self._write("/v1/topics/delete", request, DeleteTopicsResponse)
+
+    async def delete_topic(self, name: str) -> DeleteTopicsResponse:
+        """Delete a topic by name."""
+        request = Request("DELETE", f"/v1/topics/{_quoted(name)}", self._timeout_ms)
+        return (await self._attempts.send(request, is_repeatable=False)).model(DeleteTopicsResponse)
+
+    async def list_partition_reassignments(
+        self, *, is_linearizable: bool = False
+    ) -> ListPartitionReassignmentsResponse:
+        """Open reassignments."""
+        parameters = {"consistency": "linearizable" if is_linearizable else "committed"}
+        return await self._read("/v1/partition-reassignments", ListPartitionReassignmentsResponse, parameters)
+
+    async def alter_partition_reassignments(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> AlterPartitionReassignmentsResponse:
+        """Start or cancel reassignments."""
+        return await self._write("/v1/partition-reassignments", request, AlterPartitionReassignmentsResponse)
+
+    async def elect_leaders(self, request: ElectLeadersRequest) -> ElectLeadersResponse:
+        """Elect leaders now."""
+        return await self._write("/v1/leader-elections", request, ElectLeadersResponse)
+
+    # --- broker RPCs: msgpack, and repeatable, for each carries the epoch or incarnation it is about ----
+
+    async def register_broker(
+        self, request: BrokerRegistrationRequest, timeout_ms: float | None = None
+    ) -> BrokerRegistrationResponse:
+        """Register a broker; the same incarnation again is an amendment."""
+        return await self._broker_rpc("register", request, BrokerRegistrationResponse, timeout_ms)
+
+    async def broker_heartbeat(
+        self, request: BrokerHeartbeatRequest, timeout_ms: float | None = None
+    ) -> BrokerHeartbeatResponse:
+        """Say that a broker is alive."""
+        return await self._broker_rpc("heartbeat", request, BrokerHeartbeatResponse, timeout_ms)
+
+    async def alter_partition(
+        self, request: AlterPartitionRequest, timeout_ms: float | None = None
+    ) -> AlterPartitionResponse:
+        """Ask for other ISRs; a repeated request is answered by the epochs it carries."""
+        return await self._broker_rpc("alter-partition", request, AlterPartitionResponse, timeout_ms)
+
+    async def alter_partition_columns(
+        self, broker_id: int, broker_epoch: int, columns: AlterPartitionColumns, timeout_ms: float | None = None
+    ) -> AlteredPartitions:
+        """``alter_partition`` for many thousands of partitions at once."""
+        from controller.http.columns import AlterPartitionColumnsResponse, outcome_of, request_of
+
+        request = request_of(broker_id, broker_epoch, columns)
+        response = await self._broker_rpc("alter-partition-columns", request, AlterPartitionColumnsResponse, timeout_ms)
+        return outcome_of(response)
+
+    # --- the feed of one controller ------------------------------------------------------------------
+
+    async def fetch_batches(self, url: str, offset: int, epoch: int, wait_ms: int, max_bytes: int) -> Batches:
+        """Committed batches from ``offset`` on, from one controller; empty when none came within ``wait_ms``.
+
+        Raises:
+            FeedOutOfRange: take a checkpoint. ApiError, NotSent, NoAnswer: this controller does not serve now.
+        """
+        parameters = {"offset": offset, "epoch": epoch, "wait_ms": wait_ms, "max_bytes": max_bytes}
+        request = Request("GET", "/v1/metadata/batches", wait_ms + _POLL_GRACE_MS, parameters)
+        answer = await Connection(self._session, url).send(request)
+        return Batches(
+            node=answer.node_state(),
+            data=answer.data,
+            base_offset=answer.number(headers.BASE_OFFSET),
+            end_offset=answer.number(headers.END_OFFSET),
+            end_epoch=answer.number(headers.END_EPOCH) if answer.headers.get(headers.END_EPOCH) else None,
+            log_start_offset=answer.number(headers.LOG_START_OFFSET),
+        )
+
+    async def fetch_checkpoint(
+        self, url: str, covers: tuple[int, int] | None, position: int, max_bytes: int, timeout_ms: float = 10_000
+    ) -> CheckpointPiece:
+        """A piece of a checkpoint of one controller: of the newest, or of the one that covers (end offset, epoch).
+
+        Raises:
+            ApiError: SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE. NotSent, NoAnswer: this controller does not serve now.
+        """
+        parameters = {"position": position, "max_bytes": max_bytes}
+        if covers is not None:
+            parameters |= {"end_offset": covers[0], "epoch": covers[1]}
+        request = Request("GET", "/v1/metadata/checkpoint", timeout_ms, parameters)
+        return _checkpoint_piece(await Connection(self._session, url).send(request))
+
+    # --- sending -------------------------------------------------------------------------------------
+
+    async def _read(self, path: str, reply: type[R], parameters: Mapping[str, str | int] | None = None) -> R:
+        request = Request("GET", path, self._timeout_ms, parameters)
+        return (await self._attempts.send(request, is_repeatable=True)).model(reply)
+
+    async def _write(self, path: str, body: BaseModel, reply: type[R]) -> R:
+        request = Request("POST", path, self._timeout_ms, body=body)
+        return (await self._attempts.send(request, is_repeatable=False)).model(reply)
+
+    async def _broker_rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
+        path = f"/v1/broker-rpc/{name}"
+        request = Request("POST", path, timeout_ms or self._timeout_ms, body=body, as_msgpack=True)
+        return (await self._attempts.send(request, is_repeatable=True)).model(reply)
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _checkpoint_piece(answer: Answer) -> CheckpointPiece:
+    end_offset, _, epoch = answer.headers.get(headers.CHECKPOINT, "").partition("-")
+    crc = answer.headers.get(headers.CRC, "")
+    try:
+        return CheckpointPiece(
+            node=answer.node_state(),
+            end_offset=int(end_offset),
+            epoch=int(epoch),
+            size=answer.number(headers.CHECKPOINT_SIZE),
+            position=answer.number(headers.CHECKPOINT_POSITION),
+            data=answer.data,
+            crc=int(crc, 16),
+        )
+    except ValueError as error:
+        raise NoAnswer(f"the answer's headers name no checkpoint: {error}") from error

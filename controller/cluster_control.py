@@ -1,0 +1,226 @@
+"""Brokers in the cluster: heartbeats, fencing, controlled shutdown (the second half of ``ClusterControlManager``).
+
+Every function reads an image and soft state and returns records; the controller changes the soft state when the
+records are on their way, by the ``apply_`` function that stands beside each decision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.controller_config import ControllerConfig
+from controller.decision import Decision
+from controller.elections import leader_and_isr_changes
+from controller.heartbeats import BrokerHeartbeats, BrokerState, Session
+from controller.metadata_version import (
+    CORDONED_DIRECTORIES_LEVEL,
+    DIRECTORIES_LEVEL,
+)
+from controller.protocol import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from metadata_log.columns import BatchItem
+from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.ids import Uuid
+from metadata_log.records import (
+    BrokerRegistrationChangeRecord,
+    VersionedRecord,
+)
+from snapshots.cluster import BrokerRegistration
+from snapshots.image import MetadataImage
+
+#: First version of the registration request that says whether the last shutdown was clean.
+_PREVIOUS_EPOCH_API_VERSION: Final = 3
+
+# Values of BrokerRegistrationChangeRecord.fenced, and the record version that each change was introduced with.
+# Kafka writes the lowest version that can say it, whatever the metadata version.
+_FENCE: Final = 1
+_UNFENCE: Final = -1
+_FENCING_VERSION: Final = 0
+_SHUTDOWN_VERSION: Final = 1
+_DIRECTORIES_VERSION: Final = 2
+_CORDONED_VERSION: Final = 3
+
+
+def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
+    """The broker's registration.
+
+    Raises:
+        ApiError: STALE_BROKER_EPOCH if there is none, or it has another epoch.
+    """
+    broker = image.cluster.brokers.get(broker_id)
+    if broker is None:
+        message = f"No broker registration found for broker id {broker_id}"
+        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, message)
+    if broker.epoch != broker_epoch:
+        message = f"Expected broker epoch {broker.epoch}, but got broker epoch {broker_epoch}"
+        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, message)
+    return broker
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatDecision(Decision[BrokerHeartbeatResponse]):
+    """What a heartbeat leads to. Passes over partitions may be cut, so it is not atomic."""
+
+    next_state: BrokerState = BrokerState.FENCED
+
+
+def decide_broker_heartbeat(
+    image: MetadataImage,
+    config: ControllerConfig,
+    heartbeats: BrokerHeartbeats,
+    request: BrokerHeartbeatRequest,
+) -> HeartbeatDecision:
+    """Move a broker between fenced, unfenced and controlled shutdown, and take in what it says of its directories.
+
+    The controller has noted the contact before, whatever becomes of the request.
+
+    Raises:
+        ApiError: STALE_BROKER_EPOCH.
+    """
+    if request.broker_id not in image.cluster.brokers:
+        message = f"Receive a heartbeat from broker {request.broker_id} before registration"
+        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, message)
+    broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
+    state = heartbeats.state(broker.id)
+    is_caught_up = request.current_metadata_offset >= heartbeats.registration_offset(broker.id)
+    next_state = _next_state(image, heartbeats, request, state, is_caught_up)
+    records: list[BatchItem] = []
+    if next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW) and next_state != state:
+        records += fence_records(image, config, broker)
+    elif next_state == BrokerState.UNFENCED and next_state != state:
+        records += _unfence_records(image, config, broker)
+    elif next_state == BrokerState.CONTROLLED_SHUTDOWN and next_state != state:
+        records += _shutdown_records(image, config, broker)
+    if image.features.metadata_version >= DIRECTORIES_LEVEL:
+        records += _offline_directory_records(image, config, broker, request.offline_log_dirs)
+    records += _cordon_records(image, broker, request.cordoned_log_dirs)
+    is_down = next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
+    reply = BrokerHeartbeatResponse(
+        is_caught_up=is_caught_up,
+        is_fenced=is_down,
+        in_controlled_shutdown=next_state == BrokerState.CONTROLLED_SHUTDOWN,
+        should_shut_down=next_state == BrokerState.SHUTDOWN_NOW,
+    )
+    return HeartbeatDecision(records, reply, is_atomic=False, is_internal=True, next_state=next_state)
+
+
+def apply_heartbeat(
+    heartbeats: BrokerHeartbeats, request: BrokerHeartbeatRequest, decision: HeartbeatDecision, end_offset: int
+) -> None:
+    """Soft state after a heartbeat; ``end_offset`` exclusive, after the decision's records."""
+    is_down = decision.next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
+    heartbeats.touch(request.broker_id, is_down, request.current_metadata_offset)
+    if decision.next_state == BrokerState.CONTROLLED_SHUTDOWN:
+        heartbeats.start_shutdown(request.broker_id, end_offset - 1)
+
+
+def _next_state(
+    image: MetadataImage,
+    heartbeats: BrokerHeartbeats,
+    request: BrokerHeartbeatRequest,
+    state: BrokerState,
+    is_caught_up: bool,
+) -> BrokerState:
+    """Kafka's ``calculateNextBrokerState``."""
+    if state == BrokerState.FENCED:
+        if request.want_shut_down:
+            return BrokerState.SHUTDOWN_NOW
+        return BrokerState.UNFENCED if is_caught_up and not request.want_fence else BrokerState.FENCED
+    if state == BrokerState.UNFENCED:
+        if request.want_fence:
+            return BrokerState.SHUTDOWN_NOW if request.want_shut_down else BrokerState.FENCED
+        if not request.want_shut_down:
+            return BrokerState.UNFENCED
+        leads = len(image.partitions.rows_led_by(request.broker_id)) > 0
+        return BrokerState.CONTROLLED_SHUTDOWN if leads else BrokerState.SHUTDOWN_NOW
+    if len(image.partitions.rows_led_by(request.broker_id)) > 0:
+        return BrokerState.CONTROLLED_SHUTDOWN
+    may_leave = heartbeats.may_shut_down(request.broker_id)
+    return BrokerState.SHUTDOWN_NOW if may_leave else BrokerState.CONTROLLED_SHUTDOWN
+
+
+def fence_records(image: MetadataImage, config: ControllerConfig, broker: BrokerRegistration) -> list[BatchItem]:
+    """Fence a broker: first its partitions change, then it does."""
+    rows = image.partitions.rows_with_isr(broker.id)
+    runs = leader_and_isr_changes(image, config, rows, broker_to_remove=broker.id)
+    change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE)
+    return [*runs, VersionedRecord(change, _FENCING_VERSION)]
+
+
+def _unfence_records(image: MetadataImage, config: ControllerConfig, broker: BrokerRegistration) -> list[BatchItem]:
+    """Unfence a broker; then partitions without a leader elect, with it among the candidates."""
+    change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_UNFENCE)
+    rows = image.partitions.rows_without_leader()
+    runs = leader_and_isr_changes(image, config, rows, broker_to_add=broker.id)
+    return [VersionedRecord(change, _FENCING_VERSION), *runs]
+
+
+def _shutdown_records(image: MetadataImage, config: ControllerConfig, broker: BrokerRegistration) -> list[BatchItem]:
+    """Begin a controlled shutdown: the broker's flag, unless set already; then it leaves its ISRs."""
+    records: list[BatchItem] = []
+    if not broker.in_controlled_shutdown:
+        change = BrokerRegistrationChangeRecord(
+            broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1
+        )
+        records.append(VersionedRecord(change, _SHUTDOWN_VERSION))
+    rows = image.partitions.rows_with_isr(broker.id)
+    return [*records, *leader_and_isr_changes(image, config, rows, broker_to_remove=broker.id)]
+
+
+def _offline_directory_records(
+    image: MetadataImage, config: ControllerConfig, broker: BrokerRegistration, offline: list[Uuid]
+) -> list[BatchItem]:
+    """Directories that failed: the broker leaves the ISRs of what lies in them, then its registration changes."""
+    lost = [directory for directory in broker.directories if directory in set(offline)]
+    if not lost:
+        return []
+    codes = [image.partitions.directories.code(directory) for directory in lost]
+    rows = image.partitions.rows_with_isr(broker.id)
+    columns = image.partitions.gather(rows)
+    mine = columns.slots == broker.id
+    in_lost = (mine & np.isin(columns.directories, [code for code in codes if code is not None])).any(axis=1)
+    runs = leader_and_isr_changes(image, config, rows[in_lost], broker_to_remove=broker.id)
+    remaining = tuple(directory for directory in broker.directories if directory not in lost)
+    change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=remaining)
+    return [*runs, VersionedRecord(change, _DIRECTORIES_VERSION)]
+
+
+def _cordon_records(image: MetadataImage, broker: BrokerRegistration, cordoned: list[Uuid] | None) -> list[BatchItem]:
+    """Directories that take no new partitions from now on (KIP-1066)."""
+    if cordoned is None or image.features.metadata_version < CORDONED_DIRECTORIES_LEVEL:
+        return []
+    if set(cordoned) == set(broker.cordoned_directories):
+        return []
+    change = BrokerRegistrationChangeRecord(
+        broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=tuple(cordoned)
+    )
+    return [VersionedRecord(change, _CORDONED_VERSION)]
+
+
+def decide_fence_stale_broker(
+    image: MetadataImage, config: ControllerConfig, heartbeats: BrokerHeartbeats, now_ms: float
+) -> Decision[Session | None]:
+    """Deal with the one session that ended first; the reply is that session, None if all are valid.
+
+    Its broker is fenced (again, if it was already). One at a time, so that the first broker hears of it soon; the
+    caller repeats it until the reply is None. A session of an earlier registration, or of none, is just dropped.
+    """
+    session = heartbeats.stale_session_or_none(now_ms)
+    broker = None if session is None else image.cluster.brokers.get(session.broker_id)
+    if session is None or broker is None or broker.epoch != session.broker_epoch:
+        return Decision((), session, is_atomic=False, is_internal=True)
+    return Decision(fence_records(image, config, broker), session, is_atomic=False, is_internal=True)
+
+
+def apply_fencing(heartbeats: BrokerHeartbeats, decision: Decision[Session | None]) -> None:
+    """Soft state after ``decide_fence_stale_broker``."""
+    session = decision.reply
+    if session is not None:
+        heartbeats.drop_session(session)
+        if decision.records:
+            heartbeats.fence(session.broker_id)

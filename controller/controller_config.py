@@ -1,0 +1,21 @@
+"""What a controller decides by, beside the image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    """Settings of the active controller that its decisions depend on."""
+
+    #: The controller's own id: a broker config under this id counts for it.
+    node_id: int
+    cluster_id: str
+    session_timeout_ms: int = 9_000
+    default_num_partitions: int = 1
+    default_replication_factor: int = 3
+    #: Kafka configs that hold where no dynamic config says otherwise, such as ``min.insync.replicas``.
+    static_configs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

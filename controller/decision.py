@@ -1,0 +1,27 @@
+"""What a ``decide`` function returns: the records that make its decision true, and the answer to who asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from metadata_log.columns import BatchItem
+
+Reply_co = TypeVar("Reply_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[Reply_co]):
+    """Records and reply of one operation. Nothing has changed yet: replay of the records is what changes.
+
+    A run of mass records counts as one item, and may be empty.
+    """
+
+    records: Sequence[BatchItem]
+    #: To be given once the records are committed.
+    reply: Reply_co
+    #: All records take effect together or not at all. A pass that is not atomic may be cut between any two records.
+    is_atomic: bool = True
+    #: A duty of the controller's own (cleaning up after a broker), which the limits for user requests do not bind.
+    is_internal: bool = False

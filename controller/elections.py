@@ -1,0 +1,188 @@
+"""Leader elections: after a broker comes or goes, on request, and as background duties.
+
+Whole passes work on columns; no Python object per partition exists.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.controller_config import ControllerConfig
+from controller.decision import Decision
+from controller.partition_columns import ELECT_PREFERRED, ELECT_UNCLEAN, PartitionChanges, PartitionTargets
+from controller.partition_rules import decide_changes
+from controller.partition_view import PartitionView, rule_settings, view_partitions, view_runs
+from controller.protocol import (
+    ElectionPartitionResult,
+    ElectionTopicResult,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+)
+from metadata_log.errors import ErrorCode
+from metadata_log.runs import PartitionChangeRun
+from snapshots.image import MetadataImage
+
+#: Elections that one background pass holds (Kafka's ``MAX_ELECTIONS_PER_IMBALANCE``).
+ELECTIONS_PER_PASS_MAX: Final = 1_000
+
+Rows = NDArray[np.int64]
+
+
+def leader_and_isr_changes(
+    image: MetadataImage,
+    config: ControllerConfig,
+    rows: Rows,
+    *,
+    broker_to_remove: int | None = None,
+    broker_to_add: int | None = None,
+    is_unclean_shutdown: bool = False,
+) -> list[PartitionChangeRun]:
+    """Elect leaders for partitions while a broker goes or comes (Kafka's ``generateLeaderAndIsrUpdates``).
+
+    Args:
+        broker_to_remove: leaves the ISR, and may not lead.
+        broker_to_add: may lead, though the image still has it fenced.
+        is_unclean_shutdown: the broker to remove may have lost data, so it leaves the ELR as well.
+    """
+    if not len(rows):
+        return []
+    view = view_partitions(image, config, rows, broker_to_add=broker_to_add, broker_to_remove=broker_to_remove)
+    isr, unclean_shutdown = None, None
+    if broker_to_remove is not None:
+        gone = view.columns.slots_in([broker_to_remove])
+        isr = view.rows.isr & ~gone
+        unclean_shutdown = gone if is_unclean_shutdown else None
+    targets = PartitionTargets(
+        acceptable=view.acceptable,
+        min_isr=view.min_isr,
+        election=view.election,
+        isr=isr,
+        unclean_shutdown=unclean_shutdown,
+    )
+    return view_runs(image, view, decide_changes(view.rows, targets, rule_settings(image)))
+
+
+def decide_elect_leaders(
+    image: MetadataImage, config: ControllerConfig, request: ElectLeadersRequest
+) -> Decision[ElectLeadersResponse]:
+    """Hold the elections that an operator asks for. An unclean one does not ask whether the topic allows it."""
+    kind = ELECT_PREFERRED if request.election_type == "PREFERRED" else ELECT_UNCLEAN
+    results: dict[str, list[ElectionPartitionResult]] = defaultdict(list)
+    wanted = _wanted_partitions(image, request, kind, results)
+    runs: list[PartitionChangeRun] = []
+    if wanted:
+        rows = np.array([row for _, _, row in wanted], np.int64)
+        outcomes, runs = _elect(image, config, rows, kind)
+        for (topic, partition, _), code in zip(wanted, outcomes, strict=True):
+            if request.topic_partitions is None and code == ErrorCode.ELECTION_NOT_NEEDED:
+                continue
+            message = _MESSAGES.get(code)
+            results[topic].append(
+                ElectionPartitionResult(partition_id=partition, error_code=code, error_message=message)
+            )
+    answers = [
+        ElectionTopicResult(topic=topic, partition_results=sorted(found, key=lambda result: result.partition_id))
+        for topic, found in results.items()
+    ]
+    return Decision(runs, ElectLeadersResponse(replica_election_results=answers))
+
+
+_MESSAGES: Final = {
+    ErrorCode.ELECTION_NOT_NEEDED: "Leader election not needed for topic partition.",
+    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "The preferred leader was not available.",
+    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "Eligible topic partition leaders are not available.",
+}
+
+
+def _wanted_partitions(
+    image: MetadataImage,
+    request: ElectLeadersRequest,
+    kind: int,
+    results: dict[str, list[ElectionPartitionResult]],
+) -> list[tuple[str, int, int]]:
+    """(topic, partition, row) of the partitions to elect in; those that do not exist get their answer here."""
+    if request.topic_partitions is None:
+        return list(_named(image, _rows_in_need(image, kind)))
+    wanted: dict[tuple[str, int], int] = {}
+    for asked in request.topic_partitions:
+        topic = image.topics.by_name.get(asked.topic)
+        for partition in asked.partitions:
+            row = None if topic is None else image.partitions.row(topic.id, partition)
+            if row is not None:
+                wanted[asked.topic, partition] = row
+                continue
+            what = f"topic as {asked.topic}" if topic is None else f"partition as {asked.topic}-{partition}"
+            results[asked.topic].append(
+                ElectionPartitionResult(
+                    partition_id=partition,
+                    error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    error_message=f"No such {what}",
+                )
+            )
+    return [(topic_name, partition, row) for (topic_name, partition), row in wanted.items()]
+
+
+def _rows_in_need(image: MetadataImage, kind: int) -> Rows:
+    table = image.partitions
+    return table.rows_not_led_by_preferred() if kind == ELECT_PREFERRED else table.rows_without_leader()
+
+
+def _named(image: MetadataImage, rows: Rows) -> Iterable[tuple[str, int, int]]:
+    table = image.partitions
+    for row in rows.tolist():
+        topic = image.topics.by_id.get(table.topic_id(row))
+        yield ("" if topic is None else topic.name), table.partition_id(row), row
+
+
+def _elect(
+    image: MetadataImage, config: ControllerConfig, rows: Rows, kind: int
+) -> tuple[list[ErrorCode], list[PartitionChangeRun]]:
+    """Elect in the rows that need it; an answer per row."""
+    view = view_partitions(image, config, rows)
+    changes = _hold(image, view, kind)
+    is_needed = view.rows.leader != 0 if kind == ELECT_PREFERRED else view.rows.leader < 0
+    changes = replace(changes, has_change=changes.has_change & is_needed)
+    refused = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    if kind == ELECT_UNCLEAN:
+        refused = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    answers = np.where(is_needed, np.where(changes.has_change, 0, int(refused)), int(ErrorCode.ELECTION_NOT_NEEDED))
+    return [ErrorCode(answer) for answer in answers.tolist()], view_runs(image, view, changes)
+
+
+def _hold(image: MetadataImage, view: PartitionView, kind: int) -> PartitionChanges:
+    """Hold one kind of election in all rows of a view."""
+    election = np.full(len(view.columns), kind, np.int64)
+    targets = PartitionTargets(acceptable=view.acceptable, min_isr=view.min_isr, election=election)
+    return decide_changes(view.rows, targets, rule_settings(image))
+
+
+def decide_balance_leaders(image: MetadataImage, config: ControllerConfig) -> Decision[bool]:
+    """Give partitions back to their preferred leaders; True if there may be more than one pass holds."""
+    rows = image.partitions.rows_not_led_by_preferred()
+    return _background_pass(image, config, rows, ELECT_PREFERRED)
+
+
+def decide_elect_unclean_leaders(image: MetadataImage, config: ControllerConfig) -> Decision[bool]:
+    """Elect uncleanly where nobody leads and the topic allows it; True if there may be more."""
+    rows = image.partitions.rows_without_leader()
+    if len(rows):
+        rows = rows[view_partitions(image, config, rows).allows_unclean]
+    return _background_pass(image, config, rows, ELECT_UNCLEAN)
+
+
+def _background_pass(image: MetadataImage, config: ControllerConfig, rows: Rows, kind: int) -> Decision[bool]:
+    if not len(rows):
+        return Decision((), False, is_atomic=False, is_internal=True)
+    view = view_partitions(image, config, rows)
+    changes = _hold(image, view, kind)
+    found = np.flatnonzero(changes.has_change)
+    has_change = changes.has_change.copy()
+    has_change[found[ELECTIONS_PER_PASS_MAX:]] = False
+    runs = view_runs(image, view, replace(changes, has_change=has_change))
+    return Decision(runs, len(found) >= ELECTIONS_PER_PASS_MAX, is_atomic=False, is_internal=True)

@@ -1,0 +1,162 @@
+"""The controller's event queue: FIFO with a front door, deadlines, and timers by tag.
+
+Kafka's ``KafkaEventQueue``, on an event loop instead of a thread: events run one at a time, in turns of bounded
+length, so that the sockets get their share between turns. Time and wake-ups come from a ``Scheduler``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from metadata_log.errors import ApiError, ErrorCode, Overloaded
+
+#: Events one turn runs at most: at some 50 us each a turn stays within a few milliseconds.
+EVENTS_PER_TURN_MAX: Final = 64
+
+
+class Timer(Protocol):
+    """A wake-up that can be taken back."""
+
+    def cancel(self) -> None:
+        """Never call back."""
+
+
+class Scheduler(Protocol):
+    """Clock and wake-ups: the event loop in production, virtual time in a simulation."""
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call back in the next turn of the loop."""
+
+    def call_later(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
+        """Call back after a delay."""
+
+    def monotonic_ms(self) -> float:
+        """For intervals and deadlines."""
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970, for record times only."""
+
+
+@dataclass(slots=True)
+class Event:
+    """Something to run, and what to do where it cannot be."""
+
+    name: str
+    run: Callable[[], None]
+    fail: Callable[[Exception], None]
+    #: Monotonic; an event that has not started by then is failed. None = never.
+    deadline_ms: float | None = None
+    #: Counts against the queue's limit; internal events never do.
+    is_external: bool = False
+    queued_at_ms: float = field(default=0.0)
+
+
+class EventQueue:
+    """Events in order. ``after_turn`` is called once after each turn that ran something."""
+
+    def __init__(self, scheduler: Scheduler, length_max: int, after_turn: Callable[[], None]) -> None:
+        self._scheduler = scheduler
+        self._length_max = length_max
+        self._after_turn = after_turn
+        self._events: deque[Event] = deque()
+        self._timers: dict[str, tuple[float, Timer]] = {}
+        self._is_woken = False
+        self._is_closed = False
+        self._ends_turn = False
+        self.external_count = 0
+        self.timed_out_count = 0
+        self.observe: Callable[[str, float, float], None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def append(self, event: Event) -> None:
+        """Queue an event behind all others.
+
+        Raises:
+            Overloaded: too many external events wait already; nothing was queued.
+        """
+        if event.is_external and self.external_count >= self._length_max:
+            raise Overloaded(f"{self.external_count} requests are waiting, {self._length_max} is the most")
+        self._queue(event, at_front=False)
+
+    def prepend(self, event: Event) -> None:
+        """Queue an event before all others: an activation, or the rest of a pass that must not be interrupted."""
+        self._queue(event, at_front=True)
+
+    def _queue(self, event: Event, *, at_front: bool) -> None:
+        if self._is_closed:
+            event.fail(ApiError(ErrorCode.REQUEST_TIMED_OUT, "the controller is shutting down"))
+            return
+        event.queued_at_ms = self._scheduler.monotonic_ms()
+        self.external_count += event.is_external
+        if at_front:
+            self._events.appendleft(event)
+        else:
+            self._events.append(event)
+        self._wake()
+
+    def schedule(self, tag: str, at_ms: float, make: Callable[[], Event], *, keep_earlier: bool = True) -> None:
+        """Queue an event at a monotonic time. One timer a tag: the earlier of two stays, or else the later one."""
+        known = self._timers.get(tag)
+        if known is not None:
+            if keep_earlier and known[0] <= at_ms:
+                return
+            known[1].cancel()
+
+        def due() -> None:
+            del self._timers[tag]
+            self.append(make())
+
+        delay_ms = max(0.0, at_ms - self._scheduler.monotonic_ms())
+        self._timers[tag] = (at_ms, self._scheduler.call_later(delay_ms, due))
+
+    def cancel(self, tag: str) -> None:
+        """Forget the timer of this tag, if there is one."""
+        known = self._timers.pop(tag, None)
+        if known is not None:
+            known[1].cancel()
+
+    def end_turn(self) -> None:
+        """Let the sockets have their share once the running event is done."""
+        self._ends_turn = True
+
+    def close(self) -> None:
+        """Fail what waits, and everything that comes later."""
+        self._is_closed = True
+        for tag in list(self._timers):
+            self.cancel(tag)
+        waiting, self._events = self._events, deque()
+        self.external_count = 0
+        for event in waiting:
+            event.fail(ApiError(ErrorCode.REQUEST_TIMED_OUT, "the controller is shutting down"))
+
+    def _wake(self) -> None:
+        if not self._is_woken:
+            self._is_woken = True
+            self._scheduler.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._is_woken = self._ends_turn = False
+        for _ in range(EVENTS_PER_TURN_MAX):
+            if not self._events or self._ends_turn:
+                break
+            self._run(self._events.popleft())
+        self._after_turn()
+        if self._events:
+            self._wake()
+
+    def _run(self, event: Event) -> None:
+        self.external_count -= event.is_external
+        now = self._scheduler.monotonic_ms()
+        if event.deadline_ms is not None and now > event.deadline_ms:
+            self.timed_out_count += 1
+            message = f"{event.name} waited {now - event.queued_at_ms:.0f} ms and was not started: nothing was changed"
+            event.fail(ApiError(ErrorCode.REQUEST_TIMED_OUT, message))
+            return
+        event.run()
+        if self.observe is not None:
+            self.observe(event.name, now - event.queued_at_ms, self._scheduler.monotonic_ms() - now)

@@ -1,0 +1,98 @@
+"""The active controller's speculative state: what the log will say once everything appended has committed.
+
+Each decision is encoded, decoded from those very bytes, and replayed onto the head before it joins a batch: a record
+that replay cannot take fails its request and never reaches the log. Images are values, so leading off from a
+wrong head is dropping a reference; nothing is ever undone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metadata_log.batch import BatchHeader
+from metadata_log.builder import BatchBuilder, encode_items, item_count
+from metadata_log.columns import BatchItem, decode_body
+from metadata_log.limits import BATCH_BYTES_MAX
+from snapshots.image import MetadataImage
+from snapshots.replay_state import ReplayState
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedBatch:
+    """A batch that is ready to be appended; the log places it at the head's offsets."""
+
+    data: bytes
+    record_count: int
+
+
+class Head:
+    """Owned by the controller's loop thread; made at the claim of an epoch, dropped when it ends.
+
+    Invariant: ``state`` = the stable state + every appended batch + the open one, in order.
+    """
+
+    def __init__(self, stable: ReplayState, epoch: int, next_offset: int) -> None:
+        self.state = stable
+        self.epoch = epoch
+        #: Offset of the next record, those of the open batch included.
+        self.next_offset = next_offset
+        self.uncommitted_bytes = 0
+        self._open = BatchBuilder()
+        self._timestamp = stable.head.provenance.log_time_ms
+        #: (end offset, state, bytes) after each appended batch that has not committed yet.
+        self._retained: deque[tuple[int, ReplayState, int]] = deque()
+
+    @property
+    def image(self) -> MetadataImage:
+        """What decisions are made on."""
+        return self.state.head
+
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether anything that decisions can see may still be lost."""
+        return bool(self._retained) or self._open.record_count > 0
+
+    def fits(self, size: int) -> bool:
+        """Whether a piece of this many bytes can join the open batch."""
+        return self._open.size + size <= BATCH_BYTES_MAX
+
+    def encode(self, items: Sequence[BatchItem]) -> bytes:
+        """The items as they would join the open batch now."""
+        return encode_items(items, self._open.record_count)
+
+    def stage(self, piece: bytes, items: Sequence[BatchItem], wall_ms: int) -> None:
+        """Replay what ``encode`` gave and let it join the open batch.
+
+        Raises:
+            ReplayError, MalformedData: replay cannot take it; the head and the batch are as they were.
+        """
+        count = sum(map(item_count, items))
+        timestamp = self._timestamp
+        if self._open.record_count == 0:
+            timestamp = max(wall_ms, timestamp)  # time never runs backwards in the log
+        end_offset = self.next_offset + count
+        header = BatchHeader(self.next_offset, len(piece), self.epoch, 0, 0, timestamp, count)
+        self.state = self.state.replay_items(decode_body(piece, self._open.record_count, count), header)
+        self._timestamp = timestamp
+        self.next_offset = end_offset
+        self._open.push(piece, count)
+
+    def close_batch(self) -> ClosedBatch | None:
+        """End the open batch; None if nothing was staged. It counts as uncommitted from here on."""
+        if self._open.record_count == 0:
+            return None
+        batch = ClosedBatch(self._open.build(self._timestamp), self._open.record_count)
+        self._retained.append((self.next_offset, self.state, len(batch.data)))
+        self.uncommitted_bytes += len(batch.data)
+        self._open = BatchBuilder()
+        return batch
+
+    def commit(self, high_watermark: int) -> ReplayState | None:
+        """The state at the newest appended batch that ends at or below the high watermark; None if none is new."""
+        newest = None
+        while self._retained and self._retained[0][0] <= high_watermark:
+            _, newest, size = self._retained.popleft()
+            self.uncommitted_bytes -= size
+        return newest

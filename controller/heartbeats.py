@@ -1,0 +1,160 @@
+"""Broker sessions: soft state of the active controller. No clock: the time, monotonic, comes as an argument.
+
+Kafka's ``BrokerHeartbeatManager`` and ``BrokerHeartbeatTracker``. Nothing of it is in the log; it is made anew when a
+controller becomes active, and every broker then has a full session. Decisions only read it; the controller
+calls the methods that change it, before (contact) and after (everything else) it has decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from snapshots.image import MetadataImage
+
+_NO_OFFSET: Final = -1
+
+
+class Session(NamedTuple):
+    """One incarnation of a broker, by what its heartbeats say."""
+
+    broker_id: int
+    broker_epoch: int
+
+
+class BrokerState(Enum):
+    """What a broker is for the controller (Kafka's ``BrokerControlState``)."""
+
+    FENCED = "fenced"
+    UNFENCED = "unfenced"
+    CONTROLLED_SHUTDOWN = "controlled_shutdown"
+    SHUTDOWN_NOW = "shutdown_now"
+
+
+@dataclass(slots=True)
+class _Broker:
+    """One broker, as its heartbeats show it."""
+
+    #: The log holds the broker's registration from here on; a broker that has applied less is not caught up.
+    registration_offset: int
+    is_fenced: bool
+    metadata_offset: int = _NO_OFFSET
+    #: End of what its controlled shutdown wrote; -1 = it is not shutting down.
+    shutdown_offset: int = _NO_OFFSET
+
+
+class BrokerHeartbeats:
+    """Sessions of all registered brokers. Owned by the controller's loop thread."""
+
+    def __init__(self, session_timeout_ms: float) -> None:
+        self._timeout_ms = session_timeout_ms
+        self._brokers: dict[int, _Broker] = {}
+        #: Time of the last heartbeat in each session. Also sessions that never were: a heartbeat is noted before
+        #: it is checked. They end like all others, one session timeout later.
+        self._contacts: dict[Session, float] = {}
+
+    @classmethod
+    def of_image(
+        cls, image: MetadataImage, session_timeout_ms: float, now_ms: float, *, starts_sessions: bool = True
+    ) -> BrokerHeartbeats:
+        """The state at activation: every unfenced broker has a full session from now.
+
+        Args:
+            starts_sessions: False = a session begins with the broker's first heartbeat, so that a cluster made
+                from another's metadata keeps the picture until its brokers speak.
+        """
+        heartbeats = cls(session_timeout_ms)
+        for broker in image.cluster.brokers.values():
+            # What the registration's own offset was is not in the image; all of the image is a safe bound.
+            heartbeats.register(broker.id, broker.is_fenced, image.provenance.last_contained_offset)
+            if starts_sessions and not broker.is_fenced:
+                heartbeats.note_contact(broker.id, broker.epoch, now_ms)
+        return heartbeats
+
+    # --- what decisions read -------------------------------------------------------------------------
+
+    def has_session(self, broker_id: int, broker_epoch: int, now_ms: float) -> bool:
+        """Whether a heartbeat under this epoch came at most one session timeout ago. Fenced or not does not matter."""
+        contact = self._contacts.get(Session(broker_id, broker_epoch))
+        return contact is not None and now_ms <= contact + self._timeout_ms
+
+    def state(self, broker_id: int) -> BrokerState:
+        """What the broker is now: fenced, unfenced or in controlled shutdown."""
+        broker = self._brokers[broker_id]
+        if broker.shutdown_offset != _NO_OFFSET:
+            return BrokerState.CONTROLLED_SHUTDOWN
+        return BrokerState.FENCED if broker.is_fenced else BrokerState.UNFENCED
+
+    def registration_offset(self, broker_id: int) -> int:
+        """Offset that a broker must have applied to be caught up."""
+        return self._brokers[broker_id].registration_offset
+
+    def shutdown_offset(self, broker_id: int) -> int:
+        """End of what the broker's controlled shutdown wrote; -1 = it is not shutting down."""
+        return self._brokers[broker_id].shutdown_offset
+
+    def may_shut_down(self, broker_id: int) -> bool:
+        """Whether all brokers that stay have applied what the broker's controlled shutdown wrote."""
+        active = [
+            broker.metadata_offset
+            for broker in self._brokers.values()
+            if not broker.is_fenced and broker.shutdown_offset == _NO_OFFSET
+        ]
+        return not active or self._brokers[broker_id].shutdown_offset <= min(active)
+
+    def stale_session_or_none(self, now_ms: float) -> Session | None:
+        """The session that ended first; None while all are valid."""
+        if not self._contacts:
+            return None
+        contact, session = min((contact, session) for session, contact in self._contacts.items())
+        return session if now_ms > contact + self._timeout_ms else None
+
+    def next_check_ms(self) -> float | None:
+        """When the first session ends unless its broker speaks, to be looked at just after; None if none is open."""
+        return min(self._contacts.values()) + self._timeout_ms if self._contacts else None
+
+    def contact_ms(self, broker_id: int, broker_epoch: int) -> float | None:
+        """Time of the last heartbeat under this epoch; None = there was none."""
+        return self._contacts.get(Session(broker_id, broker_epoch))
+
+    # --- what the controller changes -----------------------------------------------------------------
+
+    def note_contact(self, broker_id: int, broker_epoch: int, now_ms: float) -> None:
+        """A heartbeat has arrived: noted before anybody looks at what it asks for."""
+        self._contacts[Session(broker_id, broker_epoch)] = now_ms
+
+    def register(self, broker_id: int, is_fenced: bool, registration_offset: int) -> None:
+        """A registration was written; ``registration_offset`` is its record's own offset."""
+        self._brokers[broker_id] = _Broker(registration_offset, is_fenced)
+
+    def forget(self, broker_id: int) -> None:
+        """The broker was unregistered, or is about to be replaced by another incarnation."""
+        self._brokers.pop(broker_id, None)
+
+    def touch(self, broker_id: int, is_fenced: bool, metadata_offset: int) -> None:
+        """What a heartbeat led to. Fencing ends a controlled shutdown.
+
+        What a broker has applied counts from the first heartbeat after the one that unfenced it.
+        """
+        broker = self._brokers[broker_id]
+        broker.metadata_offset = _NO_OFFSET if is_fenced or broker.is_fenced else metadata_offset
+        broker.is_fenced = is_fenced
+        if is_fenced:
+            broker.shutdown_offset = _NO_OFFSET
+
+    def drop_session(self, session: Session) -> None:
+        """A session that ended has been dealt with."""
+        self._contacts.pop(session, None)
+
+    def fence(self, broker_id: int) -> None:
+        """The broker was fenced because its session ended."""
+        broker = self._brokers[broker_id]
+        broker.is_fenced = True
+        broker.shutdown_offset = _NO_OFFSET
+
+    def start_shutdown(self, broker_id: int, last_offset: int) -> None:
+        """The broker is in controlled shutdown, whose records end at this offset. Only the first call counts."""
+        broker = self._brokers[broker_id]
+        if broker.shutdown_offset == _NO_OFFSET:
+            broker.shutdown_offset = last_offset

@@ -1,0 +1,71 @@
+"""What the parts of a controller process count and time; nothing here knows how it is shown."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Final
+
+#: Upper ends in seconds: from one turn of the loop to what makes brokers lose their sessions.
+BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Histogram:
+    """Counts of durations by bucket: half a microsecond an observation."""
+
+    __slots__ = ("counts", "total_seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.total_seconds = 0.0
+
+    def note(self, seconds: float) -> None:
+        """One more duration."""
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total_seconds += seconds
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Cumulative, as Prometheus wants them."""
+        ends = [*map(str, BUCKETS), "+Inf"]
+        cumulative = 0
+        rows = []
+        for end, count in zip(ends, self.counts, strict=True):
+            cumulative += count
+            rows.append((end, float(cumulative)))
+        return rows
+
+
+class EventTimes:
+    """How long events waited and ran, by name; ``note`` fits ``EventQueue.observe``."""
+
+    def __init__(self) -> None:
+        self.queue: dict[str, Histogram] = {}
+        self.processing: dict[str, Histogram] = {}
+        self.started = 0
+
+    def note(self, event: str, queue_ms: float, processing_ms: float) -> None:
+        """An event has run."""
+        self.started += 1
+        if event not in self.queue:
+            self.queue[event], self.processing[event] = Histogram(), Histogram()
+        self.queue[event].note(queue_ms / 1000)
+        self.processing[event].note(processing_ms / 1000)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the parts of a controller process count; read at scrape."""
+
+    events: EventTimes = field(default_factory=EventTimes)
+    event_timeouts: int = 0
+    heartbeats_timed_out: int = 0
+    new_active_controllers: int = 0
+    metadata_errors: int = 0
+    unclean_elections: int = 0
+    checkpoints_loaded: int = 0
+    elections_started: int = 0
+    elections_won: int = 0
+    latest_checkpoint_bytes: int | None = None
+    latest_checkpoint_age_seconds: float | None = None
+    #: (route, status) -> number of answers.
+    http_answers: dict[tuple[str, int], int] = field(default_factory=dict)

@@ -1,0 +1,166 @@
+"""From a request to an answer: what every route has in common, by what its row says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
+from typing import Final, TypeVar
+
+import aiohttp
+from aiohttp import web
+from pydantic import BaseModel
+
+from controller.http import headers
+from controller.http.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
+from controller.http.errors import HttpRefusal
+from controller.http.forwarding import active_peer, forward, hops_of
+from controller.http.models import Nothing, ReadParameters, ViewParameters
+from controller.http.ports import Node
+from controller.http.routing import Call, Route, Serving
+from controller.protocol import ItemResult
+from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
+
+T = TypeVar("T")
+
+NODE_KEY: Final = web.AppKey("node", Node)
+#: Name of the request that this task answers.
+REQUEST_ID: Final = ContextVar("request_id", default="")
+SESSION_KEY: Final = web.AppKey("session", aiohttp.ClientSession)
+
+#: What a handler may take beyond the client's time before it is given up: its own deadlines should come first.
+_GRACE_MS: Final = 500.0
+#: A view of the cluster is wanted at once: an active controller that does not answer by then is not waited for.
+_VIEW_MS: Final = 500.0
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def make_handler(route: Route) -> _Handler:
+    """The aiohttp handler of a row."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        node = request.app[NODE_KEY]
+        parameters = decode_parameters(route.parameters, request.match_info, request.query.items())
+        if route.is_raw:
+            answer: web.StreamResponse = await route.handler(node, parameters, request)
+            return answer
+        timeout_ms = _timeout_ms(route, request, node)
+        hops = hops_of(request)
+        media = body_media(request, route.media) if route.has_body else route.media[0]
+        body = await _read(route, request, node)
+        forwarded = await _maybe_forward(route, request, parameters, body, hops, timeout_ms)
+        if forwarded is not None:
+            return forwarded
+        model = decode_body(route.body, body, media) if route.has_body else Nothing()
+        reply = await _run(route, Call(node, timeout_ms), parameters, model)
+        return encode(reply, media, is_bulk=route.is_bulk)
+
+    return handle
+
+
+async def _read(route: Route, request: web.Request, node: Node) -> bytes:
+    if not route.has_body:
+        if request.can_read_body and (request.content_length or await request.content.read(1)):
+            raise HttpRefusal(400, f"{route.method} {route.path} takes no body")
+        return b""
+    work = read_body(request, node.limits.body_bytes_max)
+    return await _bounded(work, node.limits.read_timeout_ms, "reading the body", is_write=False)
+
+
+def _timeout_ms(route: Route, request: web.Request, node: Node) -> float:
+    limits = node.limits
+    longest = limits.request_timeout_ms if route.is_write else limits.read_timeout_ms
+    text = request.headers.get(headers.TIMEOUT_MS)
+    if text is None:
+        return longest
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) == 0:
+        raise HttpRefusal(400, f"header {headers.TIMEOUT_MS} must be a number of milliseconds, not {text[:20]!r}")
+    return min(int(text), longest)
+
+
+async def _maybe_forward(
+    route: Route, request: web.Request, parameters: BaseModel, body: bytes, hops: int, timeout_ms: float
+) -> web.Response | None:
+    """The active controller's answer, None where this node is to answer itself."""
+    node = request.app[NODE_KEY]
+    if not _wants_active(route, parameters) or node.controller.is_active:
+        return None
+    is_view = route.serving is Serving.VIEW
+    try:
+        peer = active_peer(node, hops)
+        limit = min(timeout_ms + _GRACE_MS, node.limits.forward_timeout_ms)
+        return await forward(
+            request.app[SESSION_KEY],
+            peer,
+            request,
+            body,
+            request_id=REQUEST_ID.get(),
+            is_write=route.is_write,
+            timeout_ms=min(limit, _VIEW_MS) if is_view else limit,
+        )
+    except (NotController, ApiError):
+        # Whoever asks for a view wants to see what is wrong, not that something is: this node says what it knows.
+        if is_view:
+            return None
+        raise
+
+
+def _wants_active(route: Route, parameters: BaseModel) -> bool:
+    if route.serving is Serving.CONSISTENT:
+        return isinstance(parameters, ReadParameters) and parameters.consistency == "linearizable"
+    if route.serving is Serving.VIEW:
+        return not (isinstance(parameters, ViewParameters) and parameters.local)
+    return route.serving is Serving.ACTIVE
+
+
+async def _run(route: Route, call: Call, parameters: BaseModel, body: BaseModel) -> BaseModel:
+    work = route.handler(call, parameters, body)
+    what = f"{route.method} {route.path}"
+    reply: BaseModel = await _bounded(work, call.timeout_ms + _GRACE_MS, what, is_write=route.is_write)
+    return reply
+
+
+async def _bounded(work: Awaitable[T], limit_ms: float, what: str, *, is_write: bool) -> T:
+    """The result of ``work``. Over the limit it is given up: a read timed out, a write's outcome is unknown."""
+    limit = asyncio.timeout(limit_ms / 1000)
+    try:
+        async with limit:
+            return await work
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        message = f"{what} took longer than {limit_ms:.0f} ms"
+        if is_write:
+            raise OutcomeUnknown(f"{message}: read before repeating it") from error
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message) from error
+
+
+def encode(reply: BaseModel, media: str, *, is_bulk: bool = False) -> web.Response:
+    """A reply as an answer: 200, or 207 where some of several things failed.
+
+    Raises:
+        ApiError: the only thing that was asked for failed.
+    """
+    status = 200
+    if is_bulk:
+        results = list(item_results(reply))
+        failed = [result for result in results if result.error_code is not ErrorCode.NONE]
+        if failed and len(results) == 1:
+            raise ApiError(failed[0].error_code, failed[0].error_message or failed[0].error_code.name)
+        status = 207 if failed else 200
+    body = pack(reply) if media == MSGPACK else reply.model_dump_json().encode()
+    return web.Response(status=status, body=body, content_type=media)
+
+
+def item_results(reply: BaseModel) -> Iterator[ItemResult]:
+    """The outcomes in a reply, one for each thing that was asked for."""
+    if isinstance(reply, ItemResult):
+        yield reply
+        return
+    for name in type(reply).model_fields:
+        value = getattr(reply, name)
+        if isinstance(value, list):
+            for item in value:
+                if isinstance(item, BaseModel):
+                    yield from item_results(item)

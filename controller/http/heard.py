@@ -1,0 +1,39 @@
+"""What brokers said in their heartbeats, for whoever looks at them: soft state of the active controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSession:
+    """What is remembered of one broker."""
+
+    #: Exclusive end of what it had applied.
+    applied_offset: int
+    last_heartbeat_ms_ago: float
+
+
+class HeardBrokers:
+    """The last accepted heartbeat of each broker in one epoch. Owned by the loop thread."""
+
+    def __init__(self, monotonic_ms: Callable[[], float]) -> None:
+        self._monotonic_ms = monotonic_ms
+        self._epoch = -1
+        #: Broker id -> exclusive end of what it had applied, and when it said so.
+        self._heard: dict[int, tuple[int, float]] = {}
+
+    def note(self, epoch: int, broker_id: int, last_applied_offset: int) -> None:
+        """A heartbeat was accepted by the controller that is active in ``epoch``."""
+        if epoch != self._epoch:
+            self._heard = {}
+            self._epoch = epoch
+        self._heard[broker_id] = last_applied_offset + 1, self._monotonic_ms()
+
+    def sessions(self, epoch: int) -> Mapping[int, BrokerSession]:
+        """By broker id; empty for every epoch but the one in which this node was active last."""
+        if epoch != self._epoch:
+            return {}
+        now_ms = self._monotonic_ms()
+        return {id_: BrokerSession(offset, now_ms - at_ms) for id_, (offset, at_ms) in self._heard.items()}

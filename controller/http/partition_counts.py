@@ -1,0 +1,150 @@
+"""Partitions by condition, counted over the columns of the partition table and kept page by page.
+
+Pages are immutable and shared between images, so after a change only the pages that it touched are counted again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.http.resources import PartitionCounts
+from snapshots.image import MetadataImage
+from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
+from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, Page
+
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+_SLOTS: Final = np.uint64(64)
+_ALL: Final = np.uint64(2**64 - 1)
+
+#: Offline partitions that are named, the first ones of the table: enough to begin with.
+OFFLINE_NAMED_MAX: Final = 20
+
+
+class Counted(NamedTuple):
+    """What was found in one image."""
+
+    counts: PartitionCounts
+    #: "topic-partition" of the first ones without a leader.
+    offline: list[str]
+
+
+class _CountedPage(NamedTuple):
+    #: Kept with what was counted in it: an identity means something only as long as its object lives.
+    page: Page
+    #: In the order of the fields of ``PartitionCounts``.
+    counts: NDArray[np.int64]
+    #: The first rows without a leader.
+    offline_rows: NDArray[np.int64]
+
+
+class CountedImages:
+    """Counts of a node's committed state, for status and metrics: one count at a time, off the loop."""
+
+    def __init__(self, default_min_isr: int) -> None:
+        self._counter = PartitionCounter(default_min_isr)
+        self._lock = asyncio.Lock()
+
+    async def count(self, image: MetadataImage) -> Counted:
+        """What is found in an image. An image is a value: another thread may read it."""
+        async with self._lock:
+            return await asyncio.to_thread(self._counter.count, image)
+
+
+class PartitionCounter:
+    """Counts images, one after the other. Not thread-safe: one count at a time."""
+
+    def __init__(self, default_min_isr: int) -> None:
+        self._default_min_isr = default_min_isr
+        #: By identity: the pages of the image counted last, with the min ISR they were counted by.
+        self._pages: dict[int, _CountedPage] = {}
+        self._min_isr = 0
+        #: For tests: pages that had to be counted.
+        self.pages_counted = 0
+
+    def count(self, image: MetadataImage) -> Counted:
+        """What is found in an image. May take tens of milliseconds for a million partitions seen for the first time."""
+        min_isr = self._cluster_min_isr(image)
+        if min_isr != self._min_isr:
+            self._pages = {}
+            self._min_isr = min_isr
+        self._pages = {id(page): self._counted(page) for page in image.partitions.pages}
+        total = sum((known.counts for known in self._pages.values()), np.zeros(len(PartitionCounts.model_fields), int))
+        counts: dict[str, int] = dict(zip(PartitionCounts.model_fields, total.tolist(), strict=True))
+        counts["under_min_isr"] += _own_min_isr_correction(image, min_isr)
+        return Counted(PartitionCounts.model_validate(counts), self._offline_names(image))
+
+    def _counted(self, page: Page) -> _CountedPage:
+        known = self._pages.get(id(page))
+        if known is not None:
+            return known
+        self.pages_counted += 1
+        return _count_rows(page, np.int64(self._min_isr))
+
+    def _offline_names(self, image: MetadataImage) -> list[str]:
+        names: list[str] = []
+        for page in image.partitions.pages:
+            for row in self._pages[id(page)].offline_rows[: OFFLINE_NAMED_MAX - len(names)]:
+                topic = image.topics.by_id[page.topic_ids[row].tobytes()]
+                names.append(f"{topic.name}-{page.partition_ids[row]}")
+        return names
+
+    def _cluster_min_isr(self, image: MetadataImage) -> int:
+        return _as_min_isr(image.configs.of(BROKER_RESOURCE, "").get(MIN_INSYNC_REPLICAS), self._default_min_isr)
+
+
+def _as_min_isr(text: str | None, default: int) -> int:
+    # What stands in an imported log may be anything; a value that Kafka would not take is as good as none.
+    return int(text) if text is not None and text.isascii() and text.isdigit() and int(text) > 0 else default
+
+
+def _count_rows(page: Page, min_isr: np.int64) -> _CountedPage:
+    """uint64 throughout: a set over 64 slots needs every bit."""
+    held = page.partition_ids != NO_PARTITION
+    isr, adding, removing = (column.astype(np.uint64) for column in (page.isr, page.adding, page.removing))
+    replica_counts = page.replica_counts.astype(np.uint64)
+    replicas = np.where(replica_counts > 0, _ALL >> (_SLOTS - np.maximum(replica_counts, np.uint64(1))), np.uint64(0))
+    offline = held & (page.leader_slots == NO_LEADER_SLOT)
+    conditions = (
+        held,
+        offline,
+        (replicas & ~isr & ~adding) != 0,
+        held & _is_under(isr, replica_counts, min_isr),
+        held & (page.leader_slots != 0),
+        (adding | removing) != 0,
+    )
+    counts = np.array([np.count_nonzero(condition) for condition in conditions], np.int64)
+    return _CountedPage(page, counts, np.flatnonzero(offline)[:OFFLINE_NAMED_MAX])
+
+
+def _is_under(
+    isr: NDArray[np.uint64], replica_counts: NDArray[np.uint64], min_isr: NDArray[np.int64] | np.int64
+) -> NDArray[np.bool_]:
+    return np.bitwise_count(isr) < np.minimum(replica_counts.astype(np.int64), min_isr)
+
+
+def _own_min_isr_correction(image: MetadataImage, cluster_min_isr: int) -> int:
+    """What topics with a min ISR of their own add to, or take from, the count made with the cluster's."""
+    found = []
+    for (kind, name), configs in image.configs.resources.items():
+        if kind != TOPIC_RESOURCE or MIN_INSYNC_REPLICAS not in configs:
+            continue
+        topic = image.topics.by_name.get(name)
+        extent = None if topic is None else image.partitions.extents.get(topic.id)
+        min_isr = _as_min_isr(configs[MIN_INSYNC_REPLICAS], cluster_min_isr)
+        if extent is not None and min_isr != cluster_min_isr:
+            found.append((extent.first_row, extent.size, min_isr))
+    if not found:
+        return 0
+    starts, sizes, own = np.array(sorted(found)).T
+    ends = np.cumsum(sizes)
+    within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
+    columns = image.partitions.gather(np.repeat(starts, sizes) + within)
+    held = columns.partition_ids != NO_PARTITION
+    replica_counts = columns.replica_counts.astype(np.uint64)
+    under_own = held & _is_under(columns.isr, replica_counts, np.repeat(own, sizes))
+    under_cluster = held & _is_under(columns.isr, replica_counts, np.int64(cluster_min_isr))
+    return int(np.count_nonzero(under_own)) - int(np.count_nonzero(under_cluster))

@@ -1,0 +1,200 @@
+"""What the HTTP layer needs of the rest of a controller process. `controller.server` binds it; tests bind their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from controller.alter_partition import AlteredPartitions, AlterPartitionColumns
+from controller.http.counters import Counters
+from controller.http.digests import Digests
+from controller.http.feed import MetadataFeed
+from controller.http.heard import HeardBrokers
+from controller.http.partition_counts import CountedImages
+from controller.protocol import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
+from metadata_log.checkpoint_transfer import CheckpointChunk
+from snapshots.image import MetadataImage
+
+T = TypeVar("T")
+
+
+class Controller(Protocol):
+    """``controller.quorum_controller.QuorumController``."""
+
+    node_id: int
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this node decides."""
+
+    @property
+    def active_id(self) -> int | None:
+        """Who decides, as far as this node knows."""
+
+    @property
+    def stable(self) -> MetadataImage:
+        """The newest committed state."""
+
+    @property
+    def applied_offset(self) -> int:
+        """Exclusive end of what it contains."""
+
+    async def append_read_event(self, operation: Callable[[MetadataImage], T], *, is_linearizable: bool = False) -> T:
+        """Answer from the committed state, after a read barrier if it is to be linearizable."""
+
+
+class Operations(Protocol):
+    """``controller.operations.Operations``: a request in, its reply once it is committed. They raise ``ApiError``."""
+
+    async def create_topics(self, request: CreateTopicsRequest, timeout_ms: float) -> CreateTopicsResponse: ...
+    async def create_partitions(
+        self, request: CreatePartitionsRequest, timeout_ms: float
+    ) -> CreatePartitionsResponse: ...
+    async def delete_topics(self, request: DeleteTopicsRequest, timeout_ms: float) -> DeleteTopicsResponse: ...
+    async def alter_partition_reassignments(
+        self, request: AlterPartitionReassignmentsRequest, timeout_ms: float
+    ) -> AlterPartitionReassignmentsResponse: ...
+    async def elect_leaders(self, request: ElectLeadersRequest, timeout_ms: float) -> ElectLeadersResponse: ...
+    async def unregister_broker(
+        self, request: UnregisterBrokerRequest, timeout_ms: float
+    ) -> UnregisterBrokerResponse: ...
+    async def register_broker(
+        self, request: BrokerRegistrationRequest, timeout_ms: float
+    ) -> BrokerRegistrationResponse: ...
+    async def broker_heartbeat(self, request: BrokerHeartbeatRequest, timeout_ms: float) -> BrokerHeartbeatResponse: ...
+    async def alter_partition(self, request: AlterPartitionRequest, timeout_ms: float) -> AlterPartitionResponse: ...
+    async def alter_partition_columns(
+        self, broker_id: int, broker_epoch: int, columns: AlterPartitionColumns, timeout_ms: float
+    ) -> AlteredPartitions: ...
+
+
+@dataclass(frozen=True, slots=True)
+class VoterView:
+    """What this node knows of another voter."""
+
+    node_id: int
+    #: Whether a connection to it stands.
+    is_connected: bool
+    is_voting: bool
+    #: Exclusive end of what is durable there; None where this node does not lead.
+    durable_end: int | None
+    #: None if it has not answered in this epoch, or this node does not lead.
+    last_contact_ms_ago: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumView:
+    """Agreement as this node sees it. All ends are exclusive."""
+
+    leader_id: int | None
+    epoch: int
+    high_watermark: int
+    log_start_offset: int
+    log_end_offset: int
+    #: End of what is durable here.
+    durable_end: int
+    #: Whether this node votes.
+    is_voting: bool
+    #: The other voters, by id.
+    voters: Mapping[int, VoterView]
+
+
+class Cluster(Protocol):
+    """Soft state that is nobody's image: who was heard of when."""
+
+    def quorum(self) -> QuorumView:
+        """As of now."""
+
+    def faults(self) -> list[str]:
+        """What is wrong with this node and has not stopped it: a sentence each."""
+
+    def stalled_ms(self) -> float:
+        """How long committed records have been waiting to be applied; 0 when none are."""
+
+    def counters(self) -> Counters:
+        """What was counted since the process started."""
+
+    def wall_ms(self) -> float:
+        """Milliseconds since 1970."""
+
+
+class Checkpoints(Protocol):
+    """The checkpoint files of this node (``metadata_log.checkpoints.CheckpointStore``)."""
+
+    @property
+    def infos(self) -> tuple[CheckpointInfo, ...]:
+        """The usable checkpoints, ascending, the bootstrap one included."""
+
+    def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
+        """A piece of one. Blocks for the disk; may be called on another thread.
+
+        Raises:
+            UnknownCheckpoint, PositionOutOfRange.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another controller, or this one."""
+
+    node_id: int
+    #: Base URL of its HTTP API, without a slash at the end.
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLimits:
+    """See ``HttpSettings`` and ``LimitSettings``."""
+
+    body_bytes_max: int = 8 * 1024 * 1024
+    request_timeout_ms: int = 30_000
+    heartbeat_deadline_ms: int = 1_000
+    read_timeout_ms: int = 10_000
+    forward_timeout_ms: int = 40_000
+    chunk_bytes_max: int = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Everything handlers work on."""
+
+    cluster_id: str
+    #: By node id, this node included.
+    peers: Mapping[int, Peer]
+    controller: Controller
+    operations: Operations
+    cluster: Cluster
+    feed: MetadataFeed
+    checkpoints: Checkpoints
+    counts: CountedImages
+    heard: HeardBrokers
+    digests: Digests
+    limits: NodeLimits = NodeLimits()
+    #: None: whoever reaches the port may do everything (loopback only).
+    shared_secret: bytes | None = None
+
+    @property
+    def node_id(self) -> int:
+        """This node."""
+        return self.controller.node_id

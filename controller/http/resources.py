@@ -1,0 +1,167 @@
+"""Replies about the cluster as a whole: what `GET` answers with. One topic or partition: `controller.protocol`.
+
+Every field is always present, null where the answering node does not know: lags and sessions of others are known to the
+active controller only.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from controller.http.models import HttpModel
+from controller.protocol_topics import DescribedTopic, TopicConfig
+from controller.protocol_types import UuidField
+
+Verdict = Literal["healthy", "degraded", "critical", "no-quorum"]
+VoterRole = Literal["active", "standby", "non-voter", "unreachable", "unknown"]
+BrokerStateName = Literal["active", "fenced", "controlled-shutdown"]
+
+
+class PartitionCounts(HttpModel):
+    """Partitions by condition; one partition may be in several."""
+
+    total: int = 0
+    offline: int = 0
+    """Without a leader."""
+    under_replicated: int = 0
+    """With a replica outside the ISR that is not only being added."""
+    under_min_isr: int = 0
+    """With fewer in the ISR than `min.insync.replicas` (or the number of replicas, if that is less)."""
+    without_preferred_leader: int = 0
+    """Led by another than the first replica, or by none."""
+    reassigning: int = 0
+    """With an open reassignment."""
+
+
+class VoterReply(HttpModel):
+    """One controller of the quorum."""
+
+    node_id: int
+    http: str
+    """Base URL of its HTTP API."""
+    role: VoterRole
+    """As the answering node sees it; `non-voter`: it lost its memory and does not vote until it has caught up."""
+    log_end_offset: int | None
+    """End of what is durable there."""
+    lag_records: int | None
+    """Records that the active controller has and this one has not made durable."""
+    last_contact_ms: int | None
+    """Time since the active controller last heard of it."""
+
+
+class QuorumReply(HttpModel):
+    """Agreement, as one node sees it."""
+
+    observed_by: int
+    """The node that answers."""
+    is_active: bool
+    """Whether that node is the active controller."""
+    active_id: int | None
+    epoch: int
+    high_watermark: int
+    log_start_offset: int
+    log_end_offset: int
+    applied_offset: int
+    """End of what the node's state contains."""
+    voters: list[VoterReply]
+
+
+class BrokerEndpointReply(HttpModel):
+    """Where a broker can be reached."""
+
+    name: str
+    host: str
+    port: int
+
+
+class BrokerReply(HttpModel):
+    """One registered broker."""
+
+    id: int
+    rack: str | None
+    state: BrokerStateName
+    epoch: int
+    incarnation_id: UuidField
+    listeners: list[BrokerEndpointReply]
+    directories: list[UuidField]
+    cordoned_directories: list[UuidField]
+    applied_offset: int | None
+    """End of what its metadata contains, from its last heartbeat."""
+    lag_records: int | None
+    """Records committed and not yet in its metadata."""
+    last_heartbeat_ms: int | None
+    """Time since its last heartbeat."""
+
+
+class BrokersReply(HttpModel):
+    """All brokers, by id."""
+
+    brokers: list[BrokerReply]
+
+
+class ClusterReply(HttpModel):
+    """The cluster in a few numbers."""
+
+    cluster_id: str
+    observed_by: int
+    active_id: int | None
+    epoch: int
+    state_offset: int
+    """Offset at which all of this is true."""
+    metadata_version: int
+    features: dict[str, int]
+    controllers: list[int]
+    brokers: list[int]
+    topics: int
+    partitions: PartitionCounts
+
+
+class DigestReply(HttpModel):
+    """Digest of the state at an offset: equal on every node."""
+
+    state_offset: int
+    digest: str
+    """64 hexadecimal digits."""
+
+
+class TopicSummary(HttpModel):
+    """One topic in a list."""
+
+    name: str
+    topic_id: UuidField
+    partitions: int
+
+
+class TopicsReply(HttpModel):
+    """A page of topics."""
+
+    state_offset: int
+    topics: list[TopicSummary]
+    next_after: str | None
+    """`after` for the next page; null at the end."""
+
+
+class TopicReply(HttpModel):
+    """One topic."""
+
+    state_offset: int
+    topic: DescribedTopic
+    configs: list[TopicConfig]
+    """The topic's own dynamic configs."""
+
+
+class StatusReply(HttpModel):
+    """What an operator wants to see first."""
+
+    verdict: Verdict
+    reasons: list[str]
+    """Why it is not healthy: a sentence each, the gravest first."""
+    cluster_id: str
+    quorum: QuorumReply
+    brokers: list[BrokerReply]
+    topics: int
+    partitions: PartitionCounts
+    offline_partitions: list[str]
+    """`topic-partition` of the first ones without a leader."""
+    unsupported: dict[str, int]
+    """Entities that are kept and not acted on, by kind."""

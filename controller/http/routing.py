@@ -1,0 +1,146 @@
+"""What a route is: one row of the table that aiohttp's routes and the OpenAPI document are both made from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel
+
+from controller.http.content import JSON
+from controller.http.models import Nothing
+from controller.http.ports import Node
+
+P = TypeVar("P", bound=BaseModel)
+B = TypeVar("B", bound=BaseModel)
+R = TypeVar("R", bound=BaseModel)
+
+
+class Serving(Enum):
+    """Which controller answers."""
+
+    #: The one that is asked.
+    HERE = "here"
+    #: The active one; a standby passes the request on.
+    ACTIVE = "active"
+    #: The one that is asked from its committed state; the active one where `consistency=linearizable` is asked for.
+    CONSISTENT = "consistent"
+    #: The active one if there is one that answers, else the one that is asked; `local=true`: always that one.
+    VIEW = "view"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a handler is told beside parameters and body."""
+
+    node: Node
+    #: How long the client waits, within the node's limit.
+    timeout_ms: float
+
+    @property
+    def write_timeout_ms(self) -> float:
+        """What a write is given: it takes so long for its turn at most, and as long again for its commit."""
+        return self.timeout_ms / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row. ``handler`` takes (call, parameters, body), or (node, parameters, request) where it is raw."""
+
+    method: str
+    path: str
+    summary: str
+    serving: Serving
+    parameters: type[BaseModel]
+    body: type[BaseModel]
+    reply: type[BaseModel] | None
+    handler: Callable[[Any, Any, Any], Awaitable[Any]]
+    #: Whether the state may change: a failure on the way may then be an unknown outcome.
+    is_write: bool
+    #: Content types of bodies; the answer has the one of the request, and the first where that has none.
+    media: tuple[str, ...]
+    #: Whether a reply about several things, some of which failed, is 207, and about one that failed an error.
+    is_bulk: bool
+    #: Statuses an error may have, beside those that any request may be answered with.
+    errors: tuple[int, ...]
+    #: Whether the handler makes the answer itself.
+    is_raw: bool
+    #: Response headers of its own: name and meaning.
+    headers: tuple[tuple[str, str], ...]
+    tag: str
+
+    @property
+    def has_body(self) -> bool:
+        """Whether a request carries a body."""
+        return self.body is not Nothing
+
+
+def route(
+    method: str,
+    path: str,
+    summary: str,
+    handler: Callable[[Call, P, B], Awaitable[R]],
+    *,
+    tag: str,
+    parameters: type[P],
+    body: type[B],
+    reply: type[R],
+    serving: Serving,
+    is_write: bool = False,
+    media: tuple[str, ...] = (JSON,),
+    is_bulk: bool = False,
+    errors: Sequence[int] = (),
+) -> Route:
+    """A route whose handler takes and gives models."""
+    return Route(
+        method=method,
+        path=path,
+        summary=summary,
+        serving=serving,
+        parameters=parameters,
+        body=body,
+        reply=reply,
+        handler=handler,
+        is_write=is_write,
+        media=media,
+        is_bulk=is_bulk,
+        errors=tuple(errors),
+        is_raw=False,
+        headers=(),
+        tag=tag,
+    )
+
+
+def raw_route(
+    path: str,
+    summary: str,
+    handler: Callable[[Node, P, web.Request], Awaitable[web.StreamResponse]],
+    *,
+    tag: str,
+    parameters: type[P],
+    media: str,
+    reply: type[BaseModel] | None = None,
+    headers: Sequence[tuple[str, str]] = (),
+    errors: Sequence[int] = (),
+) -> Route:
+    """A `GET` whose handler makes the answer itself; it is served by the node that is asked."""
+    return Route(
+        method="GET",
+        path=path,
+        summary=summary,
+        serving=Serving.HERE,
+        parameters=parameters,
+        body=Nothing,
+        reply=reply,
+        handler=handler,
+        is_write=False,
+        media=(media,),
+        is_bulk=False,
+        errors=tuple(errors),
+        is_raw=True,
+        headers=tuple(headers),
+        tag=tag,
+    )

@@ -1,0 +1,205 @@
+"""Images and soft state as replies: pure functions, the same on every node."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Final
+
+from controller.http.heard import BrokerSession
+from controller.http.ports import Peer, QuorumView, VoterView
+from controller.http.resources import (
+    BrokerEndpointReply,
+    BrokerReply,
+    BrokerStateName,
+    ClusterReply,
+    PartitionCounts,
+    QuorumReply,
+    TopicReply,
+    TopicsReply,
+    TopicSummary,
+    VoterReply,
+    VoterRole,
+)
+from controller.protocol import TopicConfig
+from controller.topic_description import describe_topic
+from metadata_log.errors import ApiError, ErrorCode
+from snapshots.cluster import BrokerRegistration
+from snapshots.image import MetadataImage
+from snapshots.image_parts import TOPIC_RESOURCE, Topic
+
+#: A voter that has not answered for so long is called unreachable: twice the default election timeout.
+SILENT_MS: Final = 2_000.0
+
+
+def quorum_reply(node_id: int, view: QuorumView, peers: Mapping[int, Peer], applied_offset: int) -> QuorumReply:
+    """Agreement as one node sees it."""
+    return QuorumReply(
+        observed_by=node_id,
+        is_active=view.leader_id == node_id,
+        active_id=view.leader_id,
+        epoch=view.epoch,
+        high_watermark=view.high_watermark,
+        log_start_offset=view.log_start_offset,
+        log_end_offset=view.log_end_offset,
+        applied_offset=applied_offset,
+        voters=[_voter_reply(peers[voter_id], node_id, view) for voter_id in sorted(peers)],
+    )
+
+
+def _voter_reply(peer: Peer, node_id: int, view: QuorumView) -> VoterReply:
+    known = view.voters.get(peer.node_id)
+    if peer.node_id == node_id:
+        end, contact = view.durable_end, 0.0
+    elif known is None:
+        end, contact = None, None
+    else:
+        end, contact = known.durable_end, known.last_contact_ms_ago
+    return VoterReply(
+        node_id=peer.node_id,
+        http=peer.url,
+        role=_voter_role(peer.node_id, node_id, view, known),
+        log_end_offset=end,
+        lag_records=max(0, view.log_end_offset - end) if end is not None and view.leader_id == node_id else None,
+        last_contact_ms=None if contact is None else int(contact),
+    )
+
+
+def _voter_role(voter_id: int, node_id: int, view: QuorumView, known: VoterView | None) -> VoterRole:
+    if voter_id == view.leader_id:
+        return "active"
+    if voter_id == node_id:
+        return "standby" if view.is_voting else "non-voter"
+    if known is None or view.leader_id != node_id:
+        return "unknown"
+    if not known.is_connected or known.last_contact_ms_ago is None or known.last_contact_ms_ago > SILENT_MS:
+        return "unreachable"
+    return "standby" if known.is_voting else "non-voter"
+
+
+def broker_replies(
+    image: MetadataImage, sessions: Mapping[int, BrokerSession], high_watermark: int
+) -> list[BrokerReply]:
+    """All registered brokers, by id."""
+    brokers = sorted(image.cluster.brokers.values(), key=lambda broker: broker.id)
+    return [_broker_reply(broker, sessions.get(broker.id), high_watermark) for broker in brokers]
+
+
+def broker_reply(
+    image: MetadataImage, sessions: Mapping[int, BrokerSession], high_watermark: int, broker_id: int
+) -> BrokerReply:
+    """One registered broker.
+
+    Raises:
+        ApiError: BROKER_ID_NOT_REGISTERED.
+    """
+    broker = image.cluster.brokers.get(broker_id)
+    if broker is None:
+        raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"no broker {broker_id} is registered")
+    return _broker_reply(broker, sessions.get(broker_id), high_watermark)
+
+
+def _broker_reply(broker: BrokerRegistration, session: BrokerSession | None, high_watermark: int) -> BrokerReply:
+    return BrokerReply(
+        id=broker.id,
+        rack=broker.rack,
+        state=_broker_state(broker),
+        epoch=broker.epoch,
+        incarnation_id=broker.incarnation_id,
+        listeners=[
+            BrokerEndpointReply(name=listener.name, host=listener.host, port=listener.port)
+            for listener in sorted(broker.listeners, key=lambda listener: listener.name)
+        ],
+        directories=list(broker.directories),
+        cordoned_directories=list(broker.cordoned_directories),
+        applied_offset=None if session is None else session.applied_offset,
+        lag_records=None if session is None else max(0, high_watermark - session.applied_offset),
+        last_heartbeat_ms=None if session is None else int(session.last_heartbeat_ms_ago),
+    )
+
+
+def _broker_state(broker: BrokerRegistration) -> BrokerStateName:
+    if broker.is_fenced:
+        return "fenced"
+    return "controlled-shutdown" if broker.in_controlled_shutdown else "active"
+
+
+def cluster_reply(
+    image: MetadataImage,
+    *,
+    cluster_id: str,
+    view: QuorumView,
+    node_id: int,
+    peers: Mapping[int, Peer],
+    counts: PartitionCounts,
+) -> ClusterReply:
+    """The cluster in a few numbers."""
+    return ClusterReply(
+        cluster_id=cluster_id,
+        observed_by=node_id,
+        active_id=view.leader_id,
+        epoch=view.epoch,
+        state_offset=image.provenance.end_offset,
+        metadata_version=image.features.metadata_version,
+        features={"kraft.version": image.kraft.version, **dict(sorted(image.features.levels.items()))},
+        controllers=sorted(peers),
+        brokers=sorted(image.cluster.brokers),
+        topics=len(image.topics),
+        partitions=counts,
+    )
+
+
+def topics_reply(image: MetadataImage, prefix: str, after: str, limit: int) -> TopicsReply:
+    """A page of the topics, by name."""
+    names = sorted(name for name in image.topics.by_name if name.startswith(prefix))
+    begin = bisect_right(names, after)
+    page = names[begin : begin + limit]
+    return TopicsReply(
+        state_offset=image.provenance.end_offset,
+        topics=[_topic_summary(image, image.topics.by_name[name]) for name in page],
+        next_after=page[-1] if begin + limit < len(names) else None,
+    )
+
+
+def _topic_summary(image: MetadataImage, topic: Topic) -> TopicSummary:
+    return TopicSummary(name=topic.name, topic_id=topic.id, partitions=len(image.partitions.rows_of(topic.id)))
+
+
+def topic_reply(image: MetadataImage, name: str) -> TopicReply:
+    """One topic with its partitions and configs.
+
+    Raises:
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+    """
+    topic = describe_topic(image, name)
+    if topic.error_code is not ErrorCode.NONE:
+        raise ApiError(topic.error_code, topic.error_message or topic.error_code.name)
+    configs = image.configs.of(TOPIC_RESOURCE, name)
+    return TopicReply(
+        state_offset=image.provenance.end_offset,
+        topic=topic,
+        configs=[TopicConfig(name=key, value=configs[key]) for key in sorted(configs)],
+    )
+
+
+def topic_named(image: MetadataImage, name: str) -> Topic:
+    """The topic of this name.
+
+    Raises:
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+    """
+    topic = image.topics.by_name.get(name)
+    if topic is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+    return topic
+
+
+def unsupported_entities(image: MetadataImage) -> dict[str, int]:
+    """What is kept and not acted on, by kind; kinds of which there is none are left out."""
+    counts = {
+        "ACLs": len(image.acls.entries),
+        "SCRAM credentials": len(image.scram.credentials),
+        "delegation tokens": len(image.delegation_tokens.tokens),
+        "client quotas": len(image.client_quotas.entities),
+    }
+    return {kind: count for kind, count in counts.items() if count}

@@ -1,0 +1,169 @@
+"""One method per request: the decision it stands for, run through the controller.
+
+The only way in for HTTP. Soft state (broker sessions) is read by decisions and changed here, before (contact) and after
+(everything else) they are taken.
+"""
+
+from __future__ import annotations
+
+from controller.active_role import ActiveRole
+from controller.alter_partition import (
+    AlteredPartitions,
+    AlterPartitionColumns,
+    decide_alter_partition,
+    decide_alter_partition_columns,
+)
+from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat
+from controller.decision import Decision
+from controller.elections import decide_elect_leaders
+from controller.protocol import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+from controller.quorum_controller import QuorumController
+from controller.reassignments import decide_alter_partition_reassignments, list_partition_reassignments
+from controller.registration import (
+    apply_registration,
+    apply_unregistration,
+    decide_register_broker,
+    decide_unregister_broker,
+)
+from controller.seams import WriteContext
+from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
+
+
+class Operations:
+    """Requests of one controller process. Every method raises ``ApiError`` and its kinds."""
+
+    def __init__(self, controller: QuorumController, role: ActiveRole) -> None:
+        self._controller = controller
+        self._role = role
+        self._config = role.config
+
+    # --- topics and partitions -----------------------------------------------------------------------
+
+    async def create_topics(self, request: CreateTopicsRequest, timeout_ms: float) -> CreateTopicsResponse:
+        """Create topics, each for itself, all in one batch."""
+        role = self._role
+        return await self._controller.append_write_event(
+            "create_topics",
+            lambda c: decide_create_topics(c.image, self._config, request, role.random, role.new_topic_id),
+            timeout_ms,
+        )
+
+    async def create_partitions(self, request: CreatePartitionsRequest, timeout_ms: float) -> CreatePartitionsResponse:
+        """Let topics grow."""
+        return await self._controller.append_write_event(
+            "create_partitions", lambda c: decide_create_partitions(c.image, request, self._role.random), timeout_ms
+        )
+
+    async def delete_topics(self, request: DeleteTopicsRequest, timeout_ms: float) -> DeleteTopicsResponse:
+        """Delete topics by id."""
+        return await self._controller.append_write_event(
+            "delete_topics", lambda c: decide_delete_topics(c.image, request), timeout_ms
+        )
+
+    async def alter_partition(self, request: AlterPartitionRequest, timeout_ms: float) -> AlterPartitionResponse:
+        """A leader proposes ISRs."""
+        return await self._controller.append_write_event(
+            "alter_partition", lambda c: decide_alter_partition(c.image, self._config, request), timeout_ms
+        )
+
+    async def alter_partition_columns(
+        self, broker_id: int, broker_epoch: int, columns: AlterPartitionColumns, timeout_ms: float
+    ) -> AlteredPartitions:
+        """``alter_partition`` for many partitions at once."""
+        return await self._controller.append_write_event(
+            "alter_partition",
+            lambda c: decide_alter_partition_columns(c.image, self._config, broker_id, broker_epoch, columns),
+            timeout_ms,
+        )
+
+    async def elect_leaders(self, request: ElectLeadersRequest, timeout_ms: float) -> ElectLeadersResponse:
+        """Hold elections that an operator asks for."""
+        return await self._controller.append_write_event(
+            "elect_leaders", lambda c: decide_elect_leaders(c.image, self._config, request), timeout_ms
+        )
+
+    async def alter_partition_reassignments(
+        self, request: AlterPartitionReassignmentsRequest, timeout_ms: float
+    ) -> AlterPartitionReassignmentsResponse:
+        """Start and cancel reassignments."""
+        return await self._controller.append_write_event(
+            "alter_partition_reassignments",
+            lambda c: decide_alter_partition_reassignments(c.image, self._config, request),
+            timeout_ms,
+        )
+
+    async def list_partition_reassignments(
+        self, request: ListPartitionReassignmentsRequest, *, is_linearizable: bool
+    ) -> ListPartitionReassignmentsResponse:
+        """What is being moved."""
+        return await self._controller.append_read_event(
+            lambda image: list_partition_reassignments(image, request), is_linearizable=is_linearizable
+        )
+
+    # --- brokers -------------------------------------------------------------------------------------
+
+    async def register_broker(
+        self, request: BrokerRegistrationRequest, timeout_ms: float
+    ) -> BrokerRegistrationResponse:
+        """A broker process has started."""
+        before = self._controller.stable
+
+        def decide(context: WriteContext) -> Decision[BrokerRegistrationResponse]:
+            nonlocal before
+            before = context.image
+            sessions = self._role.sessions
+            return decide_register_broker(
+                context.image, self._config, sessions, request, context.next_offset, context.now_ms
+            )
+
+        def applied(decision: Decision[BrokerRegistrationResponse], end_offset: int) -> None:
+            apply_registration(self._role.sessions, before, request, decision, end_offset)
+
+        return await self._controller.append_write_event("register_broker", decide, timeout_ms, applied)
+
+    async def broker_heartbeat(self, request: BrokerHeartbeatRequest, timeout_ms: float) -> BrokerHeartbeatResponse:
+        """A broker is alive, and says how far it is and what it wants."""
+        # Noted outside of the queue: a controller that is behind must not fence brokers that speak.
+        self._role.note_contact(request.broker_id, request.broker_epoch)
+
+        def applied(decision: Decision[BrokerHeartbeatResponse], end_offset: int) -> None:
+            assert isinstance(decision, HeartbeatDecision)
+            apply_heartbeat(self._role.sessions, request, decision, end_offset)
+            self._role.schedule_fencing()
+
+        return await self._controller.append_write_event(
+            "broker_heartbeat",
+            lambda c: decide_broker_heartbeat(c.image, self._config, self._role.sessions, request),
+            timeout_ms,
+            applied,
+        )
+
+    async def unregister_broker(self, request: UnregisterBrokerRequest, timeout_ms: float) -> UnregisterBrokerResponse:
+        """Forget a broker."""
+        return await self._controller.append_write_event(
+            "unregister_broker",
+            lambda c: decide_unregister_broker(c.image, self._config, request),
+            timeout_ms,
+            lambda _, __: apply_unregistration(self._role.sessions, request),
+        )

@@ -1,0 +1,135 @@
+"""From what changes in n partitions to PartitionChangeRecords, as runs: one per shape, no object per partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.partition_columns import (
+    LAST_KNOWN_CLEARED,
+    LAST_KNOWN_KEPT,
+    LAST_KNOWN_SET,
+    NO_SLOT,
+    Flags,
+    Ints,
+    Masks,
+    Orders,
+    PartitionChanges,
+    Slots,
+    slots_of,
+)
+from metadata_log.ids import NO_LEADER
+from metadata_log.runs import PartitionChangeRun
+
+#: Above every broker id: sorts behind them.
+_AFTER_ALL: Final = np.int32(2**31 - 1)
+#: Bits of a length in the number of a shape: 0 = absent, else length + 1, up to 64 slots.
+_LENGTH_BITS: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionNames:
+    """Who n rows are about."""
+
+    #: uint8[n, 16]
+    topic_ids: NDArray[np.uint8]
+    #: int32[n]
+    partition_ids: Ints
+    #: int32[n, w]: the broker of each slot.
+    brokers: Ints
+    #: int32[n]: who leads before the change; -1 = nobody.
+    leaders: Ints
+
+
+def change_runs(
+    names: PartitionNames, changes: PartitionChanges, directory_ids: NDArray[np.uint8], version: int
+) -> list[PartitionChangeRun]:
+    """The records of all rows that change, grouped by shape and in row order within a shape.
+
+    Args:
+        directory_ids: uint8[d, 16], the id of every directory code.
+        version: of the record.
+    """
+    shapes = np.where(changes.has_change, _shapes(changes), -1)
+    distinct = [shape for shape in np.unique(shapes).tolist() if shape >= 0]
+    return [_run(names, changes, np.flatnonzero(shapes == shape), directory_ids, version) for shape in distinct]
+
+
+def _shapes(changes: PartitionChanges) -> Slots:
+    """One number per row, equal where the records have the same fields with the same lengths."""
+    replica_counts = np.bitwise_count(changes.replicas)
+    lengths = (
+        (changes.has_isr, (changes.isr_order != NO_SLOT).sum(axis=1)),
+        (changes.has_elr, np.bitwise_count(changes.elr)),
+        (changes.has_replicas, replica_counts),
+        (changes.has_removing, np.bitwise_count(changes.removing)),
+        (changes.has_adding, np.bitwise_count(changes.adding)),
+        (changes.has_directories, replica_counts),
+    )
+    shape = changes.last_known_elr * 4 + changes.has_leader * 2 + changes.has_recovery
+    for present, length in lengths:
+        shape = (shape << _LENGTH_BITS) + np.where(present, length.astype(np.int64) + 1, 0)
+    return shape
+
+
+def _run(
+    names: PartitionNames,
+    changes: PartitionChanges,
+    rows: NDArray[np.intp],
+    directory_ids: NDArray[np.uint8],
+    version: int,
+) -> PartitionChangeRun:
+    """The run of some rows, which all have the shape of the first one."""
+    first = rows[0]
+    brokers, width = names.brokers[rows], names.brokers.shape[1]
+    replica_count = int(np.bitwise_count(changes.replicas[first]))
+
+    def members(masks: Masks) -> Ints:
+        return _sorted_ids(brokers, slots_of(masks[rows], width))
+
+    has_replicas = bool(changes.has_replicas[first])
+    has_directories = bool(changes.has_directories[first])
+    last_known = int(changes.last_known_elr[first])
+    return PartitionChangeRun(
+        version=version,
+        topic_ids=names.topic_ids[rows],
+        partition_ids=names.partition_ids[rows],
+        isr=_isr(brokers, changes.isr_order[rows]) if changes.has_isr[first] else None,
+        leader=_leaders(brokers, changes.leader[rows]) if changes.has_leader[first] else None,
+        replicas=_listed(brokers, slots_of(changes.replicas[rows], width)) if has_replicas else None,
+        removing_replicas=members(changes.removing) if changes.has_removing[first] else None,
+        adding_replicas=members(changes.adding) if changes.has_adding[first] else None,
+        leader_recovery_state=changes.is_recovering[rows].astype(np.int8) if changes.has_recovery[first] else None,
+        directories=directory_ids[changes.directories[rows, :replica_count]] if has_directories else None,
+        eligible_leader_replicas=members(changes.elr) if changes.has_elr[first] else None,
+        last_known_elr=None if last_known == LAST_KNOWN_KEPT else _last_known(names.leaders[rows], last_known),
+    )
+
+
+def _leaders(brokers: Ints, slots: Slots) -> Ints:
+    at = brokers[np.arange(len(slots)), np.maximum(slots, 0)]
+    return np.where(slots >= 0, at, np.int32(NO_LEADER))
+
+
+def _isr(brokers: Ints, order: Orders) -> Ints:
+    length = int((order[0] != NO_SLOT).sum())
+    return np.take_along_axis(brokers, order[:, :length].astype(np.intp), axis=1)
+
+
+def _listed(brokers: Ints, members: Flags) -> Ints:
+    """The brokers of the flagged slots in slot order; every row has as many as the first."""
+    return brokers[members].reshape(len(brokers), int(members[0].sum()))
+
+
+def _sorted_ids(brokers: Ints, members: Flags) -> Ints:
+    """The brokers of a set, ascending as Kafka writes them; every row has as many as the first."""
+    length = int(members[0].sum())
+    return np.sort(np.where(members, brokers, _AFTER_ALL), axis=1)[:, :length]
+
+
+def _last_known(leaders: Ints, kind: int) -> Ints:
+    assert kind in (LAST_KNOWN_CLEARED, LAST_KNOWN_SET), kind
+    return leaders[:, None] if kind == LAST_KNOWN_SET else np.empty((len(leaders), 0), np.int32)

@@ -1,0 +1,183 @@
+"""Rows of the partition table as the rules want them: who may lead, which settings hold for the topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.controller_config import ControllerConfig
+from controller.metadata_version import partition_version
+from controller.partition_columns import (
+    ELECT_ONLINE,
+    ELECT_UNCLEAN,
+    Flags,
+    Masks,
+    PartitionChanges,
+    PartitionRows,
+    Slots,
+)
+from controller.partition_rules import RuleSettings
+from controller.partition_runs import PartitionNames, change_runs
+from metadata_log.runs import PartitionChangeRun
+from snapshots import page_access
+from snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
+from snapshots.extents import TopicStretches
+from snapshots.image import MetadataImage
+from snapshots.image_parts import TOPIC_RESOURCE
+from snapshots.partition_columns import PartitionColumns
+
+MIN_ISR_CONFIG: Final = "min.insync.replicas"
+UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
+
+_ANY_OWNER: Final = -1
+_NO_OWNER: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """Some partitions with all that the rules need to know about them."""
+
+    columns: PartitionColumns
+    rows: PartitionRows
+    #: Replicas that may lead.
+    acceptable: Masks
+    #: Effective ``min.insync.replicas``.
+    min_isr: Slots
+    #: Whether the topic allows unclean elections.
+    allows_unclean: Flags
+
+    @property
+    def election(self) -> Slots:
+        """ELECT_UNCLEAN where the topic allows it."""
+        return np.where(self.allows_unclean, ELECT_UNCLEAN, ELECT_ONLINE)
+
+
+def rule_settings(image: MetadataImage) -> RuleSettings:
+    """The settings that are the same for every partition of the image."""
+    return RuleSettings(image.features.metadata_version, image.features.is_elr_enabled)
+
+
+def view_partitions(
+    image: MetadataImage,
+    config: ControllerConfig,
+    rows: NDArray[np.int64] | Sequence[int],
+    *,
+    broker_to_add: int | None = None,
+    broker_to_remove: int | None = None,
+) -> PartitionView:
+    """The partitions in some rows of the image's table.
+
+    Args:
+        broker_to_add: is about to become active: it may lead.
+        broker_to_remove: is about to go: it may not.
+    """
+    columns = image.partitions.gather(rows)
+    active = {id_ for id_, broker in image.cluster.brokers.items() if broker.is_active}
+    if broker_to_add is not None:
+        active.add(broker_to_add)
+    active.discard(-1 if broker_to_remove is None else broker_to_remove)
+    min_isr, allows_unclean = _topic_settings(image, config, columns)
+    return PartitionView(
+        columns=columns,
+        rows=_rule_rows(columns),
+        acceptable=columns.slots_in(sorted(active)) & _online_replicas(image, columns),
+        min_isr=min_isr,
+        allows_unclean=allows_unclean,
+    )
+
+
+def view_runs(image: MetadataImage, view: PartitionView, changes: PartitionChanges) -> list[PartitionChangeRun]:
+    """The records of changes that were decided on a view."""
+    columns = view.columns
+    names = PartitionNames(columns.topic_ids, columns.partition_ids, columns.slots, columns.leaders)
+    version = partition_version(image.features.metadata_version)
+    return change_runs(names, changes, image.partitions.directories.ids, version)
+
+
+def _rule_rows(columns: PartitionColumns) -> PartitionRows:
+    return PartitionRows(
+        replicas=columns.replicas,
+        isr=columns.isr,
+        isr_order=columns.isr_order,
+        removing=columns.removing,
+        adding=columns.adding,
+        elr=columns.elr,
+        last_known_elr=columns.last_known_elr,
+        leader=columns.leader_slots,
+        is_recovering=columns.recovery_states.astype(np.bool_),
+        directories=columns.directories,
+    )
+
+
+def _online_replicas(image: MetadataImage, columns: PartitionColumns) -> Masks:
+    """Replicas whose directory is online on their broker (Kafka's ``DirectoryId.isOnline``)."""
+    dictionary = image.partitions.directories
+    owners = np.full(len(dictionary), _NO_OWNER, np.int32)
+    owners[[MIGRATING_CODE, UNASSIGNED_CODE]] = _ANY_OWNER
+    without_directories = []
+    for broker in image.cluster.brokers.values():
+        if not broker.directories:
+            without_directories.append(broker.id)
+        for directory in broker.directories:
+            code = dictionary.code(directory)
+            if code is not None:
+                owners[code] = broker.id
+    from_before = columns.slots_in(without_directories)
+    online = np.zeros(len(columns), np.uint64)
+    for slot in range(columns.width):
+        codes, bit = columns.directories[:, slot], np.uint64(1 << slot)
+        owner = owners[codes]
+        is_online = (owner == _ANY_OWNER) | (owner == columns.slots[:, slot])
+        if without_directories:
+            is_online |= ((from_before & bit) != 0) & (codes != LOST_CODE)
+        online |= (is_online & (codes >= 0)) * bit
+    return online
+
+
+def _topic_settings(image: MetadataImage, config: ControllerConfig, columns: PartitionColumns) -> tuple[Slots, Flags]:
+    """Effective min ISR and whether unclean elections are allowed, by row; looked up once per stretch of a topic."""
+    stretches = TopicStretches.of(columns.topic_ids)
+    topics = image.topics.by_id.get_many(stretches.topics)
+    names = ["" if topic is None else topic.name for topic in topics]
+    own_configs = image.configs.resources.get_many([(TOPIC_RESOURCE, name) for name in names])
+    # Most topics have no configs of their own: then what holds for a topic that does not exist holds for them.
+    min_isr = np.full(len(names), min_insync_replicas(image, config, ""), np.int64)
+    allows = np.full(len(names), allows_unclean_election(image, config, ""), np.bool_)
+    for place, configs in enumerate(own_configs):
+        if configs is not None:
+            min_isr[place] = min_insync_replicas(image, config, names[place])
+            allows[place] = allows_unclean_election(image, config, names[place])
+    effective = np.minimum(min_isr, _first_replica_counts(image, stretches.topics))
+    return np.repeat(effective, stretches.lengths), np.repeat(allows, stretches.lengths)
+
+
+def _first_replica_counts(image: MetadataImage, topic_ids: list[bytes]) -> Slots:
+    """Replicas of each topic's first partition."""
+    extents = image.partitions.extents.get_many(topic_ids)
+    rows = np.array([0 if extent is None else extent.first_row for extent in extents], np.int64)
+    ascending, inverse = np.unique(rows, return_inverse=True)
+    counts = page_access.gather(image.partitions.pages, ascending, ("replica_counts",))["replica_counts"]
+    return counts[inverse].astype(np.int64)
+
+
+def min_insync_replicas(image: MetadataImage, config: ControllerConfig, topic: str) -> int:
+    """The topic's ``min.insync.replicas`` as resolved, not yet bounded by its replication factor."""
+    value = image.configs.topic_value(topic, MIN_ISR_CONFIG, config.node_id)
+    return int(value if value is not None else config.static_configs.get(MIN_ISR_CONFIG, "1"))
+
+
+def allows_unclean_election(image: MetadataImage, config: ControllerConfig, topic: str) -> bool:
+    """The topic's ``unclean.leader.election.enable`` as resolved."""
+    value = image.configs.topic_value(topic, UNCLEAN_CONFIG, config.node_id)
+    if value is None:
+        value = config.static_configs.get(UNCLEAN_CONFIG, "false")
+    return value.strip().lower() == "true"
+
+
+def effective_min_isr(image: MetadataImage, config: ControllerConfig, topic: str, replication_factor: int) -> int:
+    """``min.insync.replicas`` that can be met: at most the replication factor of the topic's first partition."""
+    return min(min_insync_replicas(image, config, topic), replication_factor)

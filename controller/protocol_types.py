@@ -1,0 +1,59 @@
+"""What all messages of the protocol are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+
+from metadata_log.errors import ErrorCode, InvalidId
+from metadata_log.ids import UUID_BYTES, uuid_from_text, uuid_text
+from metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
+
+
+class Message(BaseModel):
+    """A request, a response or a part of one. Unknown fields and wrong types are refused, nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _uuid(value: Any) -> bytes:
+    if isinstance(value, bytes) and len(value) == UUID_BYTES:
+        return value
+    if not isinstance(value, str):
+        raise ValueError("a uuid is 22 characters of url-safe base64, or 16 bytes")
+    try:
+        return uuid_from_text(value)
+    except InvalidId as error:
+        raise ValueError(str(error)) from error
+
+
+#: 16 bytes in Python and msgpack, Kafka's 22 characters in JSON.
+UuidField = Annotated[
+    bytes,
+    PlainValidator(_uuid),
+    PlainSerializer(uuid_text, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "minLength": 22, "maxLength": 22, "description": "uuid, url-safe base64"}),
+]
+
+Int8 = Annotated[int, Field(ge=-(2**7), le=2**7 - 1)]
+Int16 = Annotated[int, Field(ge=-(2**15), le=2**15 - 1)]
+Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+BrokerIdField = Annotated[int, Field(ge=0, le=2**31 - 1)]
+PartitionIdField = Annotated[int, Field(ge=0, le=2**31 - 1)]
+#: A string that a record can hold.
+Text = Annotated[str, Field(max_length=STRING_BYTES_MAX)]
+#: Brokers of one partition, registered or not; the slots of a partition bound any such list.
+BrokerList = Annotated[list[Int32], Field(max_length=PARTITION_SLOTS_MAX)]
+
+#: Things that one request may name: each becomes at least one record, or one line of the answer.
+ITEMS_MAX = RECORDS_PER_OPERATION_MAX
+
+
+class ItemResult(Message):
+    """Outcome for one of the things that a request names."""
+
+    error_code: ErrorCode = Field(default=ErrorCode.NONE, strict=False)
+    #: None where there is no error.
+    error_message: str | None = None

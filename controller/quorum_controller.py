@@ -1,0 +1,405 @@
+"""``QuorumController``: serialises every change of the cluster's metadata through ``append_write_event``.
+
+Single-threaded. A write event is ``decide(head) -> records + reply``; the records are replayed onto the head and
+appended to the quorum's log, and the reply waits in the purgatory until they commit. Standbys replay what commits.
+Replay errors on committed records are fatal; losing leadership drops the head. It is Kafka's ``QuorumController``
+without timelines: images are values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from controller.decision import Decision
+from controller.event_queue import Event, EventQueue, Scheduler
+from controller.faults import FaultHandler, classify
+from controller.head import Head
+from controller.purgatory import Purgatory
+from controller.seams import (
+    Applied,
+    CommittedBatches,
+    ControllerLimits,
+    Quorum,
+    Reply,
+    Role,
+    WriteContext,
+    no_soft_state,
+)
+from metadata_log.batch import HEADER_BYTES
+from metadata_log.builder import item_count, size_max, split_items
+from metadata_log.columns import BatchItem
+from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
+from metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
+from metadata_log.records import BeginTransactionRecord, EndTransactionRecord, VersionedRecord
+from snapshots.errors import ReplayError
+from snapshots.image import MetadataImage
+from snapshots.replay_state import ReplayState
+
+T = TypeVar("T")
+
+_ENDED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
+
+#: Mass records one turn of the loop appends at most; between slices the sockets get their share.
+ROWS_PER_SLICE_MAX: Final = 50_000
+
+
+class QuorumController:
+    """One controller of the quorum, active or standby. All methods belong to the loop thread."""
+
+    def __init__(
+        self,
+        node_id: int,
+        quorum: Quorum,
+        role: Role,
+        scheduler: Scheduler,
+        faults: FaultHandler,
+        limits: ControllerLimits,
+    ) -> None:
+        self.node_id = node_id
+        self.scheduler = scheduler
+        self.events = EventQueue(scheduler, limits.queue_length_max, self._flush)
+        self._quorum = quorum
+        self._role = role
+        self._faults = faults
+        self._limits = limits
+        self._purgatory = Purgatory()
+        self._state = ReplayState()
+        self._applied_offset = 0
+        self._head: Head | None = None
+        self._readers: list[tuple[int, asyncio.Future[None]]] = []
+        #: Called after the stable state has moved.
+        self.on_stable: Callable[[], None] = lambda: None
+
+    # --- what others may look at ---------------------------------------------------------------------
+
+    @property
+    def stable(self) -> MetadataImage:
+        """The newest committed image outside any open transaction."""
+        return self._state.stable
+
+    @property
+    def applied_offset(self) -> int:
+        """Exclusive end of what the stable state has seen."""
+        return self._applied_offset
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this node holds a claim (its activation may still be on its way)."""
+        return self._head is not None
+
+    @property
+    def epoch(self) -> int:
+        """The claimed epoch; -1 on a standby."""
+        return -1 if self._head is None else self._head.epoch
+
+    @property
+    def active_id(self) -> int | None:
+        """Who is the active controller, as far as this node knows."""
+        return self._quorum.leader_id
+
+    @property
+    def pending_replies(self) -> int:
+        """Replies that wait for their offset."""
+        return len(self._purgatory)
+
+    # --- events --------------------------------------------------------------------------------------
+
+    async def append_write_event(
+        self,
+        name: str,
+        operation: Callable[[WriteContext], Decision[T]],
+        timeout_ms: float | None = None,
+        applied: Applied[T] | None = None,
+    ) -> T:
+        """Decide on the head, write the records, and return the reply once they are committed.
+
+        Args:
+            timeout_ms: bounds the wait in the queue (then nothing was changed) and the wait for the commit
+                (then the outcome is unknown).
+            applied: called with the decision and the end offset of its records once they are part of the head:
+                the place for soft state.
+
+        Raises:
+            ApiError: the operation's own refusal; NotController; Overloaded; OutcomeUnknown.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        deadline = None if timeout_ms is None else self.scheduler.monotonic_ms() + timeout_ms
+        event = self._write_event(name, operation, Reply.to_future(future), deadline, applied, is_external=True)
+        self._refuse_if_overloaded()
+        self.events.append(event)
+        if timeout_ms is None:
+            return await future
+        # Twice the time: one for the queue, which the event itself enforces, one for the commit.
+        done, _ = await asyncio.wait({future}, timeout=2 * timeout_ms / 1000)
+        if done:
+            return future.result()
+        future.cancel()
+        raise OutcomeUnknown(f"{name} did not commit within {2 * timeout_ms:.0f} ms: read before repeating it")
+
+    async def append_read_event(self, operation: Callable[[MetadataImage], T], *, is_linearizable: bool = False) -> T:
+        """Answer from the stable image; a linearizable read waits until it contains all that was acknowledged before.
+
+        Raises:
+            NotController: linearizable, and this node cannot confirm that it leads.
+        """
+        if is_linearizable:
+            await self._applied(await self._quorum.read_barrier())
+        return operation(self.stable)
+
+    def write_internally(
+        self, name: str, operation: Callable[[WriteContext], Decision[T]], applied: Applied[T] | None = None
+    ) -> Event:
+        """An event of the controller's own: nobody waits for it; a refusal in it is a fault."""
+
+        def fail(error: Exception) -> None:
+            # Leadership or the process ended before it was done: its successor will see to it.
+            if not (isinstance(error, ApiError) and error.code in _ENDED):
+                self._faults.fault(name, error)
+
+        return self._write_event(name, operation, Reply(lambda _: None, fail), None, applied, is_external=False)
+
+    def close(self) -> None:
+        """Fail what waits. The quorum is closed by its owner."""
+        self.events.close()
+        self._purgatory.fail_all(OutcomeUnknown("the controller is shutting down: read before repeating the change"))
+        for _, reader in self._readers:
+            reader.cancel()
+
+    def _refuse_if_overloaded(self) -> None:
+        if self._head is not None and self._head.uncommitted_bytes > self._limits.uncommitted_bytes_max:
+            waiting, most = self._head.uncommitted_bytes, self._limits.uncommitted_bytes_max
+            raise Overloaded(f"{waiting} bytes wait for their commit, {most} is the most")
+
+    def _write_event(
+        self,
+        name: str,
+        operation: Callable[[WriteContext], Decision[T]],
+        reply: Reply[T],
+        deadline_ms: float | None,
+        applied: Applied[T] | None,
+        *,
+        is_external: bool,
+    ) -> Event:
+        def run() -> None:
+            head = self._head
+            if head is None:
+                reply.fail(NotController(self.active_id))
+                return
+            try:
+                self._decide(head, name, operation, reply, applied or no_soft_state)
+            except Exception as error:  # noqa: BLE001 - the one place where a failure of an event is classified
+                self._handle(name, error, reply)
+
+        return Event(name, run, reply.fail, deadline_ms, is_external)
+
+    def _decide(
+        self,
+        head: Head,
+        name: str,
+        operation: Callable[[WriteContext], Decision[T]],
+        reply: Reply[T],
+        applied: Applied[T],
+    ) -> None:
+        scheduler = self.scheduler
+        decision = operation(WriteContext(head.image, head.next_offset, scheduler.monotonic_ms(), scheduler.wall_ms()))
+        items = [item for item in decision.records if item_count(item)]
+        count = sum(map(item_count, items))
+        if count == 0:
+            applied(decision, head.next_offset)
+            # Its answer may rest on records that are not committed yet: it must not be given before they are.
+            self._answer_at(head.next_offset if head.has_uncommitted else 0, decision.reply, reply)
+        elif count <= RECORDS_PER_OPERATION_MAX:
+            self._stage(head, name, items)
+            applied(decision, head.next_offset)
+            self._answer_at(head.next_offset, decision.reply, reply)
+        elif decision.is_atomic and not decision.is_internal:
+            message = f"{name} would write {count} records; one operation may write {RECORDS_PER_OPERATION_MAX}"
+            raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
+        else:
+            if decision.is_atomic:
+                begin, end = BeginTransactionRecord(name=name), EndTransactionRecord()
+                items = [VersionedRecord(begin, 0), *items, VersionedRecord(end, 0)]
+            self._begin_pass(head, name, items, reply, lambda: applied(decision, head.next_offset), decision.reply)
+
+    def _stage(self, head: Head, name: str, items: Sequence[BatchItem]) -> None:
+        """All of it in one batch, or none of it."""
+        piece = head.encode(items)
+        if not head.fits(len(piece)):
+            self._append(head)
+            piece = head.encode(items)
+            if not head.fits(len(piece)):
+                message = f"{name} would write a batch of {len(piece)} bytes; {BATCH_BYTES_MAX} is the most"
+                raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
+        head.stage(piece, items, self.scheduler.wall_ms())
+
+    def _begin_pass(
+        self,
+        head: Head,
+        name: str,
+        items: list[BatchItem],
+        reply: Reply[T],
+        applied: Callable[[], None],
+        result: T,
+    ) -> None:
+        """A pass over many partitions: slice by slice, one a turn, and nothing else is decided in between."""
+        slices = list(_slices(items))
+        slices.reverse()
+
+        def run() -> None:
+            if self._head is not head:
+                reply.fail(
+                    OutcomeUnknown(
+                        f"{name}: leadership was lost before all of it was written", ErrorCode.NOT_CONTROLLER
+                    )
+                )
+                return
+            try:
+                self._append(head)
+                self._stage(head, name, slices.pop())
+            except Exception as error:  # noqa: BLE001 - as above; and half a pass cannot be taken back
+                self._handle(name, error, reply, always_resign=True)
+                return
+            if slices:
+                self.events.prepend(Event(name, run, reply.fail))
+                self.events.end_turn()
+            else:
+                applied()
+                self._answer_at(head.next_offset, result, reply)
+
+        run()
+
+    def _answer_at(self, end_offset: int, result: T, reply: Reply[T]) -> None:
+        if end_offset == 0:
+            reply.complete(result)
+        else:
+            self._purgatory.add(end_offset, lambda: reply.complete(result), reply.fail)
+
+    def _flush(self) -> None:
+        """End of a turn: what its events decided leaves as one batch."""
+        head = self._head
+        if head is None:
+            return
+        try:
+            self._append(head)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the head may be ahead of the log now
+            reaction = classify(error)
+            if reaction.is_fault:
+                self._faults.fault("append", error)
+            self._renounce()
+
+    def _append(self, head: Head) -> None:
+        batch = head.close_batch()
+        if batch is None:
+            return
+        last_offset = self._quorum.append(head.epoch, batch.data, batch.record_count)
+        assert last_offset + 1 == head.next_offset, (last_offset, head.next_offset)
+
+    def _handle(self, name: str, error: Exception, reply: Reply[Any], *, always_resign: bool = False) -> None:
+        reaction = classify(error)
+        if reaction.is_fault:
+            self._faults.fault(name, error)
+        if reaction.resigns or always_resign:
+            self._renounce()
+        reply.fail(reaction.public)
+
+    # --- the quorum's listener -----------------------------------------------------------------------
+
+    def on_commit(self, batches: CommittedBatches) -> None:
+        """The next committed batches; each batch comes once."""
+        if self._head is None:
+            self._replay(batches)
+        else:
+            # What it appended itself it has replayed already; anything else in its epoch is a control batch.
+            self._state = self._head.commit(batches.end_offset) or self._state
+        self._applied_offset = batches.end_offset
+        self._purgatory.complete_up_to(batches.end_offset)
+        self._release_readers()
+        self.on_stable()
+
+    def on_snapshot(self, state: ReplayState, end_offset: int) -> None:
+        """A checkpoint replaces the state of this standby."""
+        if self._head is not None:
+            self._faults.fatal("checkpoint load", ReplayError("the active controller was given a checkpoint"))
+        self._state = state
+        self._applied_offset = end_offset
+        self._release_readers()
+        self.on_stable()
+
+    def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
+        """Who leads now. For this node it comes after everything before its epoch has been committed here."""
+        if self._head is not None and leader_id == self.node_id and self._head.epoch == epoch:
+            return
+        self._renounce()
+        if leader_id == self.node_id:
+            self._claim(epoch)
+
+    def _claim(self, epoch: int) -> None:
+        head = Head(self._state, epoch, self._quorum.log_end_offset)
+        self._head = head
+        state = self._state
+
+        def run() -> None:
+            if self._head is not head:
+                return
+            reply: Reply[None] = Reply(lambda _: None, lambda _: None)
+            try:
+                self._decide(head, "activation", lambda _: self._role.activation(state), reply, no_soft_state)
+                self._role.activated()
+            except Exception as error:  # noqa: BLE001 - an epoch that cannot begin must not serve
+                self._faults.fatal("activation", error)
+
+        # Before everything that waits: nothing is served before the activation records are in the log.
+        self.events.prepend(Event("activation", run, lambda _: None))
+
+    def _replay(self, batches: CommittedBatches) -> None:
+        try:
+            for batch in batches:
+                self._state = self._state.replay_batch(batch)
+        except Exception as error:  # noqa: BLE001 - better to stop than to diverge
+            self._faults.fatal(f"replay of batches up to offset {batches.end_offset}", error)
+
+    def _renounce(self) -> None:
+        head, self._head = self._head, None
+        if head is None:
+            return
+        self._quorum.resign(head.epoch)
+        self._role.renounced()
+        lost = OutcomeUnknown(
+            "leadership was lost before the change committed: it may or may not be made; read before repeating it",
+            ErrorCode.NOT_CONTROLLER,
+        )
+        self._purgatory.fail_all(lost)
+
+    async def _applied(self, offset: int) -> None:
+        if self.applied_offset >= offset:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._readers.append((offset, waiter))
+        await waiter
+
+    def _release_readers(self) -> None:
+        if not self._readers:
+            return
+        due = [waiter for offset, waiter in self._readers if offset <= self.applied_offset]
+        self._readers = [entry for entry in self._readers if entry[0] > self.applied_offset]
+        for waiter in due:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+def _slices(items: Sequence[BatchItem]) -> Iterator[list[BatchItem]]:
+    """The items in order, in slices that each fit one batch and one turn."""
+    part: list[BatchItem] = []
+    rows = size = 0
+    for item in split_items(items, BATCH_BYTES_MAX // 2, ROWS_PER_SLICE_MAX):
+        count, item_size = item_count(item), size_max(item)
+        if part and (rows + count > ROWS_PER_SLICE_MAX or size + item_size > BATCH_BYTES_MAX - HEADER_BYTES):
+            yield part
+            part, rows, size = [], 0, 0
+        part.append(item)
+        rows += count
+        size += item_size
+    if part:
+        yield part

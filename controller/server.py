@@ -1,0 +1,392 @@
+"""One controller process: directory, quorum, controller and HTTP API, put together. The composition root.
+
+The only module of this package that knows ``quorum``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+import structlog
+from aiohttp import web
+
+from controller.active_role import ActiveRole, RoleSettings
+from controller.bootstrap import bootstrap_records
+from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
+from controller.controller_config import ControllerConfig
+from controller.http.app import make_app
+from controller.http.counters import Counters
+from controller.http.digests import Digests
+from controller.http.feed import FeedLimits, MetadataFeed
+from controller.http.heard import HeardBrokers
+from controller.http.log_feed import LogFeedSource
+from controller.http.partition_counts import CountedImages
+from controller.http.ports import Node, NodeLimits, Peer, QuorumView, VoterView
+from controller.loop_scheduler import LoopScheduler
+from controller.operations import Operations
+from controller.quorum_controller import QuorumController
+from controller.seams import ControllerLimits
+from controller.settings import ControllerSettings
+from controller.settings_source import read_secret
+from metadata_log.checkpoint_files import BOOTSTRAP_ID
+from metadata_log.directory import ForeignDirectory, MetadataDirectory
+from metadata_log.disk import RealDisk
+from metadata_log.errors import StorageError
+from metadata_log.ids import ZERO_UUID, Uuid, is_reserved_uuid, uuid_from_text, uuid_text
+from metadata_log.reader import classify
+from metadata_log.records import VersionedRecord
+from metadata_log.retention import RetentionConfig
+from metadata_log.segment_log import LogConfig
+from quorum.config import QuorumConfig, QuorumTiming, VoterAddress
+from quorum.host import CommittedBatches, SnapshotReader
+from quorum.runtime import QuorumRuntime
+from quorum.storage import NodeStorage
+from snapshots.loading import load_checkpoint
+from snapshots.replay_state import ReplayState
+
+log = structlog.get_logger()
+
+_FATAL_EXIT: Final = 1
+#: Requests under way get this long when the process is told to stop.
+_HTTP_GRACE_S: Final = 2.0
+
+
+class _Random:
+    """``controller.placement.RandomSource``, seeded by the operating system."""
+
+    def __init__(self) -> None:
+        self._random = random.Random()
+
+    def next_int(self, bound: int) -> int:
+        return self._random.randrange(bound)
+
+
+def _new_topic_id() -> Uuid:
+    while is_reserved_uuid(made := uuid.uuid4().bytes):
+        continue
+    return made
+
+
+class ProcessFaults:
+    """``controller.faults.FaultHandler``: counted and logged; a fatal one ends the process at once."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self.sentences: list[str] = []
+
+    def fault(self, what: str, error: Exception) -> None:
+        """Something is wrong, and the process goes on."""
+        self._counters.metadata_errors += 1
+        self.sentences = [f"{what}: {error}"]
+        log.error("fault", what=what, error=str(error), exc_info=error)
+
+    def fatal(self, what: str, error: BaseException) -> None:
+        """The process must not go on. Nothing is flushed or handed over: others elect somebody else."""
+        log.error("fault.fatal", what=what, error=str(error), exc_info=error)
+        sys.stderr.write(f"quorate: {what}: {error}\n")
+        sys.stderr.flush()
+        os._exit(_FATAL_EXIT)
+
+
+class _Quorum:
+    """``controller.seams.Quorum`` over the runtime."""
+
+    def __init__(self, runtime: QuorumRuntime) -> None:
+        self._runtime = runtime
+        self.append = runtime.node.append
+        self.resign = runtime.node.resign
+
+    @property
+    def leader_id(self) -> int | None:
+        return self._runtime.node.leader_id
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._runtime.node.log_end_offset
+
+    def read_barrier(self) -> Awaitable[int]:
+        return self._runtime.read_barrier()
+
+
+class _Listener:
+    """``quorum.host.QuorumListener``: hands everything to the controller, which is made after the quorum."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self.controller: QuorumController | None = None
+
+    def _bound(self) -> QuorumController:
+        assert self.controller is not None, "the quorum speaks only after it was started"
+        return self.controller
+
+    def on_commit(self, batches: CommittedBatches) -> None:
+        self._bound().on_commit(batches)
+
+    def on_snapshot(self, reader: SnapshotReader) -> None:
+        image = load_checkpoint(classify(Path(reader.path)))
+        self._counters.checkpoints_loaded += 1
+        log.info("checkpoint.loaded", path=reader.path, end_offset=reader.end_offset, epoch=reader.epoch)
+        self._bound().on_snapshot(ReplayState(image), reader.end_offset)
+
+    def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
+        log.info("leader.changed", leader=leader_id, epoch=epoch)
+        if leader_id is not None:
+            self._counters.new_active_controllers += 1
+        self._bound().on_leader_change(leader_id, epoch)
+
+
+class ServedCluster:
+    """``controller.http.ports.Cluster``."""
+
+    def __init__(self, runtime: QuorumRuntime, storage: NodeStorage, faults: ProcessFaults, counters: Counters) -> None:
+        self._runtime = runtime
+        self._faults = faults
+        self._counters = counters
+        self._standing: list[str] = []
+        if storage.damage is not None:
+            self._standing.append(f"its log was damaged and set aside ({storage.damage}): it does not vote yet")
+        if storage.state_damage is not None:
+            self._standing.append(f"its election state could not be read ({storage.state_damage})")
+        self._checkpoints = storage.checkpoints
+        self._behind_since: float | None = None
+
+    def quorum(self) -> QuorumView:
+        """As of now."""
+        status = self._runtime.node.status()
+        voters = {
+            peer.node_id: VoterView(
+                peer.node_id,
+                is_connected=peer.is_connected,
+                is_voting=peer.is_voter,
+                durable_end=peer.acknowledged_end,
+                last_contact_ms_ago=None if peer.last_contact_age is None else peer.last_contact_age * 1000,
+            )
+            for peer in status.peers
+        }
+        # The last leader known is no active controller once nothing connects this node with it.
+        leader = voters.get(status.leader_id) if status.leader_id is not None else None
+        is_cut_off = leader is not None and not leader.is_connected
+        return QuorumView(
+            leader_id=None if is_cut_off else status.leader_id,
+            epoch=status.epoch,
+            high_watermark=status.high_watermark,
+            log_start_offset=status.log_start_offset,
+            log_end_offset=status.log_end_offset,
+            durable_end=status.durable_end,
+            is_voting=status.is_voter,
+            voters=voters,
+        )
+
+    def faults(self) -> list[str]:
+        """What is wrong with this node and has not stopped it."""
+        return [*self._standing, *self._faults.sentences]
+
+    def stalled_ms(self) -> float:
+        """How long committed records have been waiting to be applied; 0 when none are."""
+        node = self._runtime.node
+        if node.applied_end >= node.high_watermark:
+            self._behind_since = None
+            return 0.0
+        now = time.monotonic()
+        if self._behind_since is None:
+            self._behind_since = now
+        return (now - self._behind_since) * 1000
+
+    def counters(self) -> Counters:
+        """What was counted since the process started."""
+        metrics = self._runtime.node.metrics
+        self._counters.elections_started = metrics.elections_started
+        self._counters.elections_won = metrics.elections_won
+        latest = self._checkpoints.latest
+        if latest is not None and latest.id != BOOTSTRAP_ID:
+            self._counters.latest_checkpoint_bytes = latest.size
+            self._counters.latest_checkpoint_age_seconds = time.time() - latest.last_contained_timestamp / 1000
+        return self._counters
+
+    def wall_ms(self) -> float:
+        """Milliseconds since 1970."""
+        return time.time() * 1000
+
+
+async def run_controller_process(settings: ControllerSettings) -> None:
+    """Serve until SIGTERM or SIGINT, then hand leadership over by resigning, and close.
+
+    Raises:
+        QuorateError, OSError: the process cannot start; one sentence says why.
+    """
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    async with AsyncExitStack() as stack:
+        await _start(settings, stack)
+        log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
+        await stopped.wait()
+        log.info("controller.stopping", node_id=settings.node_id)
+
+
+async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> None:
+    disk = RealDisk()
+    directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id)
+    stack.callback(directory.close)
+    secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else b""
+    quorum_config = _quorum_config(settings, directory)
+    log_config = LogConfig(settings.log.segment_bytes, settings.log.resident_bytes)
+    storage = NodeStorage.open(disk, directory.log_path, quorum_config, log_config)
+    counters = Counters()
+    faults = ProcessFaults(counters)
+    listener = _Listener(counters)
+
+    def fatal(error: BaseException) -> None:
+        faults.fatal(f"controller {settings.node_id} must stop", error)
+
+    runtime = QuorumRuntime(quorum_config, storage, listener, fatal, secret=secret)
+    stack.push_async_callback(runtime.stop)
+    role = _role(settings, directory, disk)
+    controller = QuorumController(
+        settings.node_id,
+        _Quorum(runtime),
+        role,
+        LoopScheduler(),
+        faults,
+        ControllerLimits(settings.limits.queue_length_max, settings.limits.uncommitted_bytes_max),
+    )
+    role.bind(controller)
+    listener.controller = controller
+    stack.callback(controller.close)
+    controller.events.observe = counters.events.note
+    feed = _feed(settings, storage, controller)
+    digests = Digests()
+    checkpoints = _checkpoint_writer(settings, storage, runtime, controller)
+
+    def stable_moved() -> None:
+        feed.moved()
+        digests.note(controller.stable)
+        checkpoints.moved()
+
+    controller.on_stable = stable_moved
+    cluster = ServedCluster(runtime, storage, faults, counters)
+    node = Node(
+        cluster_id=directory.meta.cluster_id,
+        peers={voter.id: Peer(voter.id, f"http://{voter.http}") for voter in settings.voters},
+        controller=controller,
+        operations=Operations(controller, role),
+        cluster=cluster,
+        feed=feed,
+        checkpoints=storage.checkpoints,
+        counts=CountedImages(settings.topics.min_insync_replicas),
+        heard=HeardBrokers(controller.scheduler.monotonic_ms),
+        digests=digests,
+        limits=_node_limits(settings),
+        shared_secret=secret or None,
+    )
+    await runtime.start()
+    await _serve(node, settings, stack)
+    # First of all when the process ends: whoever waits for news holds up the HTTP server.
+    stack.callback(feed.close)
+    stack.callback(digests.close)
+
+
+def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -> QuorumConfig:
+    own = settings.voter.directory_id
+    if own is not None and uuid_from_text(own) != directory.meta.directory_id:
+        problem = f"is directory {uuid_text(directory.meta.directory_id)}, and the settings say {own}"
+        raise ForeignDirectory(directory.path, problem, "start the node with its own directory, or correct `voters`")
+    times = settings.quorum
+    return QuorumConfig(
+        cluster_id=directory.meta.cluster_id,
+        node_id=settings.node_id,
+        directory_id=directory.meta.directory_id,
+        voters=tuple(
+            VoterAddress(
+                voter.id,
+                voter.quorum.host,
+                voter.quorum.port,
+                ZERO_UUID if voter.directory_id is None else uuid_from_text(voter.directory_id),
+            )
+            for voter in settings.voters
+        ),
+        kraft_version=times.kraft_version,
+        timing=QuorumTiming(
+            election_timeout_min=times.election_timeout_min_ms / 1000,
+            election_timeout_max=times.election_timeout_max_ms / 1000,
+            heartbeat_interval=times.heartbeat_interval_ms / 1000,
+        ),
+        retention=RetentionConfig(settings.log.retention_bytes, settings.log.retention_ms),
+    )
+
+
+def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: RealDisk) -> ActiveRole:
+    bootstrap = directory.bootstrap(disk)
+    records: tuple[VersionedRecord, ...] = ()
+    if bootstrap is not None:
+        records = bootstrap_records(bootstrap, directory.path)
+    config = ControllerConfig(
+        node_id=settings.node_id,
+        cluster_id=directory.meta.cluster_id,
+        session_timeout_ms=settings.brokers.session_timeout_ms,
+        default_num_partitions=settings.topics.partitions,
+        default_replication_factor=settings.topics.replication_factor,
+        static_configs={"min.insync.replicas": str(settings.topics.min_insync_replicas)},
+    )
+    role_settings = RoleSettings(
+        idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
+        starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
+    )
+    return ActiveRole(config, role_settings, records, _Random(), _new_topic_id)
+
+
+def _feed(settings: ControllerSettings, storage: NodeStorage, controller: QuorumController) -> MetadataFeed:
+    # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
+    source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
+    limits = FeedLimits(
+        settings.http.feed_wait_max_ms,
+        settings.http.feed_chunk_bytes_max,
+        settings.http.feed_cache_bytes,
+        settings.http.followers_max,
+    )
+    return MetadataFeed(source, limits)
+
+
+def _checkpoint_writer(
+    settings: ControllerSettings, storage: NodeStorage, runtime: QuorumRuntime, controller: QuorumController
+) -> CheckpointWriter:
+    limits = CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms)
+    write = runtime.node.write_checkpoint
+    return CheckpointWriter(controller, storage.log, write, _report_checkpoint, limits, controller.scheduler)
+
+
+def _report_checkpoint(end_offset: int, took_ms: float, error: StorageError | None) -> None:
+    if error is None:
+        log.info("checkpoint.written", end_offset=end_offset, took_ms=round(took_ms))
+    else:
+        log.error("checkpoint.failed", end_offset=end_offset, error=str(error))
+
+
+def _node_limits(settings: ControllerSettings) -> NodeLimits:
+    return NodeLimits(
+        body_bytes_max=settings.http.body_bytes_max,
+        request_timeout_ms=settings.limits.request_timeout_ms,
+        heartbeat_deadline_ms=settings.brokers.heartbeat_deadline_ms,
+        read_timeout_ms=settings.http.read_timeout_ms,
+        forward_timeout_ms=settings.http.forward_timeout_ms,
+        chunk_bytes_max=settings.http.feed_chunk_bytes_max,
+    )
+
+
+async def _serve(node: Node, settings: ControllerSettings, stack: AsyncExitStack) -> None:
+    runner = web.AppRunner(make_app(node), access_log=None, shutdown_timeout=_HTTP_GRACE_S)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    address = settings.http_bind
+    await web.TCPSite(runner, address.host, address.port).start()

@@ -1,0 +1,269 @@
+"""Settings of one controller process, each with its unit, default and limits.
+
+docs/configuration.md is generated from this module; settings_source.py reads them.
+A process is told these; what the cluster must agree on (features, voters' directories) lies in the log.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from metadata_log.ids import uuid_from_text
+
+ENVIRONMENT_PREFIX: Final = "QUORATE_CONTROLLER_"
+ENVIRONMENT_NESTING: Final = "__"
+_MEBIBYTE: Final = 1024 * 1024
+
+
+class Address(NamedTuple):
+    """Where something listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def parse_address(value: object) -> Address:
+    """``host:port`` or ``[ipv6]:port``; raises ValueError with the rule."""
+    if isinstance(value, Address):
+        return value
+    host, colon, port = str(value).rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError("an IPv6 address must be in brackets")
+    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise ValueError("it must be host:port with a port from 1 to 65535")
+    return Address(host, int(port))
+
+
+def _check_directory_id(text: str) -> str:
+    uuid_from_text(text)
+    return text
+
+
+#: A uuid in Kafka's form, 22 characters.
+DirectoryId = Annotated[str, AfterValidator(_check_directory_id)]
+HostPort = Annotated[Address, BeforeValidator(parse_address, json_schema_input_type=str)]
+
+
+class Group(BaseModel):
+    """Settings that belong together."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Voter(Group):
+    """One controller of the quorum."""
+
+    id: int = Field(ge=0)
+    """Node id, unique among controllers and brokers."""
+    quorum: HostPort
+    """host:port where it speaks with the other voters."""
+    http: HostPort
+    """host:port of its HTTP API, as the other controllers and the clients reach it."""
+    directory_id: DirectoryId | None = None
+    """Id of its metadata directory, as it was formatted; unset: whatever directory it shows is taken for its."""
+
+
+class QuorumSettings(Group):
+    """Agreement between the voters. Safety never depends on a time."""
+
+    bind: HostPort | None = None
+    """host:port to listen on for the other voters; unset: this node's `quorum` address in `voters`."""
+    election_timeout_min_ms: int = Field(default=500, ge=50, le=60_000)
+    """A voter that hears no leader asks for an election after a random time not below this."""
+    election_timeout_max_ms: int = Field(default=1000, ge=51, le=120_000)
+    """Upper end of that random time."""
+    heartbeat_interval_ms: int = Field(default=100, ge=5, le=10_000)
+    """An idle leader tells its followers this often that it lives; under a third of `election_timeout_min_ms`."""
+    kraft_version: Literal[0, 1] = 1
+    """1: the voters are written to the log, with their directories. 0: they are in the settings only, as in clusters of
+    Kafka with a static voter list; for twins of such clusters."""
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Self:
+        if self.election_timeout_max_ms <= self.election_timeout_min_ms:
+            raise ValueError(
+                f"election_timeout_max_ms {self.election_timeout_max_ms} is not above "
+                f"election_timeout_min_ms {self.election_timeout_min_ms}"
+            )
+        if self.heartbeat_interval_ms * 3 >= self.election_timeout_min_ms:
+            raise ValueError(
+                f"heartbeat_interval_ms {self.heartbeat_interval_ms} is not under a third of "
+                f"election_timeout_min_ms {self.election_timeout_min_ms}"
+            )
+        return self
+
+
+class BrokerSettings(Group):
+    """How the active controller treats brokers."""
+
+    session_timeout_ms: int = Field(default=9_000, ge=100, le=3_600_000)
+    """A broker that is silent for this long is fenced (Kafka's broker.session.timeout.ms)."""
+    heartbeat_deadline_ms: int = Field(default=1_000, ge=50, le=60_000)
+    """A heartbeat that waited this long in the queue is refused; it still counts as a sign of life."""
+    sessions_begin_with_heartbeat: bool = False
+    """A broker's session begins with its first heartbeat, and not when a controller becomes active: a cluster made from
+    another one's metadata then stays as it is until its brokers speak."""
+
+
+class TopicSettings(Group):
+    """What a topic gets that does not say."""
+
+    partitions: int = Field(default=1, ge=1, le=10_000)
+    """Number of partitions (Kafka's num.partitions)."""
+    replication_factor: int = Field(default=3, ge=1, le=64)
+    """Replicas of each partition (Kafka's default.replication.factor)."""
+    min_insync_replicas: int = Field(default=1, ge=1, le=64)
+    """Kafka's min.insync.replicas, where the log sets none."""
+
+
+class LimitSettings(Group):
+    """Bounds on what waits. Over one of them a request is refused before anything is decided; a retry is safe."""
+
+    request_timeout_ms: int = Field(default=30_000, ge=100, le=600_000)
+    """A write that was not started after this long is refused, unless its request names a time of its own."""
+    queue_length_max: int = Field(default=10_000, ge=16, le=1_000_000)
+    """Requests that wait for their turn."""
+    uncommitted_bytes_max: int = Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE, le=4096 * _MEBIBYTE)
+    """Bytes appended and not yet committed."""
+
+
+class MaintenanceSettings(Group):
+    """What the active controller does by itself."""
+
+    idle_noop_interval_ms: int = Field(default=500, ge=0, le=600_000)
+    """An idle log gets a NoOp record this often, so that standbys and brokers see that it lives; 0: never
+    (Kafka's metadata.max.idle.interval.ms)."""
+
+
+class LogSettings(Group):
+    """The metadata log on disk."""
+
+    segment_bytes: int = Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE, le=1024 * _MEBIBYTE)
+    """Size at which a new segment file begins."""
+    resident_bytes: int = Field(default=64 * _MEBIBYTE, ge=0, le=16_384 * _MEBIBYTE)
+    """Bytes of recent batches that are kept in memory."""
+    checkpoint_bytes: int = Field(default=20 * _MEBIBYTE, ge=4096, le=16_384 * _MEBIBYTE)
+    """A checkpoint is taken after this many bytes of log (Kafka's metadata.log.max.record.bytes.between.snapshots)."""
+    checkpoint_interval_ms: int = Field(default=3_600_000, ge=0, le=604_800_000)
+    """... or after this time, if anything was written; 0: never by time."""
+    retention_bytes: int = Field(default=100 * _MEBIBYTE, ge=0, le=2**50)
+    """Older checkpoints, and the log before the oldest one kept, are removed while all of them together take more than
+    this (Kafka's metadata.max.retention.bytes); the newest checkpoint always stays."""
+    retention_ms: int = Field(default=604_800_000, ge=0, le=2**50)
+    """... and when the newest record in them is older than this (Kafka's metadata.max.retention.ms)."""
+
+
+class HttpSettings(Group):
+    """The HTTP API."""
+
+    bind: HostPort | None = None
+    """host:port to listen on; unset: this node's `http` address in `voters`."""
+    body_bytes_max: int = Field(default=8 * _MEBIBYTE, ge=1024, le=256 * _MEBIBYTE)
+    """Largest request body."""
+    read_timeout_ms: int = Field(default=10_000, ge=100, le=600_000)
+    """Time a read may take, waiting for its turn included."""
+    forward_timeout_ms: int = Field(default=40_000, ge=100, le=900_000)
+    """Time a standby waits for the active controller's answer to a request that it passed on."""
+    feed_wait_max_ms: int = Field(default=30_000, ge=100, le=600_000)
+    """Longest time a fetch of the metadata feed may wait for something new."""
+    feed_chunk_bytes_max: int = Field(default=8 * _MEBIBYTE, ge=65_536, le=64 * _MEBIBYTE)
+    """Most bytes that one answer of the feed, or one piece of a checkpoint, carries; one batch is always sent whole."""
+    feed_cache_bytes: int = Field(default=32 * _MEBIBYTE, ge=0, le=4096 * _MEBIBYTE)
+    """Bytes of the feed's answers kept, to be sent to many followers."""
+    followers_max: int = Field(default=2_000, ge=1, le=100_000)
+    """Fetches of the feed that may wait or stream at once."""
+
+
+class LoggingSettings(Group):
+    """The process's own log, on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severity that is said."""
+    format: Literal["json", "console"] = "json"
+    """One JSON object a line, or text for people."""
+
+
+class ControllerSettings(BaseSettings):
+    """Everything a controller process is told."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter=ENVIRONMENT_NESTING,
+    )
+
+    node_id: int = Field(ge=0)
+    """Which of `voters` this process is."""
+    directory: Path
+    """Metadata directory, formatted before the first start."""
+    voters: tuple[Voter, ...] = Field(min_length=1, max_length=15)
+    """All controllers, this one included; the same on each of them."""
+    shared_secret_file: Path | None = None
+    """File with what the voters prove to know to each other, and what HTTP clients send as `Authorization: Bearer`: at
+    least 32 characters, the same on all nodes. Without it only loopback addresses can be listened on."""
+    quorum: QuorumSettings = Field(default_factory=QuorumSettings)
+    brokers: BrokerSettings = Field(default_factory=BrokerSettings)
+    topics: TopicSettings = Field(default_factory=TopicSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    maintenance: MaintenanceSettings = Field(default_factory=MaintenanceSettings)
+    log: LogSettings = Field(default_factory=LogSettings)
+    http: HttpSettings = Field(default_factory=HttpSettings)
+    logging: LoggingSettings = Field(default_factory=LoggingSettings)
+
+    @model_validator(mode="after")
+    def _check_voters(self) -> Self:
+        ids = [voter.id for voter in self.voters]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"voters {ids} name a node twice")
+        if self.node_id not in ids:
+            raise ValueError(f"node_id {self.node_id} is not among the voters {ids}")
+        addresses = [str(address) for voter in self.voters for address in (voter.quorum, voter.http)]
+        twice = {address for address in addresses if addresses.count(address) > 1}
+        if twice:
+            raise ValueError(f"voters use {', '.join(sorted(twice))} more than once")
+        return self
+
+    @model_validator(mode="after")
+    def _check_reach(self) -> Self:
+        if self.shared_secret_file is None:
+            for name, address in (("quorum.bind", self.quorum_bind), ("http.bind", self.http_bind)):
+                if not address.is_loopback:
+                    raise ValueError(f"{name} {address} is not a loopback address: that needs a shared_secret_file")
+        return self
+
+    @property
+    def voter(self) -> Voter:
+        """This node among the voters."""
+        return next(voter for voter in self.voters if voter.id == self.node_id)
+
+    @property
+    def quorum_bind(self) -> Address:
+        """Where this process listens for the other voters."""
+        return self.quorum.bind or self.voter.quorum
+
+    @property
+    def http_bind(self) -> Address:
+        """Where this process serves HTTP."""
+        return self.http.bind or self.voter.http

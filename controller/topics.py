@@ -1,0 +1,294 @@
+"""Topics: creation, growth, deletion, description (the first half of Kafka's ``ReplicationControlManager``)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.assignments import (
+    NewPartitions,
+    check_assignment,
+    check_has_active,
+    partition_runs,
+    usable_brokers,
+)
+from controller.controller_config import ControllerConfig
+from controller.decision import Decision
+from controller.partition_view import MIN_ISR_CONFIG
+from controller.placement import RandomSource, ReplicaPlacer
+from controller.protocol import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from controller.topic_configs import check_topic_configs
+from controller.topic_names import METADATA_TOPIC, has_collision_chars, name_problem, unified
+from metadata_log.columns import BatchItem
+from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from metadata_log.ids import Uuid
+from metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from metadata_log.records import ClearElrRecord, ConfigRecord, RemoveTopicRecord, TopicRecord, VersionedRecord
+from snapshots.image import MetadataImage
+from snapshots.image_parts import TOPIC_RESOURCE
+
+_TOO_MANY: Final = "Unable to perform excessively large batch operation."
+
+
+@dataclass(frozen=True, slots=True)
+class _Creation:
+    """What creates one topic."""
+
+    records: list[BatchItem]
+    partitions: NewPartitions
+    result: CreatableTopicResult
+
+
+# --- creation ----------------------------------------------------------------------------------------
+
+
+def decide_create_topics(
+    image: MetadataImage,
+    config: ControllerConfig,
+    request: CreateTopicsRequest,
+    random: RandomSource,
+    new_topic_id: Callable[[], Uuid],
+) -> Decision[CreateTopicsResponse]:
+    """Create topics, each with its own outcome.
+
+    Raises:
+        LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
+    """
+    problems = _name_problems(image, request)
+    placer = ReplicaPlacer(usable_brokers(image), random)
+    left = RECORDS_PER_OPERATION_MAX
+    created: list[_Creation] = []
+    results: list[CreatableTopicResult] = []
+    for topic in request.topics:
+        try:
+            if topic.name in problems:
+                raise problems[topic.name]
+            creation = _create(image, config, topic, placer, left, new_topic_id)
+        except LimitExceeded:
+            raise
+        except ApiError as error:
+            results.append(CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message))
+            continue
+        left -= len(creation.records) + len(creation.partitions.replicas)
+        created.append(creation)
+        result = creation.result
+        results.append(result.model_copy(update={"topic_id": None}) if request.validate_only else result)
+    if request.validate_only:
+        return Decision((), CreateTopicsResponse(topics=results))
+    records: list[BatchItem] = [record for creation in created for record in creation.records]
+    records += partition_runs(image, [creation.partitions for creation in created])
+    return Decision(records, CreateTopicsResponse(topics=results))
+
+
+def _name_problems(image: MetadataImage, request: CreateTopicsRequest) -> dict[str, ApiError]:
+    """What is wrong with the names; only topics that exist already can be collided with."""
+    counts = Counter(topic.name for topic in request.topics)
+    looks: dict[str, str] | None = None
+    problems: dict[str, ApiError] = {}
+    for name, count in counts.items():
+        problem = name_problem(name)
+        if count > 1:
+            problems[name] = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+        elif name == METADATA_TOPIC:
+            problem = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+            problems[name] = ApiError(ErrorCode.INVALID_REQUEST, problem)
+        elif problem is not None:
+            problems[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+        elif name in image.topics.by_name:
+            problems[name] = ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        elif has_collision_chars(name):
+            if looks is None:
+                looks = {unified(other): other for other in image.topics.by_name if has_collision_chars(other)}
+            other = looks.get(unified(name))
+            if other is not None:
+                problem = f"Topic '{name}' collides with existing topic: {other}"
+                problems[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    return problems
+
+
+def _create(
+    image: MetadataImage,
+    config: ControllerConfig,
+    topic: CreatableTopic,
+    placer: ReplicaPlacer,
+    records_left: int,
+    new_topic_id: Callable[[], Uuid],
+) -> _Creation:
+    check_topic_configs(topic.configs)
+    if topic.assignments:
+        replicas = _given_replicas(image, topic)
+    else:
+        replicas = _placed_replicas(config, topic, placer, records_left)
+    topic_id = new_topic_id()
+    records: list[BatchItem] = [VersionedRecord(TopicRecord(topic.name, topic_id), 0)]
+    for entry in topic.configs:
+        record = ConfigRecord(TOPIC_RESOURCE, topic.name, entry.name, entry.value)
+        records.append(VersionedRecord(record, 0))
+    if image.features.is_elr_enabled and any(entry.name == MIN_ISR_CONFIG for entry in topic.configs):
+        records.append(VersionedRecord(ClearElrRecord(topic.name), 0))
+    _check_records(len(records) + len(replicas), records_left)
+    result = CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic_id,
+        num_partitions=replicas.shape[0],
+        replication_factor=replicas.shape[1],
+        configs=list(topic.configs),
+    )
+    return _Creation(records, NewPartitions(topic_id, 0, replicas), result)
+
+
+def _check_records(count: int, records_left: int) -> None:
+    if count > records_left:
+        raise LimitExceeded(_TOO_MANY, ErrorCode.POLICY_VIOLATION)
+
+
+def _given_replicas(image: MetadataImage, topic: CreatableTopic) -> NDArray[np.int32]:
+    """The replicas that the request assigns, by partition."""
+    for value, field in ((topic.replication_factor, "replication factor"), (topic.num_partitions, "numPartitions")):
+        if value != -1:
+            problem = f"A manual partition assignment was specified, but {field} was not set to -1."
+            raise ApiError(ErrorCode.INVALID_REQUEST, problem)
+    lists: dict[int, list[int]] = {}
+    factor: int | None = None
+    for assignment in topic.assignments:
+        partition = assignment.partition_index
+        if partition in lists:
+            problem = f"Found multiple manual partition assignments for partition {partition}"
+            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+        check_assignment(image, assignment.broker_ids, factor)
+        factor = len(assignment.broker_ids)
+        check_has_active(image, partition, assignment.broker_ids)
+        lists[partition] = assignment.broker_ids
+    if sorted(lists) != list(range(len(lists))):
+        problem = "partitions should be a consecutive 0-based integer sequence"
+        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+    return np.array([lists[partition] for partition in range(len(lists))], np.int32)
+
+
+def _placed_replicas(
+    config: ControllerConfig, topic: CreatableTopic, placer: ReplicaPlacer, records_left: int
+) -> NDArray[np.int32]:
+    """Replicas chosen by the placer."""
+    if topic.replication_factor < -1 or topic.replication_factor == 0:
+        problem = "Replication factor must be larger than 0, or -1 to use the default value."
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, problem)
+    if topic.num_partitions < -1 or topic.num_partitions == 0:
+        problem = "Number of partitions was set to an invalid non-positive value."
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, problem)
+    count = config.default_num_partitions if topic.num_partitions == -1 else topic.num_partitions
+    factor = config.default_replication_factor if topic.replication_factor == -1 else topic.replication_factor
+    _check_records(count, records_left)
+    return _place(placer, count, factor)
+
+
+def _place(placer: ReplicaPlacer, count: int, factor: int) -> NDArray[np.int32]:
+    try:
+        return placer.place(count, factor)
+    except ApiError as error:
+        problem = f"Unable to replicate the partition {factor} time(s): {error.message}"
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, problem) from error
+
+
+# --- growth ------------------------------------------------------------------------------------------
+
+
+def decide_create_partitions(
+    image: MetadataImage, request: CreatePartitionsRequest, random: RandomSource
+) -> Decision[CreatePartitionsResponse]:
+    """Let topics grow, each with its own outcome.
+
+    Raises:
+        LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
+    """
+    counts = Counter(topic.name for topic in request.topics)
+    placer = ReplicaPlacer(usable_brokers(image), random)
+    left = RECORDS_PER_OPERATION_MAX
+    grown: list[NewPartitions] = []
+    results: list[CreatePartitionsTopicResult] = []
+    for topic in request.topics:
+        try:
+            if counts[topic.name] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            partitions = _grow(image, topic, placer, left)
+        except LimitExceeded:
+            raise
+        except ApiError as error:
+            results.append(
+                CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+            )
+            continue
+        left -= len(partitions.replicas)
+        grown.append(partitions)
+        results.append(CreatePartitionsTopicResult(name=topic.name))
+    records = [] if request.validate_only else partition_runs(image, grown)
+    return Decision(records, CreatePartitionsResponse(results=results))
+
+
+def _grow(
+    image: MetadataImage, topic: CreatePartitionsTopic, placer: ReplicaPlacer, records_left: int
+) -> NewPartitions:
+    known = image.topics.by_name.get(topic.name)
+    if known is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+    rows = image.partitions.rows_of(known.id)
+    present = len(rows)
+    if topic.count == present:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+    if topic.count < present:
+        start = f"The topic {topic.name} currently has {present} partition(s)"
+        problem = f"{start}; {topic.count} would not be an increase."
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, problem)
+    added = topic.count - present
+    _check_records(added, records_left)
+    factor = len(image.partitions.partition(rows.start).replicas)
+    if topic.assignments is None:
+        return NewPartitions(known.id, present, _place(placer, added, factor))
+    if len(topic.assignments) != added:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {added} additional partition(s), but only {len(topic.assignments)} assignment(s) were "
+            "specified.",
+        )
+    for partition, broker_ids in enumerate(topic.assignments, start=present):
+        check_assignment(image, broker_ids, factor)
+        check_has_active(image, partition, broker_ids)
+    return NewPartitions(known.id, present, np.array(topic.assignments, np.int32))
+
+
+# --- deletion ----------------------------------------------------------------------------------------
+
+
+def decide_delete_topics(image: MetadataImage, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
+    """Delete topics by id, each with its own outcome. A name can be used again at once, under another id."""
+    counts = Counter(request.topic_ids)
+    records: list[BatchItem] = []
+    results: list[DeletableTopicResult] = []
+    for topic_id in request.topic_ids:
+        topic = image.topics.by_id.get(topic_id)
+        if counts[topic_id] > 1:
+            code, message = ErrorCode.INVALID_REQUEST, "Duplicate topic id."
+        elif topic is None:
+            code, message = ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
+        else:
+            records.append(VersionedRecord(RemoveTopicRecord(topic_id), 0))
+            results.append(DeletableTopicResult(topic_id=topic_id, name=topic.name))
+            continue
+        results.append(DeletableTopicResult(topic_id=topic_id, error_code=code, error_message=message))
+    return Decision(records, DeleteTopicsResponse(responses=results))
