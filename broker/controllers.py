@@ -1,0 +1,134 @@
+"""The controllers, as a broker uses them: the feed of each, and RPCs to whichever is active.
+
+The one module that knows the controllers' client. It turns that client's answers and errors into the broker's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.feed import (
+    BatchesAnswer,
+    CheckpointGone,
+    CheckpointPiece,
+    ControllerStatus,
+    FeedUnavailable,
+    LogPosition,
+    PositionRefused,
+)
+from broker.isr_proposals import IsrProposals
+from controller.alter_partition import AlterPartitionColumns
+from controller.client import ControllerClient
+from controller.connection import NoAnswer, NodeState
+from controller.http.errors import FeedOutOfRange
+from controller.protocol import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.checkpoint_transfer import CheckpointChunk
+from metadata_log.errors import ApiError, ErrorCode, QuorateError
+
+
+@dataclass(frozen=True, slots=True)
+class Controllers:
+    """All controllers of a cluster."""
+
+    feeds: Sequence[ControllerFeed]
+    rpc: BrokerRpc
+
+
+@asynccontextmanager
+async def connect_controllers(
+    urls: Sequence[str], shared_secret: bytes | None, timeout_ms: float
+) -> AsyncIterator[Controllers]:
+    """Feeds and RPCs, over connections that are made when they are needed and closed at the end.
+
+    Raises:
+        InvalidUrl: one of ``urls`` names no controller.
+    """
+    async with ControllerClient(urls, shared_secret=shared_secret, timeout_ms=timeout_ms) as client:
+        feeds = [ControllerFeed(client, url, timeout_ms) for url in client.urls]
+        yield Controllers(feeds, BrokerRpc(client, timeout_ms))
+
+
+class ControllerFeed:
+    """The feed of one controller (``broker.feed.MetadataFeed``)."""
+
+    def __init__(self, client: ControllerClient, url: str, timeout_ms: float) -> None:
+        """``timeout_ms``: for one piece of a checkpoint; fetches of batches are bounded by their wait."""
+        self._client = client
+        self._url = url
+        self._timeout_ms = timeout_ms
+
+    @property
+    def name(self) -> str:
+        """Its URL."""
+        return self._url
+
+    async def fetch_batches(self, position: LogPosition, wait_ms: int, bytes_max: int) -> BatchesAnswer:
+        """See ``MetadataFeed``."""
+        try:
+            answer = await self._client.fetch_batches(self._url, position.offset, position.epoch, wait_ms, bytes_max)
+        except FeedOutOfRange as error:
+            raise PositionRefused(error.message, is_diverging=error.is_diverging) from error
+        except QuorateError as error:
+            raise FeedUnavailable(f"{self._url}: {error}") from error
+        return BatchesAnswer(_status(answer.node), answer.data)
+
+    async def fetch_checkpoint(self, wanted: CheckpointId | None, position: int, bytes_max: int) -> CheckpointPiece:
+        """See ``MetadataFeed``."""
+        try:
+            piece = await self._client.fetch_checkpoint(self._url, wanted, position, bytes_max, self._timeout_ms)
+        except ApiError as error:
+            if error.code is ErrorCode.SNAPSHOT_NOT_FOUND:
+                raise CheckpointGone(error.message) from error
+            raise FeedUnavailable(f"{self._url}: {error}") from error
+        except QuorateError as error:
+            raise FeedUnavailable(f"{self._url}: {error}") from error
+        chunk = CheckpointChunk(CheckpointId(piece.end_offset, piece.epoch), piece.position, piece.data, piece.crc)
+        return CheckpointPiece(_status(piece.node), piece.size, chunk)
+
+
+def _status(node: NodeState) -> ControllerStatus:
+    return ControllerStatus(node.node_id, node.cluster_id, node.active_id, node.epoch, node.high_watermark)
+
+
+class BrokerRpc:
+    """RPCs to the active controller, through any (``broker.controller_rpc.ControllerRpc``)."""
+
+    def __init__(self, client: ControllerClient, timeout_ms: float) -> None:
+        self._client = client
+        self._timeout_ms = timeout_ms
+
+    async def register_broker(self, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+        """See ``ControllerRpc``."""
+        return await self._client.register_broker(request, self._timeout_ms)
+
+    async def broker_heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+        """See ``ControllerRpc``."""
+        return await self._client.broker_heartbeat(request, self._timeout_ms)
+
+    async def alter_partition(self, broker_epoch: int, proposals: IsrProposals) -> NDArray[np.int16]:
+        """See ``ControllerRpc``."""
+        columns = AlterPartitionColumns(
+            topic_ids=proposals.topic_ids,
+            partition_ids=proposals.partition_ids,
+            leader_epochs=proposals.leader_epochs,
+            partition_epochs=proposals.partition_epochs,
+            # A leader that asks for an ISR has recovered: there are no data that it would still have to check.
+            leader_recovery_states=np.zeros(len(proposals), np.int8),
+            new_isr=proposals.isr,
+            new_isr_epochs=proposals.isr_broker_epochs,
+        )
+        altered = await self._client.alter_partition_columns(proposals.leader, broker_epoch, columns, self._timeout_ms)
+        if len(altered.error_codes) != len(proposals):
+            raise NoAnswer(f"{len(altered.error_codes)} outcomes for {len(proposals)} partitions")
+        return altered.error_codes

@@ -1,0 +1,46 @@
+"""Digests of the state at an offset, so that nodes can be compared."""
+
+from __future__ import annotations
+
+import asyncio
+
+from broker.loader import MetadataLoader
+from metadata_log.errors import ApiError, ErrorCode
+from snapshots.image import MetadataImage
+from snapshots.image_digest import EMPTY_DIGEST, digest_image
+
+
+class Digests:
+    """Computes digests of a loader's images, one at a time; each costs what changed since the one before."""
+
+    def __init__(self, loader: MetadataLoader) -> None:
+        self._loader = loader
+        self._last = EMPTY_DIGEST
+        self._lock = asyncio.Lock()
+
+    async def at(self, offset: int | None, wait_ms: float) -> tuple[int, str]:
+        """Offset and digest (64 hexadecimal digits) of the state at an offset, or of the newest.
+
+        Raises:
+            ApiError: REQUEST_TIMED_OUT, the log has not been replayed that far in time; OFFSET_OUT_OF_RANGE, no batch
+                ends there, or the state is not kept any more.
+        """
+        image = self._loader.image if offset is None else await self._image_at(offset, wait_ms)
+        async with self._lock:
+            self._last = await asyncio.to_thread(digest_image, image, self._last)
+            return image.provenance.end_offset, self._last.text
+
+    async def _image_at(self, offset: int, wait_ms: float) -> MetadataImage:
+        loader = self._loader
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                await loader.wait_until(lambda: loader.last_applied_offset + 1 >= offset)
+        except TimeoutError as error:
+            message = f"the log has been replayed up to offset {loader.last_applied_offset + 1}, not to {offset}"
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message) from error
+        image = loader.history.at(offset)
+        if image is None:
+            kept = loader.history.offsets()
+            message = f"the state at offset {offset} is not kept; kept are {', '.join(map(str, kept)) or 'none'}"
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+        return image

@@ -1,0 +1,231 @@
+"""Several brokers in one process, over one loader and one image.
+
+Order of a start, as in Kafka: follow the log until caught up, then register every broker, then unfence.
+The process ends when none of its brokers is left: one whose id another process takes does not take the others along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from broker.controller_rpc import ControllerRpc
+from broker.feed import MetadataFeed
+from broker.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
+from broker.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming
+from broker.loader import LoaderTiming, MetadataLoader
+from broker.metadata_cache import MetadataCache
+from broker.publisher import Manifest, MetadataPublisher, PublisherSet
+from broker.replica_manager import RehearsalReplicaManager
+from broker.session import BrokerSession
+from broker.settings import BrokerSettings
+from broker.surroundings import Surroundings
+from metadata_log.errors import QuorateError
+from snapshots.cluster import ClusterImage
+from snapshots.delta import MetadataDelta
+from snapshots.image import MetadataImage
+
+log = structlog.get_logger(__name__)
+
+
+class NotCaughtUp(QuorateError):
+    """No controller could be followed to the end of its log in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerReadiness:
+    """How one broker of this process stands."""
+
+    broker_id: int
+    state: BrokerState
+    broker_epoch: int
+    #: Runs, and the image shows this very registration unfenced.
+    is_ready: bool
+    #: It is over, and the controller said that nothing depended on it any more.
+    is_clean_stop: bool
+    #: Why it failed, or what its last request met; None when all is well.
+    trouble: str | None
+
+
+class BrokerHost:
+    """See the module. Made on the event loop; ``run`` owns everything in it."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        feeds: Sequence[MetadataFeed],
+        rpc: ControllerRpc,
+        surroundings: Surroundings,
+        publishers: Sequence[MetadataPublisher] = (),
+    ) -> None:
+        self.settings = settings
+        self.cache = MetadataCache()
+        self.sessions: dict[int, BrokerSession] = {}
+        self.replica_manager = RehearsalReplicaManager(
+            rpc, settings.rehearsal.copy_ms, self._hosted, self._epochs, surroundings.now_ms
+        )
+        watch = RegistrationWatch(lambda: self.sessions)
+        self.publishers = PublisherSet([self.cache, watch, self.replica_manager, *publishers])
+        self.loader = MetadataLoader(
+            feeds,
+            self.publishers,
+            LoaderTiming(
+                wait_ms=settings.feed.wait_ms,
+                bytes_max=settings.feed.answer_bytes_max,
+                retry_max_ms=settings.feed.retry_max_ms,
+            ),
+            surroundings,
+            first_feed=min(settings.ids),  # so that the processes of a cluster spread over the controllers
+        )
+        self._rpc = rpc
+        self._surroundings = surroundings
+        self._stop_requests = 0
+        self._stopping = asyncio.Event()
+
+    async def run(self, endpoint: Endpoint) -> None:
+        """Play the brokers until all of them are over. ``endpoint``: where this process serves HTTP.
+
+        Raises:
+            NotCaughtUp: no controller could be followed in time. NotInTheImage: an imported broker is not registered.
+            LoaderFault: the log cannot be replayed.
+        """
+        loader = asyncio.create_task(self.loader.run(), name="metadata-loader")
+        brokers = asyncio.create_task(self._play(endpoint), name="brokers")
+        try:
+            await asyncio.wait({loader, brokers}, return_when=asyncio.FIRST_COMPLETED)
+            if brokers.done():
+                brokers.result()
+            else:
+                loader.result()  # it only ends by raising
+        finally:
+            loader.cancel()
+            brokers.cancel()
+            await asyncio.wait({loader, brokers})
+            self.publishers.close()
+
+    def request_stop(self) -> None:
+        """Controlled shutdown of every broker; asked twice, they leave at once."""
+        self._stop_requests += 1
+        self._stopping.set()
+        for session in self.sessions.values():
+            session.begin_shutdown()
+
+    def readiness(self) -> list[BrokerReadiness]:
+        """How every broker of this process stands, by id."""
+        return [self._readiness(broker_id) for broker_id in sorted(self.settings.ids)]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every broker of this process is."""
+        return all(broker.is_ready for broker in self.readiness())
+
+    async def _play(self, endpoint: Endpoint) -> None:
+        if not await self._first_image():
+            return
+        cluster_id = self.loader.cluster_id
+        identities = [self._identity(broker_id, endpoint) for broker_id in self.settings.ids]
+        self.sessions = {identity.broker_id: self._session(identity, cluster_id) for identity in identities}
+        async with asyncio.TaskGroup() as tasks:
+            manager = tasks.create_task(self.replica_manager.run())
+            async with asyncio.TaskGroup() as sessions:
+                for session in self.sessions.values():
+                    session.ready_to_unfence()  # there is an image already
+                    sessions.create_task(session.run())
+            manager.cancel()
+
+    async def _first_image(self) -> bool:
+        """Wait for the first image to be published; False if the process is to stop before."""
+        published = asyncio.create_task(self.loader.wait_until(lambda: self.publishers.is_published))
+        stopping = asyncio.create_task(self._stopping.wait())
+        timeout_ms = self.settings.lifecycle.registration_timeout_ms
+        try:
+            await asyncio.wait({published, stopping}, timeout=timeout_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+            if not published.done() and not stopping.done():
+                reason = self.loader.trouble or "the log is still being replayed"
+                raise NotCaughtUp(f"no controller could be followed within {timeout_ms / 1000:g} s: {reason}")
+            return published.done()
+        finally:
+            published.cancel()
+            stopping.cancel()
+            await asyncio.wait({published, stopping})
+
+    def _identity(self, broker_id: int, endpoint: Endpoint) -> BrokerIdentity:
+        if self.settings.is_imported:
+            return imported_identity(broker_id, self.publishers.image)
+        rack = self.settings.rack_of(broker_id)
+        return new_identity(broker_id, self.publishers.image, endpoint, rack, self._surroundings.new_uuid)
+
+    def _session(self, identity: BrokerIdentity, cluster_id: str) -> BrokerSession:
+        times, settings = self._surroundings, self.settings.lifecycle
+        timing = LifecycleTiming(
+            heartbeat_interval_ms=settings.heartbeat_interval_ms,
+            retry_max_ms=settings.retry_max_ms,
+            registration_timeout_ms=settings.registration_timeout_ms,
+            shutdown_timeout_ms=settings.shutdown_timeout_ms,
+        )
+        lifecycle = BrokerLifecycle(identity.broker_id, identity.incarnation_id, timing, times.now_ms(), times.draw)
+        return BrokerSession(
+            identity,
+            lifecycle,
+            self._rpc,
+            cluster_id,
+            applied_offset=lambda: self.loader.last_applied_offset,
+            now_ms=times.now_ms,
+            on_change=self.replica_manager.wake,
+        )
+
+    def _readiness(self, broker_id: int) -> BrokerReadiness:
+        session = self.sessions.get(broker_id)
+        if session is None:
+            # Stopped before it was begun: nobody knows of it.
+            state = BrokerState.STOPPED if self._stopping.is_set() else BrokerState.REGISTERING
+            is_over = state is BrokerState.STOPPED
+            return BrokerReadiness(
+                broker_id, state, -1, is_ready=False, is_clean_stop=is_over, trouble=self.loader.trouble
+            )
+        lifecycle = session.lifecycle
+        known = self.cache.broker(broker_id)
+        is_in_image = known is not None and known.epoch == lifecycle.broker_epoch and not known.is_fenced
+        return BrokerReadiness(
+            broker_id,
+            lifecycle.state,
+            lifecycle.broker_epoch,
+            is_ready=lifecycle.is_running and is_in_image,
+            is_clean_stop=lifecycle.is_clean_stop,
+            trouble=lifecycle.failure or lifecycle.trouble,
+        )
+
+    def _hosted(self) -> frozenset[int]:
+        return frozenset(self.settings.ids)
+
+    def _epochs(self) -> Mapping[int, int]:
+        """Brokers that hold a registration, and so may speak as leaders."""
+        return {
+            broker_id: session.lifecycle.broker_epoch
+            for broker_id, session in self.sessions.items()
+            if session.lifecycle.is_registered and not session.lifecycle.is_over
+        }
+
+
+class RegistrationWatch(MetadataPublisher):
+    """Tells each broker of this process what the log says of its registration."""
+
+    def __init__(self, sessions: Callable[[], Mapping[int, BrokerSession]]) -> None:
+        self._sessions = sessions
+        self._cluster = ClusterImage()
+
+    @property
+    def name(self) -> str:
+        return "registration-watch"
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        if image.cluster is self._cluster:
+            return
+        self._cluster = image.cluster
+        for broker_id, session in self._sessions().items():
+            registration = image.cluster.brokers.get(broker_id)
+            if registration is not None:
+                session.saw_registration(registration)

@@ -1,0 +1,182 @@
+"""A broker process's HTTP API: reads of its image and of itself, on loopback.
+
+Nothing can be changed through it: changes go to the controllers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import structlog
+from aiohttp import web
+from pydantic import BaseModel, ValidationError
+
+from broker.digests import Digests
+from broker.host import BrokerHost
+from broker.identity import Endpoint
+from broker.metrics import render_metrics
+from broker.replies import (
+    DigestParameters,
+    DigestReply,
+    ErrorReply,
+    ImageReply,
+    LivenessReply,
+    NoParameters,
+    ProcessReply,
+    ReadinessReply,
+    TopicParameters,
+    TopicReply,
+    TopicsReply,
+)
+from broker.views import broker_reply, image_reply, process_reply, topic_reply, topics_reply
+from metadata_log.errors import ApiError, ErrorCode, QuorateError
+
+log = structlog.get_logger(__name__)
+
+_JSON: Final = "application/json"
+_METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+#: Statuses of the errors that can happen here; anything else is an internal error.
+_STATUS: Final = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404,
+    ErrorCode.RESOURCE_NOT_FOUND: 404,
+    ErrorCode.OFFSET_OUT_OF_RANGE: 409,
+    ErrorCode.REQUEST_TIMED_OUT: 503,
+}
+
+P = TypeVar("P", bound=BaseModel)
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class PortTaken(QuorateError):
+    """The address to listen on cannot be had."""
+
+
+class BrokerHttp:
+    """The API over one host. Use ``start`` and ``stop``."""
+
+    def __init__(self, host: BrokerHost) -> None:
+        self._host = host
+        self._digests = Digests(host.loader)
+        app = web.Application(middlewares=[_answer_errors])
+        app.add_routes([
+            web.get("/v1/process", self._process),
+            web.get("/v1/image", self._image),
+            web.get("/v1/image/digest", self._digest),
+            web.get("/v1/topics", self._topics),
+            web.get("/v1/topics/{name}", self._topic),
+            web.get("/metrics", self._metrics),
+            web.get("/livez", self._livez),
+            web.get("/readyz", self._readyz),
+        ])  # fmt: skip
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+
+    async def start(self, host: str, port: int) -> Endpoint:
+        """Listen. Returns where; port 0 asks for any free one.
+
+        Raises:
+            PortTaken: the address cannot be listened on.
+        """
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise PortTaken(f"{host}:{port} cannot be listened on: {reason}") from error
+        address = self._runner.addresses[0]
+        log.info("http.listening", host=host, port=address[1])
+        return Endpoint(host, address[1])
+
+    async def stop(self) -> None:
+        """Answer what is being answered, and close."""
+        await self._runner.cleanup()
+
+    async def _process(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        reply: ProcessReply = process_reply(self._host)
+        return _answer(reply)
+
+    async def _image(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        # In a thread: counting a million partitions takes a while, and the image is a value.
+        reply: ImageReply = await asyncio.to_thread(image_reply, self._host.cache.image, self._host.loader.cluster_id)
+        return _answer(reply)
+
+    async def _digest(self, request: web.Request) -> web.Response:
+        parameters = _parameters(DigestParameters, request)
+        offset, digest = await self._digests.at(parameters.offset, parameters.wait_ms)
+        return _answer(DigestReply(state_offset=offset, digest=digest))
+
+    async def _topics(self, request: web.Request) -> web.Response:
+        reply: TopicsReply = topics_reply(self._host.cache, _parameters(TopicParameters, request))
+        return _answer(reply)
+
+    async def _topic(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        reply: TopicReply = topic_reply(self._host.cache, request.match_info["name"])
+        return _answer(reply)
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        answer = web.Response(body=render_metrics(self._host))
+        answer.headers["Content-Type"] = _METRICS
+        return answer
+
+    async def _livez(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        return _answer(LivenessReply(ok=True))
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        is_ready = self._host.is_ready
+        brokers = [broker_reply(readiness) for readiness in self._host.readiness()]
+        return _answer(ReadinessReply(ok=is_ready, brokers=brokers), status=200 if is_ready else 503)
+
+
+def _parameters(model: type[P], request: web.Request) -> P:
+    """The query as a model.
+
+    Raises:
+        ApiError: INVALID_REQUEST, a parameter that is unknown, repeated or wrong.
+    """
+    values = dict(request.query)
+    if len(values) != len(request.query):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "a parameter was given more than once")
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in problem["loc"])
+        message = "is not known" if problem["type"] == "extra_forbidden" else problem["msg"]
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"parameter {name[:100]}: {message}") from error
+
+
+def _answer(reply: BaseModel, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=reply.model_dump_json().encode(), content_type=_JSON)
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except ApiError as error:
+        return _error(error, _STATUS.get(error.code, 500))
+    except web.HTTPException as error:
+        return _error(
+            ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"{request.method} {request.path}: {error.reason}"), error.status
+        )
+
+
+def _error(error: ApiError, status: int) -> web.Response:
+    reply = ErrorReply(
+        error=error.code.name,
+        code=int(error.code),
+        message=error.message,
+        retriable="yes" if error.code is ErrorCode.REQUEST_TIMED_OUT else "no",
+    )
+    return _answer(reply, status)

@@ -1,0 +1,132 @@
+"""Who a broker says it is: what it registers with.
+
+A broker of ours keeps nothing on a disk. What it must keep over restarts, its directories and whether it left in good
+order, is read from its own registration in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from controller.protocol import BrokerRegistrationRequest, Listener, SupportedFeature
+from metadata_log.errors import QuorateError
+from metadata_log.ids import Uuid
+from snapshots.cluster import BrokerRegistration
+from snapshots.image import MetadataImage
+
+#: Levels of each feature that a broker of ours can follow: those of Kafka 4.3.1's brokers.
+SUPPORTED_FEATURES: Final[tuple[tuple[str, int, int], ...]] = (
+    ("metadata.version", 7, 30),
+    ("kraft.version", 0, 1),
+    ("transaction.version", 0, 2),
+    ("group.version", 0, 1),
+    ("eligible.leader.replicas.version", 0, 1),
+    ("share.version", 0, 1),
+    ("streams.version", 0, 1),
+)
+#: Name of the listener that a new broker registers: its own HTTP endpoint, there is no other.
+HTTP_LISTENER: Final = "HTTP"
+
+
+class NotInTheImage(QuorateError):
+    """A broker that should be played is not registered in the metadata that were imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where this process serves HTTP."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerIdentity:
+    """A broker's registration, but for its epoch."""
+
+    broker_id: int
+    incarnation_id: Uuid
+    listeners: tuple[Listener, ...]
+    features: tuple[SupportedFeature, ...]
+    rack: str | None
+    directories: tuple[Uuid, ...]
+    cordoned_directories: tuple[Uuid, ...]
+    #: Epoch of the incarnation before, if it left in good order; -1 = it did not, or there was none.
+    previous_broker_epoch: int
+
+    def request(self, cluster_id: str, previous_epoch: int) -> BrokerRegistrationRequest:
+        """The registration request. ``previous_epoch``: what this process was registered with before, -1 = nothing."""
+        return BrokerRegistrationRequest(
+            broker_id=self.broker_id,
+            cluster_id=cluster_id,
+            incarnation_id=self.incarnation_id,
+            listeners=list(self.listeners),
+            features=list(self.features),
+            rack=self.rack,
+            log_dirs=list(self.directories),
+            cordoned_log_dirs=list(self.cordoned_directories),
+            previous_broker_epoch=max(previous_epoch, self.previous_broker_epoch),
+        )
+
+
+def new_identity(
+    broker_id: int, image: MetadataImage, endpoint: Endpoint, rack: str | None, new_uuid: Callable[[], Uuid]
+) -> BrokerIdentity:
+    """A new incarnation. Directories stay what the broker's last registration says, or its replicas would be lost.
+
+    A predecessor that is fenced after a controlled shutdown counts as one that left in good order: a rehearsal has
+    no data that it could have failed to write.
+    """
+    known = image.cluster.brokers.get(broker_id)
+    left_in_order = known is not None and known.in_controlled_shutdown and known.is_fenced
+    return BrokerIdentity(
+        broker_id=broker_id,
+        incarnation_id=new_uuid(),
+        listeners=(Listener(name=HTTP_LISTENER, host=endpoint.host, port=endpoint.port),),
+        features=tuple(
+            SupportedFeature(name=name, min_supported_version=least, max_supported_version=most)
+            for name, least, most in SUPPORTED_FEATURES
+        ),
+        rack=rack,
+        directories=known.directories if known is not None and known.directories else (new_uuid(),),
+        cordoned_directories=() if known is None else known.cordoned_directories,
+        previous_broker_epoch=known.epoch if known is not None and left_in_order else -1,
+    )
+
+
+def imported_identity(broker_id: int, image: MetadataImage) -> BrokerIdentity:
+    """The very incarnation that is registered in the image, so that playing it changes nothing in the picture.
+
+    Raises:
+        NotInTheImage: no such broker is registered.
+    """
+    known = image.cluster.brokers.get(broker_id)
+    if known is None:
+        registered = ", ".join(map(str, sorted(image.cluster.brokers))) or "none"
+        raise NotInTheImage(f"broker {broker_id} is not registered in the metadata; registered are: {registered}")
+    return BrokerIdentity(
+        broker_id=broker_id,
+        incarnation_id=known.incarnation_id,
+        listeners=_listeners(known),
+        features=tuple(
+            SupportedFeature(
+                name=feature.name,
+                min_supported_version=feature.min_supported_version,
+                max_supported_version=feature.max_supported_version,
+            )
+            for feature in known.supported_features
+        ),
+        rack=known.rack,
+        directories=known.directories,
+        cordoned_directories=known.cordoned_directories,
+        previous_broker_epoch=-1,
+    )
+
+
+def _listeners(known: BrokerRegistration) -> tuple[Listener, ...]:
+    return tuple(
+        Listener(name=end.name, host=end.host, port=end.port, security_protocol=end.security_protocol)
+        for end in known.listeners
+    )

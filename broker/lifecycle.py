@@ -1,0 +1,276 @@
+"""One broker's way through its life, as a state machine: register, catch up, unfence, run, shut down.
+
+Rules of the file: no clock, no I/O. Every method is told the time (monotonic milliseconds); ``next_command`` says what
+to send, at most one request is out at a time, and its answer comes back through ``answered_...`` or ``failed``.
+States and retry rules: Kafka's ``BrokerLifecycleManager``. What differs: a broker that the controller does not know
+registers again instead of repeating itself, and stops when another process has taken its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from metadata_log.errors import ErrorCode
+from metadata_log.ids import Uuid
+
+#: First wait after a failure; doubled by each further one (Kafka's ``resendExponentialBackoff``).
+RETRY_FIRST_MS: Final = 100.0
+#: A broker that is still behind asks again soon: the answer changes when it has replayed its own registration.
+CATCH_UP_INTERVAL_MS: Final = 10.0
+#: The first answer to a broker that wants to leave only says that the move has begun.
+SHUTDOWN_FIRST_MS: Final = 50.0
+#: Share of an interval by which it may be shorter, so that brokers started together drift apart.
+JITTER: Final = 0.1
+
+#: Registration errors that no waiting heals.
+_FINAL_REGISTRATION_ERRORS: Final = frozenset(
+    {ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTRATION, ErrorCode.UNSUPPORTED_VERSION}
+)
+#: Heartbeat errors that say: the controller has no such registration.
+_UNKNOWN_TO_CONTROLLER: Final = frozenset({ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED})
+
+
+class BrokerState(Enum):
+    """Where a broker is; in brackets Kafka's name."""
+
+    #: Asks for its registration (STARTING).
+    REGISTERING = "registering"
+    #: Registered; has not replayed its own registration yet (STARTING).
+    CATCHING_UP = "catching up"
+    #: Caught up; fenced (RECOVERY).
+    FENCED = "fenced"
+    #: Unfenced: may lead (RUNNING).
+    RUNNING = "running"
+    #: Asked to be relieved of its leaderships (PENDING_CONTROLLED_SHUTDOWN).
+    CONTROLLED_SHUTDOWN = "controlled shutdown"
+    #: Over, as asked (SHUTTING_DOWN).
+    STOPPED = "stopped"
+    #: Over, for the reason in ``failure``.
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleTiming:
+    """Intervals, in milliseconds."""
+
+    heartbeat_interval_ms: float = 2_000.0
+    #: Longest wait between two tries of a failing request.
+    retry_max_ms: float = 2_000.0
+    #: A broker that could not register for the first time by then fails.
+    registration_timeout_ms: float = 60_000.0
+    #: A broker that nobody relieved of its leaderships by then leaves all the same.
+    shutdown_timeout_ms: float = 30_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class SendRegistration:
+    """Ask for a registration. ``previous_epoch``: the one this process had before, -1 = none."""
+
+    previous_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SendHeartbeat:
+    """Say that the broker lives, and what it wants. The applied offset is added when it leaves."""
+
+    broker_epoch: int
+    wants_fence: bool
+    wants_shutdown: bool
+
+
+Command = SendRegistration | SendHeartbeat
+
+
+class BrokerLifecycle:
+    """See the module's rules. ``draw`` gives numbers in [0, 1) for jitter."""
+
+    def __init__(
+        self, broker_id: int, incarnation_id: Uuid, timing: LifecycleTiming, now_ms: float, draw: Callable[[], float]
+    ) -> None:
+        self.broker_id = broker_id
+        self.incarnation_id = incarnation_id
+        self.state = BrokerState.REGISTERING
+        #: -1 = not registered yet.
+        self.broker_epoch = -1
+        #: Why it failed, in a sentence; None unless FAILED.
+        self.failure: str | None = None
+        #: STOPPED only: whether the controller said that nothing depends on this broker any more.
+        self.is_clean_stop = False
+        #: Last failure of a request, None after a success; for people.
+        self.trouble: str | None = None
+        self.registration_count = 0
+        #: When the controller last answered; None = never.
+        self.answered_at_ms: float | None = None
+        self._timing = timing
+        self._draw = draw
+        self._next_ms = now_ms
+        self._registration_deadline_ms: float | None = now_ms + timing.registration_timeout_ms
+        self._shutdown_deadline_ms: float | None = None
+        self._shutdown_interval_ms = SHUTDOWN_FIRST_MS
+        self._is_in_flight = False
+        self._is_ready_to_unfence = False
+        self._failures = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will be sent any more."""
+        return self.state in (BrokerState.STOPPED, BrokerState.FAILED)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the controller has unfenced it, and it does not want to leave."""
+        return self.state is BrokerState.RUNNING
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether it holds a broker epoch that nobody has disputed."""
+        return self.broker_epoch >= 0 and self.state is not BrokerState.REGISTERING
+
+    # --- what to do ----------------------------------------------------------------------------------
+
+    def next_command(self, now_ms: float) -> Command | None:
+        """What to send now. None: nothing before ``next_wake_ms``, or an answer is due, or it is over."""
+        self._check_deadlines(now_ms)
+        if self.is_over or self._is_in_flight or now_ms < self._next_ms:
+            return None
+        self._is_in_flight = True
+        if self.state is BrokerState.REGISTERING:
+            return SendRegistration(self.broker_epoch)
+        return SendHeartbeat(
+            self.broker_epoch,
+            wants_fence=not self._is_ready_to_unfence,
+            wants_shutdown=self.state is BrokerState.CONTROLLED_SHUTDOWN,
+        )
+
+    def next_wake_ms(self) -> float | None:
+        """When to ask again if nothing happens before; None if only an answer or an event can help."""
+        if self.is_over:
+            return None
+        deadlines = [at for at in (self._registration_deadline_ms, self._shutdown_deadline_ms) if at is not None]
+        if not self._is_in_flight:
+            deadlines.append(self._next_ms)
+        return min(deadlines, default=None)
+
+    # --- what happened -------------------------------------------------------------------------------
+
+    def answered_registration(self, now_ms: float, broker_epoch: int) -> None:
+        """The controller gave (or confirmed) a broker epoch."""
+        self._succeeded(now_ms)
+        if self.is_over:
+            return
+        self.broker_epoch = broker_epoch
+        self.registration_count += 1
+        self._registration_deadline_ms = None
+        self._next_ms = now_ms
+        self.state = BrokerState.CATCHING_UP if self._shutdown_deadline_ms is None else BrokerState.CONTROLLED_SHUTDOWN
+
+    def answered_heartbeat(self, now_ms: float, *, is_caught_up: bool, is_fenced: bool, should_shut_down: bool) -> None:
+        """The controller's view of this broker."""
+        self._succeeded(now_ms)
+        if self.is_over:
+            return
+        interval = self._timing.heartbeat_interval_ms
+        self._next_ms = now_ms + interval * (1 - JITTER * self._draw())
+        if self.state is BrokerState.CONTROLLED_SHUTDOWN:
+            if should_shut_down:
+                self._stop(is_clean=True)
+            else:
+                self._next_ms = now_ms + min(self._shutdown_interval_ms, interval)
+                self._shutdown_interval_ms *= 2
+        elif not is_fenced:
+            self.state = BrokerState.RUNNING
+        elif is_caught_up:
+            if self.state is BrokerState.CATCHING_UP and self._is_ready_to_unfence:
+                self._next_ms = now_ms  # it may be unfenced at once
+            self.state = BrokerState.FENCED
+        else:
+            self._next_ms = now_ms + min(CATCH_UP_INTERVAL_MS, interval)
+            self.state = BrokerState.CATCHING_UP
+
+    def failed(self, now_ms: float, code: ErrorCode | None, message: str) -> None:
+        """The request that was out failed. ``code`` is the controller's; None = no answer, the outcome is unknown."""
+        self._is_in_flight = False
+        if self.is_over:
+            return
+        self.trouble = message
+        if self.state is BrokerState.REGISTERING:
+            self._registration_failed(code, message)
+        elif code in _UNKNOWN_TO_CONTROLLER:
+            self._forgotten()
+        if not self.is_over:
+            wait = min(RETRY_FIRST_MS * 2.0**self._failures, self._timing.retry_max_ms)
+            self._failures = min(self._failures + 1, 30)
+            self._next_ms = now_ms + wait * (1 - JITTER * self._draw())
+
+    def ready_to_unfence(self, now_ms: float) -> None:
+        """The first image has been published: this broker could serve."""
+        self._is_ready_to_unfence = True
+        if self.state is BrokerState.FENCED:
+            self._next_ms = now_ms
+
+    def begin_shutdown(self, now_ms: float) -> None:
+        """Leave as soon as nothing depends on this broker. Asked twice, it leaves at once."""
+        if self.is_over:
+            return
+        if self.state is BrokerState.REGISTERING and not self._is_in_flight:
+            self._stop(is_clean=True)  # no controller knows of it
+            return
+        if self._shutdown_deadline_ms is not None:
+            self._stop(is_clean=False)
+            return
+        self._shutdown_deadline_ms = now_ms + self._timing.shutdown_timeout_ms
+        self._next_ms = now_ms
+        if self.state is not BrokerState.REGISTERING:
+            self.state = BrokerState.CONTROLLED_SHUTDOWN
+
+    def saw_registration(self, broker_epoch: int, incarnation_id: Uuid) -> None:
+        """The image has this registration for the broker's id. A later one of another incarnation ends this broker."""
+        if self.is_over or self.broker_epoch < 0:
+            return
+        if incarnation_id != self.incarnation_id and broker_epoch > self.broker_epoch:
+            self._fail(f"another process has registered as broker {self.broker_id} (broker epoch {broker_epoch})")
+
+    # --- transitions ---------------------------------------------------------------------------------
+
+    def _succeeded(self, now_ms: float) -> None:
+        self._is_in_flight = False
+        self._failures = 0
+        self.trouble = None
+        self.answered_at_ms = now_ms
+
+    def _registration_failed(self, code: ErrorCode | None, message: str) -> None:
+        if self._shutdown_deadline_ms is not None and code is not None:
+            self._stop(is_clean=True)  # refused, and it did not want to stay
+        elif code in _FINAL_REGISTRATION_ERRORS:
+            self._fail(f"the controller refuses broker {self.broker_id}: {message}")
+        elif code is ErrorCode.DUPLICATE_BROKER_REGISTRATION and self.broker_epoch >= 0:
+            # At the first registration this is a predecessor whose session still has to end; now it is a successor.
+            self._fail(f"another process has registered as broker {self.broker_id}: {message}")
+
+    def _forgotten(self) -> None:
+        """The controller does not know this registration (any more)."""
+        if self.state is BrokerState.CONTROLLED_SHUTDOWN:
+            self._stop(is_clean=True)
+        else:
+            self.state = BrokerState.REGISTERING
+
+    def _check_deadlines(self, now_ms: float) -> None:
+        if self.is_over:
+            return
+        if self._shutdown_deadline_ms is not None and now_ms >= self._shutdown_deadline_ms:
+            self._stop(is_clean=False)
+        elif self._registration_deadline_ms is not None and now_ms >= self._registration_deadline_ms:
+            seconds = self._timing.registration_timeout_ms / 1000
+            reason = self.trouble or "no controller answered"
+            self._fail(f"broker {self.broker_id} could not register within {seconds:g} s: {reason}")
+
+    def _stop(self, *, is_clean: bool) -> None:
+        self.is_clean_stop = is_clean
+        self.state = BrokerState.STOPPED
+
+    def _fail(self, reason: str) -> None:
+        self.failure = reason
+        self.state = BrokerState.FAILED

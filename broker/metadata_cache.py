@@ -1,0 +1,86 @@
+"""The metadata cache: answers from the newest published image (Kafka's ``KRaftMetadataCache``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snapshots.delta import MetadataDelta
+
+from broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
+from metadata_log.ids import NO_LEADER
+from snapshots.cluster import BrokerRegistration
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.image_parts import Topic
+from snapshots.partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """A partition as clients see it."""
+
+    partition_id: int
+    state: Partition
+    #: The leader if clients can reach it; None: none, or it is fenced (Kafka's LEADER_NOT_AVAILABLE).
+    available_leader: int | None
+    #: Replicas whose broker is unregistered or fenced, or whose directory is gone.
+    offline_replicas: tuple[int, ...]
+
+
+class MetadataCache(MetadataPublisher):
+    """One reference to an immutable image: readers never wait and never see half an update."""
+
+    def __init__(self) -> None:
+        self.image = EMPTY_IMAGE
+        self.controller: ControllerEpoch | None = None
+
+    @property
+    def name(self) -> str:
+        return "metadata-cache"
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        self.image = image
+
+    def on_controller_change(self, controller: ControllerEpoch) -> None:
+        self.controller = controller
+
+    def broker(self, broker_id: int) -> BrokerRegistration | None:
+        """A registration, fenced or not."""
+        return self.image.cluster.brokers.get(broker_id)
+
+    def alive_brokers(self) -> list[BrokerRegistration]:
+        """Unfenced brokers, by id: those that clients are told of."""
+        brokers = self.image.cluster.brokers
+        return [brokers[id_] for id_ in sorted(brokers) if not brokers[id_].is_fenced]
+
+    def topic(self, name: str) -> Topic | None:
+        """A topic by name."""
+        return self.image.topics.by_name.get(name)
+
+    def topics(self, prefix: str = "", after: str = "", limit: int | None = None) -> list[Topic]:
+        """Topics in the order of their names: those that begin with ``prefix`` and come after ``after``."""
+        by_name = self.image.topics.by_name
+        names = sorted(name for name in by_name if name.startswith(prefix) and name > after)
+        return [by_name[name] for name in names[:limit]]
+
+    def partitions(self, topic: Topic) -> list[PartitionView]:
+        """A topic's partitions, by number."""
+        found = self.image.partitions.partitions_of(topic.id)
+        return [self._view(partition_id, state) for partition_id, state in found]
+
+    def offline_partition_count(self) -> int:
+        """Partitions without a leader."""
+        return len(self.image.partitions.rows_without_leader())
+
+    def _view(self, partition_id: int, state: Partition) -> PartitionView:
+        leader = self.broker(state.leader) if state.leader != NO_LEADER else None
+        offline = tuple(
+            replica
+            for replica, directory in zip(state.replicas, state.directories, strict=True)
+            if not self._is_online(replica, directory)
+        )
+        available = None if leader is None or leader.is_fenced else leader.id
+        return PartitionView(partition_id, state, available, offline)
+
+    def _is_online(self, broker_id: int, directory: bytes) -> bool:
+        broker = self.broker(broker_id)
+        return broker is not None and not broker.is_fenced and broker.has_online(directory)

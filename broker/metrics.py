@@ -1,0 +1,125 @@
+"""`/metrics` of a broker process, computed when it is scraped.
+
+Where Kafka's brokers have a metric of the same meaning its name is used (``last-applied-record-offset`` is
+``quorate_broker_last_applied_record_offset``). What comes from the rehearsal model says ``rehearsal`` in its name, and
+in its help that no data are moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from broker.host import BrokerHost
+from broker.lifecycle import BrokerState
+
+_NO_DATA = "Rehearsal, no data are moved: "
+
+
+class HostCollector(Collector):
+    """The metrics of one host, as of now."""
+
+    def __init__(self, host: BrokerHost) -> None:
+        self._host = host
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        yield from self._loading()
+        yield from self._image()
+        yield from self._brokers()
+        yield from self._publishers()
+        yield from self._rehearsal()
+
+    def _loading(self) -> Iterator[Metric]:
+        loader = self._host.loader
+        counters = loader.counters
+        image = loader.image
+        yield _gauge(
+            "last_applied_record_offset",
+            "last-applied-record-offset: last record in the image.",
+            loader.last_applied_offset,
+        )
+        yield _gauge(
+            "last_applied_record_timestamp_seconds",
+            "last-applied-record-timestamp: time of the last record in the image.",
+            image.provenance.log_time_ms / 1000,
+        )
+        if loader.lag is not None:
+            yield _gauge("metadata_lag_records", "Committed records that are not in the image yet.", loader.lag)
+        yield _gauge("caught_up", "1 once the image has reached the high watermark.", loader.is_caught_up)
+        yield _counter("metadata_batches", "Batches replayed.", counters.batches)
+        yield _counter("metadata_bytes", "Bytes of batches replayed.", counters.bytes)
+        yield _counter("metadata_replay_seconds", "Time spent checking and replaying.", counters.replay_ms / 1000)
+        yield _counter("checkpoint_loads", "Checkpoints loaded.", counters.checkpoint_loads)
+        yield _counter(
+            "feed_answers_refused", "Answers of controllers that were not trusted.", counters.refused_answers
+        )
+        yield _counter("feed_calls_failed", "Calls to a controller's feed that failed.", counters.failed_calls)
+        yield _counter("feed_switches", "Moves from one controller's feed to another's.", counters.switches)
+
+    def _image(self) -> Iterator[Metric]:
+        cache = self._host.cache
+        yield _gauge("image_alive_brokers", "Brokers of the cluster that are not fenced.", len(cache.alive_brokers()))
+        yield _gauge("image_topics", "Topics of the cluster.", len(cache.image.topics))
+        yield _gauge("image_partitions", "Partitions of the cluster.", len(cache.image.partitions))
+        offline = cache.offline_partition_count()
+        yield _gauge("image_offline_partitions", "Partitions of the cluster without a leader.", offline)
+
+    def _brokers(self) -> Iterator[Metric]:
+        state = GaugeMetricFamily(
+            "quorate_broker_state", "1 for the state that a broker is in.", labels=["id", "state"]
+        )
+        ready = GaugeMetricFamily(
+            "quorate_broker_ready", "1 if a broker runs and is unfenced in the image.", labels=["id"]
+        )
+        for broker in self._host.readiness():
+            id_ = str(broker.broker_id)
+            ready.add_metric([id_], broker.is_ready)
+            for one in BrokerState:
+                state.add_metric([id_, one.value.replace(" ", "_")], one is broker.state)
+        yield state
+        yield ready
+
+    def _publishers(self) -> Iterator[Metric]:
+        errors = CounterMetricFamily("quorate_broker_publisher_errors", "Calls that raised.", labels=["publisher"])
+        for state in self._host.publishers.states():
+            errors.add_metric([state.publisher.name], state.error_count)
+        yield errors
+
+    def _rehearsal(self) -> Iterator[Metric]:
+        manager = self._host.replica_manager
+        counters = manager.counters
+        yield _gauge("rehearsal_copy_seconds", f"{_NO_DATA}modelled copy time of a replica.", manager.copy_ms / 1000)
+        yield _gauge(
+            "rehearsal_following", f"{_NO_DATA}replicas that are modelled as catching up.", manager.following_count
+        )
+        yield _counter("rehearsal_requests", f"{_NO_DATA}alter_partition requests sent.", counters.requests)
+        yield _counter(
+            "rehearsal_requests_failed", f"{_NO_DATA}those that failed as a whole.", counters.failed_requests
+        )
+        answers = CounterMetricFamily(
+            "quorate_broker_rehearsal_answers", f"{_NO_DATA}partitions answered, by error code.", labels=["error"]
+        )
+        for name, count in sorted(counters.answers.items()):
+            answers.add_metric([name], count)
+        yield answers
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"quorate_broker_{name}", text, value=value)
+
+
+def _counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(f"quorate_broker_{name}", text, value=value)
+
+
+def render_metrics(host: BrokerHost) -> bytes:
+    """One scrape, in Prometheus' text form."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(HostCollector(host))
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    return generate_latest(registry)

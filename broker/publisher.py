@@ -1,0 +1,187 @@
+"""The plug-in point: what is told of every change of the cluster's metadata.
+
+Rules for the caller (``PublisherSet``): everything happens on the event loop's thread; updates come in the order of the
+log, never from inside an open transaction, and only once the loader has caught up. The first update of a
+publisher is the whole image as a delta from nothing. A publisher that raises is isolated: the others go on, and its
+next delta starts at the last image that it took, so it misses nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from metadata_log.errors import QuorateError
+from snapshots.delta import MetadataDelta
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.image_parts import Provenance
+
+log = structlog.get_logger(__name__)
+
+
+class DuplicatePublisher(QuorateError):
+    """Two publishers of one name: their errors could not be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerEpoch:
+    """Who leads the quorum, as the feed last said."""
+
+    #: Node id of the active controller; None while nobody leads, or nobody is known to.
+    leader_id: int | None
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Where an update comes from."""
+
+    #: What the new image covers.
+    provenance: Provenance
+    #: Batches replayed for it; 0 for a checkpoint, and for the first update of a publisher.
+    batch_count: int
+    #: Bytes of those batches, or of the checkpoint file.
+    byte_count: int
+    #: Milliseconds that checking and replaying took.
+    elapsed_ms: float
+    #: The image was loaded whole: anything may differ from the one before it, and it may even be older.
+    is_checkpoint: bool
+
+
+class MetadataPublisher(ABC):
+    """Something that follows the cluster's metadata. Subclass it and give it to a broker.
+
+    Methods are called on the event loop's thread and must return soon: start a task for anything that waits.
+    Images are immutable and may be kept, and read from any thread.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Unique within the process; for logs and metrics."""
+
+    @abstractmethod
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        """The metadata changed. ``delta`` says what differs in ``image`` from the image this publisher took last."""
+
+    def on_controller_change(self, controller: ControllerEpoch) -> None:  # noqa: B027 - most do not care
+        """Another controller is active, or none is known any more."""
+
+    def close(self) -> None:  # noqa: B027 - most own nothing
+        """No call comes after this one."""
+
+
+@dataclass(slots=True)
+class PublisherState:
+    """How one publisher fares."""
+
+    publisher: MetadataPublisher
+    #: The last image that it took without raising.
+    taken: MetadataImage = EMPTY_IMAGE
+    has_taken_any: bool = False
+    #: Calls that raised, ever.
+    error_count: int = 0
+    #: Updates that raised since the last one that did not.
+    missed_count: int = 0
+
+
+class PublisherSet:
+    """The publishers of one process, each kept from the others' failures. Called in order of installation."""
+
+    def __init__(self, publishers: Iterable[MetadataPublisher] = ()) -> None:
+        self._states: dict[str, PublisherState] = {}
+        self._image = EMPTY_IMAGE
+        self._is_published = False
+        self._controller: ControllerEpoch | None = None
+        for publisher in publishers:
+            self.install(publisher)
+
+    @property
+    def image(self) -> MetadataImage:
+        """The image that was published last; the empty one before the first."""
+        return self._image
+
+    @property
+    def is_published(self) -> bool:
+        """Whether there has been a first update."""
+        return self._is_published
+
+    def states(self) -> list[PublisherState]:
+        """How each publisher fares, in order of installation."""
+        return list(self._states.values())
+
+    def install(self, publisher: MetadataPublisher) -> None:
+        """Add a publisher. If there is a published image, its first update comes at once.
+
+        Raises:
+            DuplicatePublisher: one of that name is installed.
+        """
+        if publisher.name in self._states:
+            raise DuplicatePublisher(f"a publisher named {publisher.name!r} is installed already")
+        state = self._states[publisher.name] = PublisherState(publisher)
+        if self._is_published:
+            self._update(state, MetadataDelta(EMPTY_IMAGE, self._image), self._first_manifest(self._image))
+            if self._controller is not None:
+                self._call(state, "on_controller_change", publisher.on_controller_change, self._controller)
+
+    def remove(self, name: str) -> None:
+        """Close a publisher and forget it; nothing happens if there is none of that name."""
+        state = self._states.pop(name, None)
+        if state is not None:
+            self._call(state, "close", state.publisher.close)
+
+    def publish(self, image: MetadataImage, manifest: Manifest) -> None:
+        """Hand an image to every publisher."""
+        previous, self._image, self._is_published = self._image, image, True
+        delta = MetadataDelta(previous, image)
+        for state in list(self._states.values()):
+            if not state.has_taken_any:
+                self._update(state, MetadataDelta(EMPTY_IMAGE, image), self._first_manifest(image))
+            elif state.taken is previous:
+                self._update(state, delta, manifest)
+            else:
+                self._update(state, MetadataDelta(state.taken, image), manifest)
+
+    def announce_controller(self, controller: ControllerEpoch) -> None:
+        """Tell every publisher who leads, if that is news."""
+        if controller == self._controller:
+            return
+        self._controller = controller
+        for state in list(self._states.values()):
+            self._call(state, "on_controller_change", state.publisher.on_controller_change, controller)
+
+    def close(self) -> None:
+        """Close all, last installed first."""
+        for name in reversed(list(self._states)):
+            self.remove(name)
+
+    def _update(self, state: PublisherState, delta: MetadataDelta, manifest: Manifest) -> None:
+        publisher, image = state.publisher, delta.new
+        is_known_to_fail = state.missed_count > 0  # one that fails at every update would fill the log
+        update = publisher.on_metadata_update
+        if not self._call(state, "on_metadata_update", update, delta, image, manifest, is_quiet=is_known_to_fail):
+            state.missed_count += 1
+            return
+        if state.missed_count:
+            log.info("publisher.recovered", publisher=publisher.name, missed_updates=state.missed_count)
+        state.taken, state.has_taken_any, state.missed_count = image, True, 0
+
+    @staticmethod
+    def _call(
+        state: PublisherState, method: str, function: Callable[..., None], *arguments: object, is_quiet: bool = False
+    ) -> bool:
+        try:
+            function(*arguments)
+        except Exception:  # the isolation that publishers are promised
+            state.error_count += 1
+            if not is_quiet:
+                log.exception("publisher.failed", publisher=state.publisher.name, method=method)
+            return False
+        return True
+
+    @staticmethod
+    def _first_manifest(image: MetadataImage) -> Manifest:
+        return Manifest(image.provenance, batch_count=0, byte_count=0, elapsed_ms=0.0, is_checkpoint=True)

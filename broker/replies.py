@@ -1,0 +1,222 @@
+"""What a broker process answers over HTTP: its own state, and the cluster as its image has it.
+
+Topics have the shape that the controllers give them. Every field is always present, null where nothing is known.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from controller.protocol import DescribedTopic
+
+OffsetField = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
+class Reply(BaseModel):
+    """Base of all models here: what is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+# --- parameters --------------------------------------------------------------------------------------
+
+
+class NoParameters(Reply):
+    """None are taken."""
+
+
+class TopicParameters(Reply):
+    """A page of the topics, in the order of their names."""
+
+    prefix: str = Field(default="", max_length=249)
+    """Only names that begin so."""
+    after: str = Field(default="", max_length=249)
+    """Only names greater than this: the `next_after` of the page before."""
+    limit: int = Field(default=100, ge=1, le=1_000)
+    """Most topics in the answer."""
+
+
+class DigestParameters(Reply):
+    """At which offset the state is wanted."""
+
+    offset: OffsetField | None = None
+    """Offset at which a batch ends; unset: the newest state."""
+    wait_ms: int = Field(default=0, ge=0, le=60_000)
+    """How long to wait until the log has been replayed up to `offset`."""
+
+
+# --- this process ------------------------------------------------------------------------------------
+
+
+class ErrorReply(Reply):
+    """What every failed request is answered with; the controllers' shape."""
+
+    error: str
+    code: int
+    message: str
+    retriable: Literal["yes", "no"]
+    leader_id: int | None = None
+    request_id: str | None = None
+    incident_id: str | None = None
+    details: dict[str, object] = Field(default_factory=dict)
+
+
+class BrokerReply(Reply):
+    """One broker that this process plays."""
+
+    broker_id: int
+    state: str
+    """registering, catching up, fenced, running, controlled shutdown, stopped, failed"""
+    broker_epoch: int | None
+    is_ready: bool
+    """It runs, and the log shows this registration unfenced."""
+    trouble: str | None
+    """Why it failed, or what its last request met."""
+
+
+class FollowingReply(Reply):
+    """How the metadata log is being followed."""
+
+    controller: str
+    """URL of the controller whose feed is followed now."""
+    leader_id: int | None
+    """The active controller, as that one knows."""
+    epoch: int | None
+    applied_offset: int
+    """(Exclusive) end of what the image contains."""
+    high_watermark: int | None
+    """(Exclusive) end of what is committed, as that controller last said."""
+    lag_records: int | None
+    is_caught_up: bool
+    trouble: str | None
+    """The last failure, while it lasts."""
+
+
+class PublisherReply(Reply):
+    """One publisher."""
+
+    name: str
+    errors: int
+    """Calls that raised, ever."""
+    missed_updates: int
+    """Updates that it failed to take, in a row; 0: it is up to date."""
+
+
+class ReplicaManagerReply(Reply):
+    """The rehearsal replica manager."""
+
+    moves_data: Literal[False] = False
+    notice: str
+    copy_ms: float
+    """How long a replica follows before it counts as caught up."""
+    following: int
+    """Replicas outside their ISR that follow a leader of this process, by that model."""
+    requests: int
+    answers: dict[str, int]
+    """Partitions answered, by Kafka's name of the error; NONE: the ISR was changed."""
+
+
+class ProcessReply(Reply):
+    """This process."""
+
+    cluster_id: str
+    is_ready: bool
+    """Whether every broker here is."""
+    brokers: list[BrokerReply]
+    following: FollowingReply
+    publishers: list[PublisherReply]
+    replica_manager: ReplicaManagerReply
+
+
+class LivenessReply(Reply):
+    """Whether it is worth keeping this process."""
+
+    ok: bool
+
+
+class ReadinessReply(Reply):
+    """Whether every broker of this process does its part."""
+
+    ok: bool
+    brokers: list[BrokerReply]
+
+
+# --- the image ---------------------------------------------------------------------------------------
+
+
+class RegistrationReply(Reply):
+    """A registered broker, as the image has it."""
+
+    broker_id: int
+    broker_epoch: int
+    rack: str | None
+    is_fenced: bool
+    in_controlled_shutdown: bool
+    replicas: int
+    """Partitions that have it among their replicas."""
+    in_sync: int
+    leaders: int
+
+
+class PartitionCountsReply(Reply):
+    """Partitions by condition; one partition may be in several."""
+
+    total: int
+    offline: int
+    """Without a leader."""
+    under_replicated: int
+    """With fewer in the ISR than replicas."""
+    reassigning: int
+    with_elr: int
+    """With eligible leader replicas outside the ISR."""
+    without_preferred_leader: int
+    """Led by another than the first replica."""
+
+
+class ImageReply(Reply):
+    """The image in a few numbers."""
+
+    cluster_id: str
+    state_offset: int
+    """Offset at which all of this is true."""
+    epoch: int
+    metadata_version: int
+    features: dict[str, int]
+    brokers: list[RegistrationReply]
+    topics: int
+    partitions: PartitionCountsReply
+
+
+class DigestReply(Reply):
+    """Digest of the state at an offset: equal on every node."""
+
+    state_offset: int
+    digest: str
+    """64 hexadecimal digits."""
+
+
+class TopicSummary(Reply):
+    """One topic in a list."""
+
+    name: str
+    topic_id: str
+    """22 characters, as Kafka prints it."""
+    partitions: int
+
+
+class TopicsReply(Reply):
+    """A page of topics."""
+
+    state_offset: int
+    topics: list[TopicSummary]
+    next_after: str | None
+    """`after` for the next page; null at the end."""
+
+
+class TopicReply(Reply):
+    """One topic."""
+
+    state_offset: int
+    topic: DescribedTopic

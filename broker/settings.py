@@ -1,0 +1,184 @@
+"""Settings of one broker process, which may play several brokers; each with its unit, default and limits.
+
+Times end in ``_ms``, sizes in ``_bytes``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+ENVIRONMENT_PREFIX: Final = "QUORATE_BROKER_"
+ENVIRONMENT_NESTING: Final = "__"
+_MEBIBYTE: Final = 1024 * 1024
+#: Brokers of one process; 200 are a supported rehearsal.
+BROKERS_MAX: Final = 1_000
+_BROKER_ID_MAX: Final = 2**31 - 1
+_ID_RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
+
+
+def parse_ids(value: Any) -> Any:
+    """``11-14,20`` as a list of ids; what is no text is left to the type.
+
+    Raises:
+        ValueError: not ids and ranges of ids, or too many.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value]
+    if not isinstance(value, str):
+        return value
+    ids: list[int] = []
+    for part in value.split(","):
+        match = _ID_RANGE.fullmatch(part.strip())
+        if match is None:
+            raise ValueError("it must be ids and ranges of ids, like 11-14,20")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(f"the range {part.strip()} ends before it begins")
+        if len(ids) + last - first >= BROKERS_MAX:
+            raise ValueError(f"one process plays at most {BROKERS_MAX} brokers")
+        ids.extend(range(first, last + 1))
+    return ids
+
+
+def parse_list(value: Any) -> Any:
+    """Comma-separated text as a list; what is no text is left to the type."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+# Text from the environment or the command line comes as it is, not as JSON.
+_Ids = Annotated[tuple[Annotated[int, Field(ge=0, le=_BROKER_ID_MAX)], ...], NoDecode, BeforeValidator(parse_ids)]
+_Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(parse_list)]
+
+
+class Group(BaseModel):
+    """Settings that belong together."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class HttpSettings(Group):
+    """The process's own HTTP API. It has no authentication, so it listens on loopback only."""
+
+    host: str = "127.0.0.1"
+    """Loopback address to listen on."""
+    port: int = Field(default=0, ge=0, le=65_535)
+    """Port to listen on; 0: any free one, which the log names."""
+
+    @field_validator("host")
+    @classmethod
+    def _check_host(cls, host: str) -> str:
+        try:
+            is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            is_loopback = False
+        if not is_loopback:
+            raise ValueError("it must be a loopback address")
+        return host
+
+
+class LifecycleSettings(Group):
+    """Registration, heartbeats and shutdown."""
+
+    heartbeat_interval_ms: int = Field(default=2_000, ge=10, le=600_000)
+    """Time between two heartbeats, less up to a tenth so that brokers drift apart (Kafka's
+    broker.heartbeat.interval.ms); well below the controllers' session timeout."""
+    request_timeout_ms: int = Field(default=5_000, ge=50, le=600_000)
+    """How long one request to the controllers may take."""
+    retry_max_ms: int = Field(default=2_000, ge=100, le=600_000)
+    """Longest wait before a request that failed is sent again; the waits double from 100 ms on."""
+    registration_timeout_ms: int = Field(default=60_000, ge=100, le=3_600_000)
+    """A process that has not caught up, or a broker that has not registered, by then gives up
+    (Kafka's initial.broker.registration.timeout.ms)."""
+    shutdown_timeout_ms: int = Field(default=30_000, ge=0, le=3_600_000)
+    """A broker that is still leading partitions this long after it wanted to leave goes all the same."""
+
+
+class FeedSettings(Group):
+    """Following the metadata log."""
+
+    wait_ms: int = Field(default=500, ge=10, le=30_000)
+    """How long a controller holds back its answer when there is nothing new; a controller that is
+    silent for two seconds longer is given up for another."""
+    answer_bytes_max: int = Field(default=8 * _MEBIBYTE, ge=65_536, le=64 * _MEBIBYTE)
+    """Most bytes of batches, or of one piece of a checkpoint, asked for at once."""
+    retry_max_ms: int = Field(default=2_000, ge=50, le=600_000)
+    """Longest wait between two rounds over all controllers when none of them serves."""
+
+
+class RehearsalSettings(Group):
+    """The model that stands in for data: no data are moved. A replica counts as caught up once it has followed for
+    `partition_bytes` / `copy_bytes_per_s`."""
+
+    partition_bytes: int = Field(default=0, ge=0, le=2**60)
+    """Size that every partition is taken to have."""
+    copy_bytes_per_s: int = Field(default=0, ge=0, le=2**60)
+    """Rate at which every replica is taken to copy, each on its own; 0: no limit."""
+
+    @property
+    def copy_ms(self) -> float:
+        """How long a replica follows before it counts as caught up."""
+        if not self.copy_bytes_per_s:
+            return 0.0
+        return 1000.0 * self.partition_bytes / self.copy_bytes_per_s
+
+
+class LoggingSettings(Group):
+    """The process's own log, on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severity that is said."""
+    format: Literal["json", "console"] = "json"
+    """One JSON object a line, or text for people."""
+
+
+class BrokerSettings(BaseSettings):
+    """Everything a broker process is told."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter=ENVIRONMENT_NESTING,
+    )
+
+    ids: _Ids = Field(min_length=1, max_length=BROKERS_MAX)
+    """Broker ids that this process plays: ids and ranges, like `11-14,20`."""
+    controllers: _Names = Field(min_length=1, max_length=15)
+    """host:port or base URLs of the controllers' HTTP API; any of them will do."""
+    racks: _Names = ()
+    """Racks of the brokers, in the order of `ids`: one for each (an empty one is none), one for all, or none."""
+    is_imported: bool = False
+    """Play the brokers as they are registered in the metadata, under their own incarnation and directory ids: nothing
+    changes in the picture. For a cluster made from another one's metadata; `racks` must be unset."""
+    shared_secret_file: Path | None = None
+    """File with the secret that the controllers' HTTP API asks for; unset: they are on loopback and ask for none."""
+    http: HttpSettings = Field(default_factory=HttpSettings)
+    lifecycle: LifecycleSettings = Field(default_factory=LifecycleSettings)
+    feed: FeedSettings = Field(default_factory=FeedSettings)
+    rehearsal: RehearsalSettings = Field(default_factory=RehearsalSettings)
+    logging: LoggingSettings = Field(default_factory=LoggingSettings)
+
+    @model_validator(mode="after")
+    def _check_brokers(self) -> Self:
+        twice = sorted({id_ for id_ in self.ids if self.ids.count(id_) > 1})
+        if twice:
+            raise ValueError(f"ids names {', '.join(map(str, twice))} more than once")
+        if len(self.racks) not in (0, 1, len(self.ids)):
+            raise ValueError(f"racks has {len(self.racks)} names for {len(self.ids)} brokers")
+        if self.is_imported and self.racks:
+            raise ValueError("racks cannot be set for imported brokers: they keep theirs")
+        return self
+
+    def rack_of(self, broker_id: int) -> str | None:
+        """The rack of a broker, None where none was given."""
+        if not self.racks:
+            return None
+        rack = self.racks[0] if len(self.racks) == 1 else self.racks[self.ids.index(broker_id)]
+        return rack or None

@@ -1,0 +1,20 @@
+"""Time, chance and ids: what the rest of the package is given instead of reaching for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from metadata_log.ids import Uuid
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a process gets them from."""
+
+    #: Monotonic milliseconds.
+    now_ms: Callable[[], float]
+    sleep_ms: Callable[[float], Awaitable[None]]
+    #: Numbers in [0, 1), for jitter.
+    draw: Callable[[], float]
+    new_uuid: Callable[[], Uuid]
