@@ -45,6 +45,11 @@ class CheckpointChunk:
     #: CRC-32C of ``data``.
     crc: int
 
+    @property
+    def is_intact(self) -> bool:
+        """Whether the data are what was sent."""
+        return bool(crc32c(self.data) == self.crc)
+
 
 class InvalidChunk(StorageError):
     """A chunk that is not the next one of a download, or was damaged on its way. The download is as before."""
@@ -87,7 +92,7 @@ class CheckpointDownload:
             )
         if not chunk.data or end > self.offer.size:
             raise InvalidChunk(f"a chunk up to byte {end} from {self.position} on, {self.offer.size} are offered")
-        if crc32c(chunk.data) != chunk.crc:
+        if not chunk.is_intact:
             raise InvalidChunk(f"the CRC of the chunk at {chunk.position} does not match")
         self.position = end
         return ReceiveChunkJob(self._disk, f"{self._directory}/{self._part_name}", chunk.position, chunk.data)

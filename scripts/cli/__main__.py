@@ -25,8 +25,36 @@ def _image(app: typer.Typer) -> None:
     app.add_typer(image.app, name="image")
 
 
+def _status(app: typer.Typer) -> None:
+    from scripts.cli import status
+
+    app.command()(status.status)
+
+
+def _broker(app: typer.Typer) -> None:
+    from scripts.cli import broker
+
+    app.command()(broker.broker)
+
+
+def _controller(app: typer.Typer) -> None:
+    from scripts.cli import controller
+
+    app.command()(controller.controller)
+
+
+def _up(app: typer.Typer) -> None:
+    from scripts.cli import up
+
+    app.command()(up.up)
+
+
 #: By name, in the order of the help text.
 _COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
+    "up": _up,
+    "controller": _controller,
+    "broker": _broker,
+    "status": _status,
     "image": _image,
     "log": _log,
 }

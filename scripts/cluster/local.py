@@ -103,7 +103,7 @@ class LocalCluster:
         """Look until there is something to see. An unreachable controller is no failure: it may be on its way.
 
         Raises:
-            ClusterError: not within the deadline. ProcessFailed: a process ended meanwhile.
+            ClusterError: not within the deadline. ProcessFailed: nor then, and a process ended by itself.
         """
         end = time.monotonic() + deadline_s
         last: object = None
@@ -135,6 +135,7 @@ class LocalCluster:
         lines = [f"node_id = {controller.id}", f'directory = "{controller_directory(self.directory, controller)}"']
         if self.plan.source_cluster_id is not None or self.plan.source is not None:
             lines += ["", "[brokers]", "sessions_begin_with_heartbeat = true"]
+        lines += ["", "[quorum]", f"kraft_version = {self.plan.kraft_version}"]
         for voter in self.plan.controllers:
             lines += [
                 "",

@@ -33,6 +33,8 @@ class ManagedProcess:
         self._environment = {**os.environ, **(settings or {})}
         self._log_path = log_path
         self._process: asyncio.subprocess.Process | None = None
+        #: Whether its end was asked for.
+        self._was_told = False
 
     @property
     def pid(self) -> int | None:
@@ -53,6 +55,7 @@ class ManagedProcess:
         """Start it, in a session of its own: a Ctrl-C at the terminal is for the supervisor, which ends it in order."""
         if self.is_running:
             return
+        self._was_told = False
         self._log_path.parent.mkdir(parents=True, exist_ok=True)
         with self._log_path.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -68,6 +71,7 @@ class ManagedProcess:
 
     def kill(self) -> None:
         """SIGKILL: no goodbye."""
+        self._was_told = True
         self._signal(signal.SIGKILL)
 
     def pause(self) -> None:
@@ -80,6 +84,7 @@ class ManagedProcess:
 
     def terminate(self) -> None:
         """SIGTERM: please end."""
+        self._was_told = True
         self._signal(signal.SIGTERM)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -111,8 +116,8 @@ class ManagedProcess:
         return self.exit_code
 
     def check(self) -> None:
-        """Raise ``ProcessFailed`` with the end of its log if it has ended."""
-        if self._process is not None and not self.is_running:
+        """Raise ``ProcessFailed`` with the end of its log if it has ended without being told to."""
+        if self._process is not None and not self.is_running and not self._was_told:
             raise ProcessFailed(f"{self.name} ended with exit code {self.exit_code}: {self.last_words()}")
 
     def last_words(self) -> str:

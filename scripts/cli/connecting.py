@@ -1,0 +1,60 @@
+"""Which controllers a command talks to, the same in every command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from metadata_log.errors import QuorateError
+from scripts.cluster.plan import ClusterPlan
+
+#: Where `scripts/up` keeps its cluster.
+LOCAL_DIRECTORY: Final = Path("var")
+
+Controllers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT,...",
+        envvar="QUORATE_CONTROLLERS",
+        help="HTTP addresses of controllers; one that answers is enough. Default: those of the local cluster in ./var.",
+        show_default=False,
+    ),
+]
+SecretFile = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="QUORATE_SHARED_SECRET_FILE", help="File with the controllers' shared secret.", show_default=False
+    ),
+]
+
+
+class NoControllers(QuorateError):
+    """Nobody said where the controllers are."""
+
+
+def find_controllers(controllers: str | None) -> tuple[str, ...]:
+    """The addresses that were given, else those of the local cluster.
+
+    Raises:
+        NoControllers: neither is there.
+    """
+    if controllers is not None:
+        return tuple(part for part in controllers.split(",") if part.strip())
+    plan = ClusterPlan.load(LOCAL_DIRECTORY)
+    if plan is None:
+        raise NoControllers(
+            "which controllers? Say --controllers HOST:PORT,... or set QUORATE_CONTROLLERS "
+            f"(there is no local cluster in ./{LOCAL_DIRECTORY})"
+        )
+    return plan.controller_urls
+
+
+def find_secret(file: Path | None) -> bytes | None:
+    """The shared secret, if a file was named."""
+    if file is None:
+        return None
+    from controller.settings_source import read_secret
+
+    return read_secret(file)

@@ -1,0 +1,71 @@
+"""`quorate status`: the whole cluster on one screen, from any node, with or without a quorum."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from controller.client import ControllerClient
+from scripts.cli import exit_codes
+from scripts.cli.connecting import Controllers, SecretFile, find_controllers, find_secret
+from scripts.cli.status_screen import render
+from scripts.cli.survey import Survey, survey
+
+_EXIT_CODES: Final = {
+    "healthy": exit_codes.DONE,
+    "degraded": exit_codes.REFUSED,
+    "critical": exit_codes.REFUSED,
+    "no-quorum": exit_codes.UNREACHABLE,
+    "unreachable": exit_codes.UNREACHABLE,
+}
+_PIPE_COLUMNS: Final = 160
+
+
+def status(
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it, until Ctrl-C.")] = False,
+    interval: Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two looks with --watch.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON, one object a look.")] = False,
+) -> None:
+    """Show the verdict on a cluster, its controllers, brokers and offline partitions.
+
+    Every controller is asked at once, and the answer is there within a second, also when there is no quorum.
+    Exit code 0: healthy; 1: degraded or critical; 3: no quorum, or no controller answers.
+
+    Example: quorate status --controllers 127.0.0.1:18080 --watch
+    """
+    urls = find_controllers(controllers)
+    secret = find_secret(secret_file)
+    raise typer.Exit(asyncio.run(_run(urls, secret, interval if watch else None, as_json=as_json)))
+
+
+async def _run(urls: Sequence[str], secret: bytes | None, interval: float | None, *, as_json: bool) -> int:
+    async with ControllerClient(urls, shared_secret=secret) as client:
+        if interval is None:
+            seen = await survey(client, urls)
+            _show(seen, as_json=as_json)
+            return _EXIT_CODES[seen.verdict]
+        if as_json or not sys.stdout.isatty():
+            while True:
+                _show(await survey(client, urls), as_json=as_json)
+                await asyncio.sleep(interval)
+        with Live(console=Console(), auto_refresh=False, screen=True) as screen:
+            while True:
+                screen.update(render(await survey(client, urls)), refresh=True)
+                await asyncio.sleep(interval)
+
+
+def _show(seen: Survey, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(seen.model_dump_json() + "\n")
+        sys.stdout.flush()
+    else:
+        # Into a pipe nothing is cut off: there is no screen that it would have to fit.
+        Console(width=None if sys.stdout.isatty() else _PIPE_COLUMNS).print(render(seen))

@@ -1,0 +1,148 @@
+"""A survey as one screen for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from controller.http.resources import BrokerReply, PartitionCounts, StatusReply, VoterReply
+from scripts.cli.survey import Survey
+
+_VERDICT_STYLE: Final = {
+    "healthy": "bold green",
+    "degraded": "bold yellow",
+    "critical": "bold red",
+    "no-quorum": "bold red",
+    "unreachable": "bold red",
+}
+_ROLE_STYLE: Final = {"active": "green", "standby": "", "non-voter": "yellow", "unreachable": "red", "unknown": "dim"}
+_STATE_STYLE: Final = {"active": "", "controlled-shutdown": "yellow", "fenced": "red"}
+#: Brokers shown one by one: what fits a screen. Those that are not active come first.
+_BROKERS_MAX: Final = 30
+_REASONS_MAX: Final = 8
+
+
+def render(survey: Survey) -> RenderableType:
+    """The screen."""
+    parts: list[RenderableType] = [_headline(survey), *_reasons(survey)]
+    status = survey.status
+    if status is not None:
+        parts += [Text(), _controllers(survey, status)]
+        if status.brokers:
+            parts += [Text(), _brokers(status)]
+        parts += [Text(), _partitions(status.partitions, status.topics)]
+        if status.offline_partitions:
+            parts.append(_offline(status))
+        if status.unsupported:
+            kept = ", ".join(f"{count} {kind}" for kind, count in status.unsupported.items())
+            parts.append(Text(f"Kept and not acted on: {kept}", style="dim"))
+    return Group(*parts)
+
+
+def _headline(survey: Survey) -> Text:
+    line = Text()
+    line.append(survey.verdict.replace("-", " ").upper(), style=_VERDICT_STYLE[survey.verdict])
+    if survey.status is None:
+        return line
+    quorum = survey.status.quorum
+    line.append(f"  cluster {survey.status.cluster_id}")
+    active = "no active controller" if quorum.active_id is None else f"active controller {quorum.active_id}"
+    line.append(f"  {active}  epoch {quorum.epoch}  high watermark {quorum.high_watermark}")
+    if not quorum.is_active:
+        line.append(f"  (last known to controller {quorum.observed_by})", style="dim")
+    return line
+
+
+def _reasons(survey: Survey) -> list[RenderableType]:
+    lines: list[RenderableType] = [Text(f"  - {reason}") for reason in survey.reasons[:_REASONS_MAX]]
+    if len(survey.reasons) > _REASONS_MAX:
+        lines.append(Text(f"  - and {len(survey.reasons) - _REASONS_MAX} more", style="dim"))
+    return lines
+
+
+def _table(*columns: str) -> Table:
+    """Words to the left, what is counted (after a ``>``) to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
+    return table
+
+
+def _controllers(survey: Survey, status: StatusReply) -> Table:
+    answers = {one.url: one for one in survey.controllers}
+    table = _table("controller", "role", ">log end", ">lag", ">heard of", "address")
+    for voter in status.quorum.voters:
+        here = answers.get(voter.http)
+        role = Text(_role(voter, is_reachable=here is not None and here.is_reachable), style=_ROLE_STYLE[voter.role])
+        contact = "" if voter.role == "active" else _ago(voter.last_contact_ms)
+        table.add_row(
+            str(voter.node_id), role, _number(voter.log_end_offset), _number(voter.lag_records), contact, voter.http
+        )
+    return table
+
+
+def _role(voter: VoterReply, *, is_reachable: bool) -> str:
+    """As its quorum sees it; where the quorum cannot say, what asking it from here told."""
+    if voter.role == "unknown":
+        return "answers" if is_reachable else "does not answer"
+    return voter.role if is_reachable or voter.role == "unreachable" else f"{voter.role}, does not answer here"
+
+
+def _brokers(status: StatusReply) -> Table:
+    table = _table("broker", "state", "rack", ">applied", ">lag", ">heartbeat", "address")
+    for broker in _shown(status.brokers):
+        table.add_row(
+            str(broker.id),
+            Text(broker.state.replace("-", " "), style=_STATE_STYLE[broker.state]),
+            broker.rack or "",
+            _number(broker.applied_offset),
+            _number(broker.lag_records),
+            _ago(broker.last_heartbeat_ms),
+            ", ".join(f"{listener.host}:{listener.port}" for listener in broker.listeners[:1]),
+        )
+    if len(status.brokers) > _BROKERS_MAX:
+        active = sum(broker.state == "active" for broker in status.brokers)
+        table.add_row("...", Text(f"{len(status.brokers)} in all, {active} active", style="dim"))
+    return table
+
+
+def _shown(brokers: Sequence[BrokerReply]) -> list[BrokerReply]:
+    if len(brokers) <= _BROKERS_MAX:
+        return list(brokers)
+    ranked = sorted(brokers, key=lambda broker: (broker.state == "active", -(broker.lag_records or 0), broker.id))
+    return sorted(ranked[:_BROKERS_MAX], key=lambda broker: broker.id)
+
+
+def _partitions(counts: PartitionCounts, topics: int) -> Text:
+    line = Text(f"{topics} topics, {counts.total} partitions: ")
+    conditions = (
+        (counts.offline, "offline", "bold red"),
+        (counts.under_min_isr, "under min ISR", "red"),
+        (counts.under_replicated, "under-replicated", "yellow"),
+        (counts.reassigning, "reassigning", ""),
+        (counts.without_preferred_leader, "not led by their preferred replica", ""),
+    )
+    for place, (count, name, style) in enumerate(conditions):
+        line.append("" if place == 0 else ", ")
+        line.append(f"{count} {name}", style=style if count else "")
+    return line
+
+
+def _offline(status: StatusReply) -> Text:
+    more = status.partitions.offline - len(status.offline_partitions)
+    names = ", ".join(status.offline_partitions) + (f" and {more} more" if more > 0 else "")
+    return Text(f"Offline: {names}", style="red")
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _ago(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    return f"{milliseconds} ms ago" if milliseconds < 10_000 else f"{milliseconds // 1000} s ago"

@@ -1,0 +1,36 @@
+"""How a long-running process logs: one event a line on standard error, JSON or text for people."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Final, Literal
+
+import structlog
+
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+def configure_log(level: Literal["debug", "info", "warning", "error"], form: Literal["json", "console"]) -> None:
+    """Set up structlog for the whole process; call it once, before anything logs."""
+    renderers: list[structlog.typing.Processor]
+    if form == "json":
+        renderers = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    else:
+        renderers = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *renderers,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )

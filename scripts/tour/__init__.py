@@ -1,0 +1,1 @@
+"""`scripts/up --demo`: a scripted tour of a twin of a captured Kafka cluster, which checks everything that it shows."""

@@ -1,0 +1,93 @@
+"""Broker hosts in this process, over real sockets to real controllers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import aiohttp
+
+from broker.controllers import connect_controllers
+from broker.host import BrokerHost
+from broker.http_api import BrokerHttp
+from broker.identity import Endpoint
+from broker.process import real_surroundings
+from broker.publisher import MetadataPublisher
+from broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
+from broker.surroundings import Surroundings
+from tests.waiting import eventually
+
+_uuids = itertools.count(5_000)
+
+
+def surroundings(seed: int = 1) -> Surroundings:
+    """Real time, seeded chance, ids in a row."""
+    return replace(real_surroundings(), draw=Random(seed).random, new_uuid=lambda: next(_uuids).to_bytes(16, "big"))
+
+
+@dataclass
+class Played:
+    """A host at work."""
+
+    host: BrokerHost
+    endpoint: Endpoint
+    session: aiohttp.ClientSession
+    task: asyncio.Task[None]
+
+    async def get(self, path: str) -> tuple[int, Any]:
+        """Status and JSON of an answer of its HTTP API."""
+        async with self.session.get(f"http://{self.endpoint.host}:{self.endpoint.port}{path}") as answer:
+            return answer.status, await answer.json()
+
+    async def ready(self) -> None:
+        """Until every broker here is."""
+
+        async def look() -> bool:
+            if self.task.done():
+                self.task.result()
+            return self.host.is_ready
+
+        await eventually(look, f"brokers {self.host.settings.ids} are ready")
+
+    async def leave(self) -> None:
+        """Controlled shutdown, to its end."""
+        self.host.request_stop()
+        async with asyncio.timeout(20):
+            await self.task
+
+
+def broker_settings(ids: Sequence[int] | str, urls: Sequence[str], **more: Any) -> BrokerSettings:
+    """Settings with short intervals."""
+    timing = {
+        "lifecycle": LifecycleSettings(heartbeat_interval_ms=40, request_timeout_ms=3_000),
+        "feed": FeedSettings(wait_ms=200, retry_max_ms=100),
+    }
+    values: dict[str, Any] = {"ids": ids, "controllers": list(urls), **timing, **more}
+    return BrokerSettings(**values)
+
+
+@asynccontextmanager
+async def playing(
+    ids: Sequence[int] | str, urls: Sequence[str], publishers: Sequence[MetadataPublisher] = (), **more: Any
+) -> AsyncIterator[Played]:
+    """A host with its HTTP API; it is killed at the end unless it has left before."""
+    settings = broker_settings(ids, urls, **more)
+    async with (
+        connect_controllers(settings.controllers, None, 3_000) as controllers,
+        aiohttp.ClientSession() as session,
+    ):
+        host = BrokerHost(settings, controllers.feeds, controllers.rpc, surroundings(), publishers)
+        http = BrokerHttp(host)
+        endpoint = await http.start("127.0.0.1", 0)
+        task = asyncio.create_task(host.run(endpoint))
+        try:
+            yield Played(host, endpoint, session, task)
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            await http.stop()

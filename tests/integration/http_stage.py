@@ -1,0 +1,287 @@
+"""Controllers in this process behind real HTTP servers: the production controller over a log that commits at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from random import Random
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from controller.active_role import ActiveRole, RoleSettings
+from controller.bootstrap import fresh_records
+from controller.controller_config import ControllerConfig
+from controller.http.app import make_app
+from controller.http.counters import Counters
+from controller.http.digests import Digests
+from controller.http.feed import FeedLimits, MetadataFeed
+from controller.http.heard import HeardBrokers
+from controller.http.log_feed import LogFeedSource
+from controller.http.partition_counts import CountedImages
+from controller.http.ports import Node, NodeLimits, Peer, QuorumView, VoterView
+from controller.http.routes import ROUTES
+from controller.http.routing import Route
+from controller.loop_scheduler import LoopScheduler
+from controller.operations import Operations
+from controller.quorum_controller import QuorumController
+from controller.seams import ControllerLimits
+from metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
+from metadata_log.checkpoints import CheckpointStore
+from metadata_log.segment_log import LogConfig, MetadataLog
+from scripts.simulation.memory_disk import MemoryDisk
+from tests.log_support import DIRECTORY, checkpoint_bytes
+from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
+
+CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+
+
+class DrawnNumbers:
+    """Placement's random source, from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+
+    def next_int(self, bound: int) -> int:
+        return self._random.randrange(bound)
+
+
+class InstantQuorum(ManualQuorum):
+    """A log that commits what was appended in the next turn of the loop, on all members; or not, while held."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.members: dict[int, Member] = {}
+        self.is_held = False
+
+    def append(self, epoch: int, payload: bytes, record_count: int) -> int:
+        last = super().append(epoch, payload, record_count)
+        for member in self.members.values():
+            member.log.append(self.batches[-1])
+        asyncio.get_running_loop().call_soon(self.commit)
+        return last
+
+    def commit(self) -> None:
+        """Everything appended so far, unless commits are held."""
+        if self.is_held or self.log_end_offset == self.committed:
+            return
+        batches = self.take_committed(1_000_000)
+        for member in self.members.values():
+            member.controller.on_commit(batches)
+
+    def elect(self, leader_id: int | None) -> None:
+        """Somebody leads from now on, or nobody."""
+        self.leader_id = leader_id
+        self.leader_epoch += 1
+        for member in self.members.values():
+            member.controller.on_leader_change(leader_id, self.leader_epoch)
+
+
+class SoftState:
+    """``controller.http.ports.Cluster`` of one member."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._counters = Counters()
+        self.known_faults: list[str] = []
+        self.stalled = 0.0
+        self.is_voting = True
+        self.lost: set[int] = set()
+
+    def quorum(self) -> QuorumView:
+        quorum, member = self._member.quorum, self._member
+        leads = quorum.leader_id == member.node_id
+        others = [id_ for id_ in quorum.members if id_ != member.node_id]
+        end = quorum.log_end_offset
+        return QuorumView(
+            leader_id=quorum.leader_id,
+            epoch=quorum.leader_epoch,
+            high_watermark=quorum.committed,
+            log_start_offset=0,
+            log_end_offset=end,
+            durable_end=end,
+            is_voting=self.is_voting,
+            voters={
+                id_: VoterView(id_, id_ not in self.lost, True, end if leads else None, 5.0 if leads else None)
+                for id_ in others
+            },
+        )
+
+    def faults(self) -> list[str]:
+        return self.known_faults
+
+    def stalled_ms(self) -> float:
+        return self.stalled
+
+    def counters(self) -> Counters:
+        return self._counters
+
+    def wall_ms(self) -> float:
+        return self._member.controller.scheduler.wall_ms()
+
+
+class Member:
+    """One controller and its HTTP server."""
+
+    def __init__(
+        self,
+        node_id: int,
+        quorum: InstantQuorum,
+        peers: Mapping[int, Peer],
+        limits: NodeLimits,
+        shared_secret: bytes | None,
+    ) -> None:
+        self.node_id = node_id
+        self.quorum = quorum
+        self.faults = RecordingFaults()
+        self.disk = MemoryDisk(Random(node_id))
+        self.disk.put(f"{DIRECTORY}/partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
+        self.log = MetadataLog.open(self.disk, DIRECTORY, LogConfig())
+        ids = count(1000)
+        self.role = ActiveRole(
+            ControllerConfig(node_id=node_id, cluster_id=CLUSTER_ID, default_replication_factor=1),
+            RoleSettings(idle_noop_interval_ms=0),
+            fresh_records(),
+            DrawnNumbers(node_id),
+            lambda: next(ids).to_bytes(16, "big"),
+        )
+        self.controller = QuorumController(node_id, quorum, self.role, LoopScheduler(), self.faults, ControllerLimits())
+        self.role.bind(self.controller)
+        self.soft = SoftState(self)
+        self.digests = Digests()
+        self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
+        source = LogFeedSource(self.log, lambda: quorum.committed, lambda: self.controller.is_active)
+        self.node = Node(
+            cluster_id=CLUSTER_ID,
+            peers=peers,
+            controller=self.controller,
+            operations=Operations(self.controller, self.role),
+            cluster=self.soft,
+            feed=MetadataFeed(source, FeedLimits()),
+            checkpoints=self.checkpoints,
+            counts=CountedImages(default_min_isr=1),
+            heard=HeardBrokers(self.controller.scheduler.monotonic_ms),
+            digests=self.digests,
+            limits=limits,
+            shared_secret=shared_secret,
+        )
+        self.controller.on_stable = self._moved
+        self.url = ""
+        self._runner: web.AppRunner | None = None
+
+    def _moved(self) -> None:
+        self.node.feed.moved()
+        self.digests.note(self.controller.stable)
+
+    async def serve(self, routes: Sequence[Route]) -> None:
+        """Listen on a free port."""
+        self._runner = web.AppRunner(make_app(self.node, routes), shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        port = self._runner.addresses[0][1]
+        self.url = f"http://127.0.0.1:{port}"
+
+    async def stop_serving(self) -> None:
+        """Close the server and all its connections; the port refuses from now on."""
+        self.node.feed.close()
+        self.digests.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def add_checkpoint(self, end_offset: int, epoch: int, filling: bytes = b"state") -> bytes:
+        """Put a checkpoint with opaque content into the directory, and take notice of it."""
+        checkpoint = CheckpointId(end_offset, epoch)
+        data = checkpoint_bytes(checkpoint, filling)
+        path = f"{DIRECTORY}/{checkpoint_name(checkpoint)}"
+        self.disk.put(path, data)
+        self.checkpoints._infos[checkpoint] = check_checkpoint(self.disk, path, checkpoint)
+        return data
+
+
+class Stage:
+    """All of them, and a session to talk to them."""
+
+    def __init__(self, quorum: InstantQuorum, session: aiohttp.ClientSession, peers: dict[int, Peer]) -> None:
+        self.quorum = quorum
+        self.session = session
+        #: Where each controller looks for the others.
+        self.peers = peers
+
+    @property
+    def members(self) -> dict[int, Member]:
+        return self.quorum.members
+
+    @property
+    def urls(self) -> list[str]:
+        return [member.url for member in self.members.values()]
+
+    async def elect(self, leader_id: int | None) -> None:
+        """Elect a leader and let its activation commit."""
+        self.quorum.elect(leader_id)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    async def ask(
+        self, node_id: int, method: str, path: str, json: Any = None, **options: Any
+    ) -> tuple[int, Any, Mapping[str, str]]:
+        """Status, body and headers of an answer in JSON."""
+        if json is not None:
+            options["json"] = json
+        async with self.session.request(method, self.members[node_id].url + path, **options) as answer:
+            return answer.status, await answer.json(), answer.headers
+
+    async def register(self, node_id: int, broker_id: int, rack: str | None = None) -> int:
+        """Register and unfence a broker; its epoch."""
+        registration = {
+            "broker_id": broker_id,
+            "cluster_id": CLUSTER_ID,
+            "incarnation_id": "AAAAAAAAAAAAAAAAAAAA" + f"{broker_id:02d}"[0] + "A",
+            "listeners": [{"name": "PLAINTEXT", "host": "127.0.0.1", "port": 9000 + broker_id}],
+            "features": [
+                {"name": name, "min_supported_version": 1, "max_supported_version": 30}
+                for name in (record.record.name for record in fresh_records())  # type: ignore[union-attr]
+            ],
+            "rack": rack,
+            "log_dirs": [f"BBBBBBBBBBBBBBBBBBBBB{'AQgw'[broker_id % 4]}"],
+        }
+        status, reply, _ = await self.ask(node_id, "POST", "/v1/broker-rpc/register", registration)
+        assert status == 200, reply
+        epoch: int = reply["broker_epoch"]
+        heartbeat = {"broker_id": broker_id, "broker_epoch": epoch, "current_metadata_offset": self.quorum.committed}
+        status, reply, _ = await self.ask(node_id, "POST", "/v1/broker-rpc/heartbeat", heartbeat)
+        assert (status, reply["is_fenced"]) == (200, False), reply
+        return epoch
+
+
+@asynccontextmanager
+async def stage(
+    count_: int = 3,
+    *,
+    active: int | None = 1,
+    limits: NodeLimits | None = None,
+    routes: Sequence[Route] = ROUTES,
+    shared_secret: bytes | None = None,
+) -> AsyncIterator[Stage]:
+    """Controllers 1 to ``count_``; the active one has completed its activation."""
+    quorum = InstantQuorum()
+    peers: dict[int, Peer] = {}
+    async with aiohttp.ClientSession() as session:
+        for node_id in range(1, count_ + 1):
+            member = Member(node_id, quorum, peers, limits or NodeLimits(), shared_secret)
+            quorum.members[node_id] = member
+            await member.serve(routes)
+            peers[node_id] = Peer(node_id, member.url)
+        built = Stage(quorum, session, peers)
+        try:
+            if active is not None:
+                await built.elect(active)
+            yield built
+        finally:
+            for member in quorum.members.values():
+                await member.stop_serving()
+                member.controller.close()

@@ -1,0 +1,107 @@
+"""Standbys pass on what only the active controller may answer: once, and honestly about what they do not know."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+from controller.http.headers import HOPS
+from controller.http.ports import NodeLimits, Peer
+from tests.integration.http_servers import frozen_server, server
+from tests.integration.http_stage import Stage, stage
+from tests.waiting import eventually
+
+CREATE = {"topics": [{"name": "foo"}]}
+
+
+async def test_write_without_an_active_controller_is_refused_at_once_and_retriable() -> None:
+    async with stage(active=None) as s:
+        status, reply, headers = await s.ask(2, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"], reply["leader_id"]) == (503, "NOT_CONTROLLER", "yes", None)
+        assert headers["X-Quorate-Active"] == ""
+
+
+async def test_request_is_not_passed_on_twice() -> None:
+    async with stage() as s:
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE, headers={HOPS: "1"})
+        assert (status, reply["error"], reply["leader_id"]) == (503, "NOT_CONTROLLER", 1)
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE, headers={HOPS: "many"})
+        assert (status, reply["error"]) == (400, "INVALID_REQUEST")
+
+
+async def test_two_standbys_that_take_each_other_for_active_do_not_pass_requests_in_a_circle() -> None:
+    async with stage(2, active=None) as s:
+        # Each believes that the other leads: node 1 was told so, node 2 leads by its own claim that it lost since.
+        s.quorum.leader_id = 2
+        status, reply, _ = await s.ask(1, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"]) == (503, "NOT_CONTROLLER", "yes")
+        assert "becoming active" in reply["message"]
+
+
+async def test_active_controller_that_is_gone_is_retriable_for_it_cannot_have_done_anything() -> None:
+    async with stage() as s:
+        await s.members[1].stop_serving()
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"], reply["leader_id"]) == (503, "NOT_CONTROLLER", "yes", 1)
+        assert "cannot be reached" in reply["message"]
+
+
+async def test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_write_unknown() -> None:
+    """It is frozen: the connection stands, nothing comes. The write may be made when it wakes up."""
+    async with stage(limits=NodeLimits(forward_timeout_ms=200)) as s, frozen_server() as url:
+        s.peers[1] = Peer(1, url)
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
+        status, reply, _ = await s.ask(2, "GET", "/v1/topics?consistency=linearizable")
+        assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
+
+
+async def test_view_is_given_by_the_standby_itself_when_the_active_controller_does_not_answer() -> None:
+    async with stage() as s, frozen_server() as url:
+        s.peers[1] = Peer(1, url)
+        started = asyncio.get_running_loop().time()
+        status, reply, headers = await s.ask(2, "GET", "/v1/status")
+        assert (status, headers["X-Quorate-Node"], reply["quorum"]["active_id"]) == (200, "2", 1)
+        assert asyncio.get_running_loop().time() - started < 1.0
+
+
+async def test_deletion_whose_connection_breaks_is_not_sent_again() -> None:
+    """A library that repeats it would have the second one answered: not found."""
+    seen = []
+
+    async def break_off(request: web.Request) -> web.StreamResponse:
+        seen.append(request.path)
+        if len(seen) > 1 and request.transport is not None:
+            request.transport.abort()
+        return web.json_response({"responses": []})
+
+    async with stage() as s, server(break_off) as url:
+        s.peers[1] = Peer(1, url)
+        assert (await s.ask(2, "DELETE", "/v1/topics/foo"))[0] == 200
+        status, reply, _ = await s.ask(2, "DELETE", "/v1/topics/foo")
+        assert (status, reply["retriable"]) == (504, "after-reading")
+        assert len(seen) == 2
+
+
+async def test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome() -> None:
+    async with stage() as s:
+        await s.register(1, 11)
+        s.quorum.is_held = True
+        write = asyncio.create_task(s.ask(3, "POST", "/v1/topics", CREATE))
+        await eventually(lambda: pending(s), "the write waits for its commit")
+        await s.elect(2)
+        status, reply, _ = await write
+        assert (status, reply["error"], reply["retriable"]) == (504, "NOT_CONTROLLER", "after-reading")
+
+
+async def test_write_that_does_not_commit_in_the_clients_time_is_of_unknown_outcome() -> None:
+    async with stage() as s:
+        await s.register(1, 11)
+        s.quorum.is_held = True
+        status, reply, _ = await s.ask(3, "POST", "/v1/topics", CREATE, headers={"X-Quorate-Timeout-Ms": "100"})
+        assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
+
+
+async def pending(s: Stage) -> bool:
+    return s.members[1].controller.pending_replies > 0

@@ -1,0 +1,151 @@
+"""Publishers: what each is told, and that none of them can disturb another."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from broker.publisher import ControllerEpoch, DuplicatePublisher, Manifest, MetadataPublisher, PublisherSet
+from metadata_log.records import NoOpRecord
+from snapshots.delta import MetadataDelta
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from tests.unit.broker.images import cluster_image, partition, replayed
+
+
+class Listener(MetadataPublisher):
+    """Keeps what it was told; raises when it is told to."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.told: list[tuple[int, int, bool]] = []
+        self.controllers: list[ControllerEpoch] = []
+        self.fails = False
+        self.is_closed = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        if self.fails:
+            raise RuntimeError("as it was told")
+        assert delta.new is image
+        self.told.append((delta.old.provenance.end_offset, image.provenance.end_offset, manifest.is_checkpoint))
+
+    def on_controller_change(self, controller: ControllerEpoch) -> None:
+        if self.fails:
+            raise RuntimeError("as it was told")
+        self.controllers.append(controller)
+
+    def close(self) -> None:
+        self.is_closed = True
+        if self.fails:
+            raise RuntimeError("as it was told")
+
+
+def images(count: int) -> list[MetadataImage]:
+    """Images that follow each other, one record apart."""
+    made = [cluster_image([1, 2], [partition(0, 0, [1, 2])])]
+    while len(made) < count:
+        made.append(replayed(made[-1], NoOpRecord()))
+    return made
+
+
+def publish(publishers: PublisherSet, image: MetadataImage) -> None:
+    publishers.publish(image, Manifest(image.provenance, 1, 100, 0.1, is_checkpoint=False))
+
+
+def test_publish_first_update_is_the_whole_image_from_nothing() -> None:
+    listener = Listener("a")
+    publishers = PublisherSet([listener])
+    one, two = images(2)
+    publish(publishers, one)
+    publish(publishers, two)
+
+    end = one.provenance.end_offset
+    assert listener.told == [(0, end, True), (end, end + 1, False)]
+
+
+def test_install_later_gets_the_published_image_and_the_controller_at_once() -> None:
+    publishers = PublisherSet()
+    (one,) = images(1)
+    publish(publishers, one)
+    publishers.announce_controller(ControllerEpoch(1, 5))
+    late = Listener("late")
+    publishers.install(late)
+
+    assert late.told == [(0, one.provenance.end_offset, True)]
+    assert late.controllers == [ControllerEpoch(1, 5)]
+
+
+def test_install_before_anything_is_published_waits() -> None:
+    listener = Listener("a")
+    publishers = PublisherSet([listener])
+
+    assert listener.told == []
+    assert not publishers.is_published
+    assert publishers.image is EMPTY_IMAGE
+
+
+def test_install_same_name_twice_is_refused() -> None:
+    publishers = PublisherSet([Listener("a")])
+
+    with pytest.raises(DuplicatePublisher, match="'a'"):
+        publishers.install(Listener("a"))
+
+
+def test_publish_one_raises_the_others_go_on_and_it_misses_nothing() -> None:
+    """Its error is counted and said once; when it works again its delta covers all it has missed."""
+    before, broken, after = Listener("before"), Listener("broken"), Listener("after")
+    publishers = PublisherSet([before, broken, after])
+    one, two, three, four = images(4)
+    publish(publishers, one)
+    broken.fails = True
+    with capture_logs() as logs:
+        publish(publishers, two)
+        publish(publishers, three)
+        broken.fails = False
+        publish(publishers, four)
+
+    end = one.provenance.end_offset
+    assert before.told == after.told == [(0, end, True), *((end + n, end + n + 1, False) for n in range(3))]
+    assert broken.told == [(0, end, True), (end, end + 3, False)]
+    assert [state.error_count for state in publishers.states()] == [0, 2, 0]
+    assert [(entry["event"], entry.get("missed_updates")) for entry in logs] == [
+        ("publisher.failed", None),
+        ("publisher.recovered", 2),
+    ]
+
+
+def test_publish_first_update_raises_is_whole_again_the_next_time() -> None:
+    listener = Listener("a")
+    listener.fails = True
+    publishers = PublisherSet([listener])
+    one, two = images(2)
+    publish(publishers, one)
+    listener.fails = False
+    publish(publishers, two)
+
+    assert listener.told == [(0, two.provenance.end_offset, True)]
+
+
+def test_announce_controller_same_again_is_not_news() -> None:
+    listener, broken = Listener("a"), Listener("b")
+    broken.fails = True
+    publishers = PublisherSet([broken, listener])
+    for _ in range(2):
+        publishers.announce_controller(ControllerEpoch(1, 5))
+    publishers.announce_controller(ControllerEpoch(None, 5))
+
+    assert listener.controllers == [ControllerEpoch(1, 5), ControllerEpoch(None, 5)]
+    assert publishers.states()[0].error_count == 2
+
+
+def test_close_all_are_closed_even_if_one_raises() -> None:
+    one, two = Listener("one"), Listener("two")
+    two.fails = True
+    publishers = PublisherSet([one, two])
+    publishers.close()
+    publish(publishers, images(1)[0])
+
+    assert one.is_closed
+    assert two.is_closed
+    assert one.told == []

@@ -1,0 +1,56 @@
+"""Settings of a broker process: what is taken, and what is refused with which sentence."""
+
+import re
+
+import pytest
+
+from broker.settings import BrokerSettings
+from controller.settings_source import InvalidSettings, load_settings
+
+GIVEN = ["controllers=127.0.0.1:18080"]
+
+
+def settings(*overrides: str, **environment: str) -> BrokerSettings:
+    variables = {f"QUORATE_BROKER_{name}": value for name, value in environment.items()}
+    return load_settings(BrokerSettings, None, [*GIVEN, *overrides], variables)
+
+
+def test_ids_ranges_and_single_ones_are_taken_in_order() -> None:
+    assert settings("ids=11-14,20").ids == (11, 12, 13, 14, 20)
+    assert settings("ids=7").ids == (7,)
+    assert settings("ids=[3, 1]").ids == (3, 1)
+    assert settings(IDS="1-3").ids == (1, 2, 3)
+
+
+def test_racks_one_for_each_one_for_all_or_none() -> None:
+    assert [settings("ids=1-2", "racks=a,").rack_of(id_) for id_ in (1, 2)] == ["a", None]
+    assert [settings("ids=1-2", RACKS="a").rack_of(id_) for id_ in (1, 2)] == ["a", "a"]
+    assert settings("ids=1").rack_of(1) is None
+
+
+def test_copy_time_is_size_over_rate_and_nothing_by_default() -> None:
+    assert settings("ids=1").rehearsal.copy_ms == 0
+    assert settings("ids=1", "rehearsal.partition_bytes=1000").rehearsal.copy_ms == 0
+    both = settings("ids=1", "rehearsal.partition_bytes=1000", "rehearsal.copy_bytes_per_s=4000")
+    assert both.rehearsal.copy_ms == 250
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        ([], "ids: must be set"),
+        (["ids=4-2"], "ids: the range 4-2 ends before it begins, not '4-2'"),
+        (["ids=1,,2"], "ids: it must be ids and ranges of ids, like 11-14,20, not '1,,2'"),
+        (["ids=0-5000"], "ids: one process plays at most 1000 brokers, not '0-5000'"),
+        (["ids=1-3,2"], "ids names 2 more than once"),
+        (["ids=9999999999"], "ids.0: Input should be less than or equal to 2147483647"),
+        (["ids=1", "racks=a,b"], "racks has 2 names for 1 brokers"),
+        (["ids=1", "racks=a", "is_imported=true"], "racks cannot be set for imported brokers: they keep theirs"),
+        (["ids=1", "http.host=0.0.0.0"], "http.host: it must be a loopback address, not '0.0.0.0'"),
+        (["ids=1", "feed.wait=1"], "feed.wait: no setting has this name"),
+        (["ids=1", "lifecycle.heartbeat_interval_ms=1"], "lifecycle.heartbeat_interval_ms: Input should be greater"),
+    ],
+)
+def test_wrong_setting_any_is_refused_by_name_value_and_rule(overrides: list[str], sentence: str) -> None:
+    with pytest.raises(InvalidSettings, match=re.escape(sentence)):
+        settings(*overrides)

@@ -1,0 +1,107 @@
+"""The kernel against what Apache Kafka's ``PartitionChangeBuilder`` answered."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from controller.partition_rules import RuleSettings
+from tests.unit.controller.partition_cases import PartitionCase, case_of_vector, decide_cases, settings_of_vector
+
+VECTORS = Path(__file__).parents[2] / "data" / "conformance" / "partition_change.jsonl.gz"
+CURRENT = RuleSettings(metadata_version=30, is_elr_enabled=True)
+SETS = ("elr", "last_known_elr", "removing_replicas", "adding_replicas")
+
+
+def with_sorted_sets(record: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: sorted(value) if name in SETS else value for name, value in (record or {}).items()}
+
+
+def test_kernel_kafka_vectors_gives_the_same_records() -> None:
+    """3,000 random inputs and every one that leaves a last known leader of -1; each group of settings is one call."""
+    groups: dict[RuleSettings, list[dict[str, Any]]] = defaultdict(list)
+    with gzip.open(VECTORS, "rt") as lines:
+        for line in lines:
+            vector = json.loads(line)
+            groups[settings_of_vector(vector)].append(vector)
+    assert sum(map(len, groups.values())) > 3_000
+    for settings, vectors in groups.items():
+        decided = decide_cases([case_of_vector(vector) for vector in vectors], settings)
+        for vector, change in zip(vectors, decided, strict=True):
+            expected = with_sorted_sets(vector["expected"]["record"])
+            assert with_sorted_sets(change) == expected, json.dumps(vector["input"])
+
+
+def partition(**changes: Any) -> PartitionCase:
+    values: dict[str, Any] = {
+        "replicas": [1, 2, 3],
+        "isr": [1, 2, 3],
+        "leader": 1,
+        "directories": ["d1", "d2", "d3"],
+        "acceptable": frozenset({1, 2, 3}),
+        "min_isr": 2,
+    }
+    return PartitionCase(**values | changes)
+
+
+def decide(case: PartitionCase, settings: RuleSettings = CURRENT) -> dict[str, Any]:
+    return decide_cases([case], settings)[0]
+
+
+def test_kernel_nothing_to_do_changes_nothing() -> None:
+    assert decide(partition()) == {}
+
+
+def test_kernel_leader_lost_elects_the_next_replica_in_sync() -> None:
+    case = partition(target_isr=[2, 3], acceptable=frozenset({2, 3}))
+    assert decide(case) == {"isr": [2, 3], "leader": 2}
+
+
+def test_kernel_below_min_isr_keeps_who_left_eligible() -> None:
+    case = partition(isr=[1, 2], target_isr=[1], acceptable=frozenset({1, 3}))
+    assert decide(case) == {"isr": [1], "elr": [2]}
+
+
+def test_kernel_last_member_lost_remembers_the_leader() -> None:
+    case = partition(isr=[1], target_isr=[], elr=[2], acceptable=frozenset({3}))
+    assert decide(case) == {"isr": [], "leader": -1, "elr": [1, 2], "last_known_elr": [1]}
+
+
+def test_kernel_leaderless_written_again_remembers_minus_one() -> None:
+    case = partition(isr=[], leader=-1, target_replicas=[1, 2], acceptable=frozenset())
+    assert decide(case)["last_known_elr"] == [-1]
+
+
+def test_kernel_last_member_lost_without_elr_stays_in_the_isr() -> None:
+    case = partition(isr=[1], target_isr=[], acceptable=frozenset({2, 3}))
+    assert decide(case, RuleSettings(30, is_elr_enabled=False)) == {"leader": -1}
+
+
+def test_kernel_unclean_election_starts_recovery() -> None:
+    case = partition(isr=[1], target_isr=[], acceptable=frozenset({2, 3}), election="UNCLEAN")
+    without_elr = RuleSettings(30, is_elr_enabled=False)
+    assert decide(case, without_elr) == {"isr": [2], "leader": 2, "leader_recovery_state": "RECOVERING"}
+
+
+def test_kernel_all_adding_in_sync_completes_the_reassignment() -> None:
+    case = partition(
+        replicas=[4, 2, 1], isr=[1, 2], directories=["d4", "d2", "d1"], adding=[4], removing=[1],
+        target_isr=[1, 2, 4], acceptable=frozenset({1, 2, 4}),
+    )  # fmt: skip
+    assert decide(case) == {
+        "isr": [2, 4],
+        "leader": 4,
+        "replicas": [4, 2],
+        "adding_replicas": [],
+        "removing_replicas": [],
+        "directories": ["d4", "d2"],
+    }
+
+
+def test_kernel_shrink_before_level_12_raises_the_leader_epoch() -> None:
+    case = partition(target_isr=[1, 2])
+    assert decide(case, RuleSettings(11, is_elr_enabled=False)) == {"isr": [1, 2], "leader": 1}
+    assert decide(case, RuleSettings(12, is_elr_enabled=False)) == {"isr": [1, 2]}
