@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +72,7 @@ class PartitionColumns:
         brokers = np.take_along_axis(self.slots, at[:, None], axis=1)[:, 0]
         return np.where(self.leader_slots < 0, np.int32(NO_LEADER), brokers)
 
-    def slots_in(self, brokers: NDArray[np.integer] | list[int]) -> Masks:
+    def slots_in(self, brokers: NDArray[np.integer] | Sequence[int]) -> Masks:
         """uint64[n]: the slots whose broker is one of ``brokers``, replica or not."""
         wanted = np.sort(np.asarray(brokers, np.int32))
         masks = np.zeros(len(self), np.uint64)
