@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from metadata_log.batch import control_batch, iter_records, parse_header
-from metadata_log.ids import ZERO_UUID
 from metadata_log.records import (
     KRaftVersionFeature,
     KRaftVersionRecord,
@@ -79,17 +78,14 @@ def first_batch(config: QuorumConfig, granters: set[int], in_log: VotersRecord |
     LeaderChange; at kraft.version 1 also KRaftVersion for the first leader, and the voter set whenever it differs.
     """
     is_dynamic = config.kraft_version >= 1
-    directories = {voter.node_id: voter.directory_id for voter in config.voters}
-
-    def voter(node_id: int) -> Voter:
-        return Voter(node_id, directories[node_id] if is_dynamic else ZERO_UUID)
-
     change = LeaderChangeMessage(
         config.node_id,
-        tuple(voter(node_id) for node_id in sorted(directories)),
-        tuple(voter(node_id) for node_id in sorted(granters)),
+        tuple(Voter(node_id) for node_id in sorted(voter.node_id for voter in config.voters)),
+        tuple(Voter(node_id) for node_id in sorted(granters)),
     )
-    records: list[tuple[Record, int]] = [(change, 1 if is_dynamic else 0)]
+    # Version 0, also where directory ids are known: Kafka 4.3.1 writes no other, and its readers take every version
+    # for that one. The directory ids stand in the voter set.
+    records: list[tuple[Record, int]] = [(change, 0)]
     if is_dynamic:
         voters = configured_voters(config)
         if in_log is None:
