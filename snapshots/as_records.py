@@ -25,7 +25,15 @@ from snapshots.cluster import BrokerRegistration, ControllerRegistration
 from snapshots.hash_map_order import in_hash_map_order
 from snapshots.image import MetadataImage
 from snapshots.image_parts import METADATA_VERSION, FeaturesImage, ProducerIdsImage, QuotaEntity
-from snapshots.record_versions import NEWEST_LEVEL, partition_version, register_broker_version
+from snapshots.record_versions import (
+    NEWEST_LEVEL,
+    REGISTER_BROKER_NEWEST,
+    partition_version,
+    register_broker_version,
+)
+
+#: RegisterBrokerRecord has a place for cordoned directories from this version on.
+_CORDONED_VERSION = 4
 
 
 def image_records(image: MetadataImage) -> Iterator[VersionedRecord]:
@@ -44,7 +52,8 @@ def before_topics(image: MetadataImage, level: int) -> Iterator[VersionedRecord]
     for feature in feature_records(image.features):
         yield VersionedRecord(feature, 0)
     for _, broker in sorted(image.cluster.brokers.items()):
-        yield VersionedRecord(broker_record(broker), register_broker_version(broker, level))
+        version = register_broker_version(broker, level)
+        yield VersionedRecord(broker_record(broker, version), version)
     for _, controller in sorted(image.cluster.controllers.items()):
         yield VersionedRecord(controller_record(controller), 0)
 
@@ -102,8 +111,8 @@ def producer_ids_records(producer_ids: ProducerIdsImage) -> Iterator[DataRecord]
         yield ProducerIdsRecord(-1, -1, producer_ids.next_producer_id)
 
 
-def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
-    """A registration as a snapshot's record."""
+def broker_record(broker: BrokerRegistration, version: int = REGISTER_BROKER_NEWEST) -> RegisterBrokerRecord:
+    """A registration as a snapshot's record of this version; an older one has no place for cordoned directories."""
     return RegisterBrokerRecord(
         broker_id=broker.id,
         is_migrating_zk_broker=broker.is_migrating_zk_broker,
@@ -115,7 +124,7 @@ def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
         fenced=broker.is_fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
         log_dirs=broker.directories,
-        cordoned_log_dirs=broker.cordoned_directories,
+        cordoned_log_dirs=broker.cordoned_directories if version >= _CORDONED_VERSION else None,
     )
 
 
