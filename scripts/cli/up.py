@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from metadata_log.errors import QuorateError
 from scripts.cli import exit_codes
 from scripts.cli.connecting import LOCAL_DIRECTORY
 from scripts.cli.status_screen import render
@@ -157,16 +158,14 @@ async def _watch(cluster: LocalCluster) -> None:
 
 async def _or_stopped(work: Coroutine[Any, Any, None], stopped: asyncio.Event) -> None:
     """Do the work, or stop waiting for it when we are told to stop."""
-    task = asyncio.ensure_future(work)
-    stop = asyncio.ensure_future(stopped.wait())
     try:
-        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            task.result()
-    finally:
-        for waiting in (task, stop):
-            waiting.cancel()
-        await asyncio.gather(task, stop, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            tasks = {group.create_task(work), group.create_task(stopped.wait())}
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+    except* QuorateError as failed:
+        raise failed.exceptions[0] from None
 
 
 def _say(sentence: str) -> None:

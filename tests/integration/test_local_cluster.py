@@ -142,7 +142,7 @@ def test_foreign_directory_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(400)
-def test_tour_holds(tmp_path: Path) -> None:
+def test_tour_of_a_captured_cluster_holds(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2])])}
     result = subprocess.run(
         command("up", "--demo"), cwd=tmp_path, capture_output=True, text=True, timeout=380, check=False, env=environment
