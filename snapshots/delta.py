@@ -62,6 +62,7 @@ class MetadataDelta:
         """Whether anything but the provenance differs."""
         return bool(
             self.features
+            or self.is_zk_migration_state_changed
             or self.is_kraft_changed
             or self.brokers
             or self.controllers
@@ -79,6 +80,11 @@ class MetadataDelta:
     def features(self) -> KeyChanges[str]:
         """Finalised features by name."""
         return _changes(self.old.features.levels, self.new.features.levels)
+
+    @property
+    def is_zk_migration_state_changed(self) -> bool:
+        """Whether the state of a migration from ZooKeeper differs."""
+        return self.old.features.zk_migration_state != self.new.features.zk_migration_state
 
     @property
     def is_kraft_changed(self) -> bool:
