@@ -15,6 +15,10 @@ class Violation(Exception):
     """A promise was broken."""
 
 
+class NotReached(Exception):
+    """A directed scenario did not come to the situation that it is about: it shows nothing, for or against."""
+
+
 class Checks:
     """The history of one run, and the invariants over it."""
 

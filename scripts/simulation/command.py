@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from scripts.simulation.mutations import MUTATIONS, mutated
+from scripts.simulation.mutations import MUTATIONS, mutated, notices
 from scripts.simulation.runner import SeedResult, run_seed
 from scripts.simulation.scenarios import SCENARIOS
 
@@ -93,16 +93,17 @@ def _run_scenario(name: str, seed: int) -> int:
 
 
 def _find(mutation: str) -> bool:
-    """Whether a scenario, or one of the first seeds, fails without the measure."""
+    """Whether a promise that holds with the measure is broken without it, by a scenario or a seed."""
     for name in SCENARIOS:
-        with mutated(mutation):
-            failure = _scenario_failure(name, 0)
-        if failure is not None:
-            print(f"mutation {mutation}: noticed by scenario {name}")
-            return True
+        for seed in range(_SCENARIO_SEEDS):
+            found = notices(mutation, lambda name=name, seed=seed: SCENARIOS[name](seed))  # type: ignore[misc]
+            if found is not None:
+                print(f"mutation {mutation}: noticed by scenario {name}, seed {seed}: {found}", flush=True)
+                return True
     for seed in range(_MUTATION_SEEDS):
-        if _attempt(seed, mutation)[2] is not None:
-            print(f"mutation {mutation}: noticed by seed {seed}")
+        found = notices(mutation, lambda seed=seed: run_seed(seed))  # type: ignore[misc]
+        if found is not None:
+            print(f"mutation {mutation}: noticed by seed {seed}: {found}", flush=True)
             return True
     print(f"mutation {mutation}: NOT NOTICED by any scenario and {_MUTATION_SEEDS} seeds")
     return False

@@ -17,6 +17,7 @@ from quorum.messages import Append, StaleEpoch
 from quorum.outbox import Outbox
 from quorum.progress import Progress
 from quorum.replication import Replication
+from scripts.simulation.checks import NotReached, Violation
 
 _Patches = list[tuple[type[Any], str, Callable[..., Any]]]
 
@@ -134,3 +135,22 @@ def mutated(name: str) -> Iterator[None]:
         for cls, attribute, replacement in MUTATIONS[name]():
             stack.enter_context(patch.object(cls, attribute, replacement))
         yield
+
+
+def notices(name: str, run: Callable[[], object]) -> str | None:
+    """What promise ``run`` finds broken once a measure is taken out; None when it finds none.
+
+    Only a broken promise counts: not a situation that was not reached, and not a run that fails with the measure too.
+
+    Raises:
+        Violation: the promise is broken with the measure in place; that is a fault of the product, not of the mutation.
+    """
+    try:
+        with mutated(name):
+            run()
+    except NotReached:
+        return None
+    except Violation as violation:
+        run()
+        return str(violation).partition("\n")[0]
+    return None

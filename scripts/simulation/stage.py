@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from quorum.messages import Message
 from quorum.wire import decode
-from scripts.simulation.checks import Violation
+from scripts.simulation.checks import NotReached, Violation
 from scripts.simulation.host import SimulatedNode
 from scripts.simulation.options import Options
 from scripts.simulation.world import World
@@ -35,7 +35,7 @@ class Stage:
     def wait(self, what: str, condition: Callable[[], bool], seconds: float = _STEP_SECONDS) -> None:
         """Let virtual time pass until ``condition`` holds."""
         if not self.world.run_until(condition, seconds):
-            raise Violation(f"waited {seconds} s in vain for {what}:\n{self.world.describe()}")
+            raise NotReached(f"waited {seconds} s in vain for {what}:\n{self.world.describe()}")
 
     def pass_time(self, seconds: float) -> None:
         """Let virtual time pass."""
@@ -50,7 +50,7 @@ class Stage:
                 self.stand(index)
             if self.world.run_until(lambda: self.world.leaders() == [node] and self._is_level(), 0.5):
                 return node
-        raise Violation(f"node {index} does not come to lead:\n{self.world.describe()}")
+        raise NotReached(f"node {index} does not come to lead:\n{self.world.describe()}")
 
     def stand(self, index: int) -> None:
         """Let a node stand for election without a Pre-Vote, as one that was told to."""
@@ -81,7 +81,7 @@ class Stage:
         """Append on a node that leads; the end offset."""
         end = self.world.write(self.nodes[index])
         if end is None:
-            raise Violation(f"node {index} took no write:\n{self.world.describe()}")
+            raise NotReached(f"node {index} took no write:\n{self.world.describe()}")
         return end
 
     def write_acknowledged(self, index: int) -> int:
@@ -126,8 +126,13 @@ class Stage:
         node = self.nodes[index].node
         return node is not None and node.is_leader
 
-    def require(self, fact: bool, message: str) -> None:
-        """A fact that the scenario stands on, or claims."""
+    def suppose(self, fact: bool, message: str) -> None:
+        """The situation that the scenario is about. Without it the scenario shows nothing."""
+        if not fact:
+            raise NotReached(f"{message}:\n{self.world.describe()}")
+
+    def claim(self, fact: bool, message: str) -> None:
+        """What the scenario claims; ``message`` says what is wrong when it does not hold."""
         if not fact:
             raise Violation(f"{message}:\n{self.world.describe()}")
 
