@@ -1,0 +1,63 @@
+"""The benchmarks run, on sizes that measure nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.architecture.source_tree import ROOT
+
+TINY = ("--runs", "1", "--scale", "0.001")
+
+
+def bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "scripts.benchmarks", *arguments]
+    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=110)
+
+
+def outcome(name: str, directory: Path) -> dict[str, Any]:
+    done = bench(name, "--json", "--dir", str(directory), *TINY)
+    assert done.returncode == 0, done.stderr
+    assert list(directory.iterdir()) == []
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+@pytest.mark.parametrize(
+    "name", ["commit", "append", "throughput", "broker-loss", "create", "load", "restart", "failover"]
+)
+def test_bench_runs_says_its_method_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    document = outcome(name, tmp_path)
+
+    [benchmark] = document["benchmarks"]
+    assert benchmark["name"] == name
+    assert len(benchmark["method"]) > 50
+    assert any(figure["targets"] for figure in benchmark["figures"])
+    assert document["machine"]["fdatasync_ms"] > 0
+
+
+def test_bench_prints_the_target_beside_the_figure(tmp_path: Path) -> None:
+    done = bench("load", "--dir", str(tmp_path), *TINY)
+
+    assert done.returncode == 0, done.stderr
+    assert "≤ 1 s" in done.stdout
+    assert "bare fdatasync" in done.stdout
+
+
+def test_bench_of_an_unknown_name_says_which_there_are() -> None:
+    done = bench("loud")
+
+    assert done.returncode == 2
+    assert "broker-loss" in done.stderr
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no memory file system to refuse")
+def test_bench_refuses_a_memory_file_system() -> None:
+    done = bench("load", "--dir", "/dev/shm")
+
+    assert done.returncode == 1
+    assert "tmpfs" in done.stderr
