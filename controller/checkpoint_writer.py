@@ -65,11 +65,13 @@ class CheckpointWriter:
         self,
         state: State,
         metadata_log: MetadataLog,
+        covered_offset: int,
         write: Write,
         report: Report,
         limits: CheckpointLimits,
         scheduler: Scheduler,
     ) -> None:
+        """``covered_offset``: (exclusive) end of what the newest checkpoint there covers; 0 if there is none."""
         self._state = state
         self._log = metadata_log
         self._write = write
@@ -78,7 +80,7 @@ class CheckpointWriter:
         self._scheduler = scheduler
         self._is_writing = False
         #: What ends at or before it is counted in ``_bytes``, or covered by a checkpoint.
-        self._counted_offset = metadata_log.start_offset
+        self._counted_offset = covered_offset
         self._bytes = 0
         self._last_ms = scheduler.monotonic_ms()
 

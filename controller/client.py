@@ -18,6 +18,7 @@ from controller.attempts import Attempts
 from controller.connection import (
     Answer,
     Connection,
+    InvalidUrl,
     NoAnswer,
     NodeState,
     Request,
@@ -107,10 +108,14 @@ class ControllerClient:
     def __init__(
         self, urls: Sequence[str], *, shared_secret: bytes | None = None, timeout_ms: float = DEFAULT_TIMEOUT_MS
     ) -> None:
-        """``urls``: ``host:port`` or URLs of controllers, at least one."""
+        """``urls``: ``host:port`` or URLs of controllers, at least one.
+
+        Raises:
+            InvalidUrl: one names no controller, or there is none.
+        """
         self.urls = tuple(dict.fromkeys(controller_url(url) for url in urls))
         if not self.urls:
-            raise ValueError("a client needs at least one controller")
+            raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
         self._shared_secret = shared_secret
         self._open_session: aiohttp.ClientSession | None = None

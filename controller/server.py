@@ -6,12 +6,8 @@ The only module of this package that knows ``quorum``.
 from __future__ import annotations
 
 import asyncio
-import os
-import random
 import signal
-import sys
 import time
-import uuid
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -38,11 +34,12 @@ from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from controller.settings import ControllerSettings
 from controller.settings_source import read_secret
+from controller.surroundings import OsRandom, ProcessFaults, new_topic_id
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
 from metadata_log.disk import RealDisk
 from metadata_log.errors import StorageError
-from metadata_log.ids import ZERO_UUID, Uuid, is_reserved_uuid, uuid_from_text, uuid_text
+from metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
 from metadata_log.reader import classify
 from metadata_log.records import VersionedRecord
 from metadata_log.retention import RetentionConfig
@@ -56,46 +53,8 @@ from snapshots.replay_state import ReplayState
 
 log = structlog.get_logger()
 
-_FATAL_EXIT: Final = 1
 #: Requests under way get this long when the process is told to stop.
 _HTTP_GRACE_S: Final = 2.0
-
-
-class _Random:
-    """``controller.placement.RandomSource``, seeded by the operating system."""
-
-    def __init__(self) -> None:
-        self._random = random.Random()
-
-    def next_int(self, bound: int) -> int:
-        return self._random.randrange(bound)
-
-
-def _new_topic_id() -> Uuid:
-    while is_reserved_uuid(made := uuid.uuid4().bytes):
-        continue
-    return made
-
-
-class ProcessFaults:
-    """``controller.faults.FaultHandler``: counted and logged; a fatal one ends the process at once."""
-
-    def __init__(self, counters: Counters) -> None:
-        self._counters = counters
-        self.sentences: list[str] = []
-
-    def fault(self, what: str, error: Exception) -> None:
-        """Something is wrong, and the process goes on."""
-        self._counters.metadata_errors += 1
-        self.sentences = [f"{what}: {error}"]
-        log.error("fault", what=what, error=str(error), exc_info=error)
-
-    def fatal(self, what: str, error: BaseException) -> None:
-        """The process must not go on. Nothing is flushed or handed over: others elect somebody else."""
-        log.error("fault.fatal", what=what, error=str(error), exc_info=error)
-        sys.stderr.write(f"quorate: {what}: {error}\n")
-        sys.stderr.flush()
-        os._exit(_FATAL_EXIT)
 
 
 class _Quorum:
@@ -148,7 +107,14 @@ class _Listener:
 class ServedCluster:
     """``controller.http.ports.Cluster``."""
 
-    def __init__(self, runtime: QuorumRuntime, storage: NodeStorage, faults: ProcessFaults, counters: Counters) -> None:
+    def __init__(
+        self,
+        runtime: QuorumRuntime,
+        storage: NodeStorage,
+        faults: ProcessFaults,
+        counters: Counters,
+        directory: MetadataDirectory,
+    ) -> None:
         self._runtime = runtime
         self._faults = faults
         self._counters = counters
@@ -157,6 +123,8 @@ class ServedCluster:
             self._standing.append(f"its log was damaged and set aside ({storage.damage}): it does not vote yet")
         if storage.state_damage is not None:
             self._standing.append(f"its election state could not be read ({storage.state_damage})")
+        if directory.is_short_of_space:
+            self._standing.append("its disk is nearly full: the node stops when it can write no more")
         self._checkpoints = storage.checkpoints
         self._behind_since: float | None = None
 
@@ -253,48 +221,52 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> None:
     runtime = QuorumRuntime(quorum_config, storage, listener, fatal, secret=secret)
     stack.push_async_callback(runtime.stop)
     role = _role(settings, directory, disk)
-    controller = QuorumController(
-        settings.node_id,
-        _Quorum(runtime),
-        role,
-        LoopScheduler(),
-        faults,
-        ControllerLimits(settings.limits.queue_length_max, settings.limits.uncommitted_bytes_max),
-    )
+    limits = ControllerLimits(settings.limits.queue_length_max, settings.limits.uncommitted_bytes_max)
+    controller = QuorumController(settings.node_id, _Quorum(runtime), role, LoopScheduler(), faults, limits)
     role.bind(controller)
     listener.controller = controller
     stack.callback(controller.close)
     controller.events.observe = counters.events.note
-    feed = _feed(settings, storage, controller)
-    digests = Digests()
+    cluster = ServedCluster(runtime, storage, faults, counters, directory)
+    node = _node(settings, storage, controller, role, cluster, directory.meta.cluster_id, secret)
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller)
 
     def stable_moved() -> None:
-        feed.moved()
-        digests.note(controller.stable)
+        node.feed.moved()
+        node.digests.note(controller.stable)
         checkpoints.moved()
 
     controller.on_stable = stable_moved
-    cluster = ServedCluster(runtime, storage, faults, counters)
-    node = Node(
-        cluster_id=directory.meta.cluster_id,
+    await runtime.start()
+    await _serve(node, settings, stack)
+    # First of all when the process ends: whoever waits for news holds up the HTTP server.
+    stack.callback(node.feed.close)
+    stack.callback(node.digests.close)
+
+
+def _node(
+    settings: ControllerSettings,
+    storage: NodeStorage,
+    controller: QuorumController,
+    role: ActiveRole,
+    cluster: ServedCluster,
+    cluster_id: str,
+    secret: bytes,
+) -> Node:
+    return Node(
+        cluster_id=cluster_id,
         peers={voter.id: Peer(voter.id, f"http://{voter.http}") for voter in settings.voters},
         controller=controller,
         operations=Operations(controller, role),
         cluster=cluster,
-        feed=feed,
+        feed=_feed(settings, storage, controller),
         checkpoints=storage.checkpoints,
         counts=CountedImages(settings.topics.min_insync_replicas),
         heard=HeardBrokers(controller.scheduler.monotonic_ms),
-        digests=digests,
+        digests=Digests(),
         limits=_node_limits(settings),
         shared_secret=secret or None,
     )
-    await runtime.start()
-    await _serve(node, settings, stack)
-    # First of all when the process ends: whoever waits for news holds up the HTTP server.
-    stack.callback(feed.close)
-    stack.callback(digests.close)
 
 
 def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -> QuorumConfig:
@@ -343,7 +315,7 @@ def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: Real
         idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
         starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
     )
-    return ActiveRole(config, role_settings, records, _Random(), _new_topic_id)
+    return ActiveRole(config, role_settings, records, OsRandom(), new_topic_id)
 
 
 def _feed(settings: ControllerSettings, storage: NodeStorage, controller: QuorumController) -> MetadataFeed:
@@ -362,8 +334,10 @@ def _checkpoint_writer(
     settings: ControllerSettings, storage: NodeStorage, runtime: QuorumRuntime, controller: QuorumController
 ) -> CheckpointWriter:
     limits = CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms)
+    newest = storage.checkpoints.latest
+    covered = 0 if newest is None else newest.id.end_offset
     write = runtime.node.write_checkpoint
-    return CheckpointWriter(controller, storage.log, write, _report_checkpoint, limits, controller.scheduler)
+    return CheckpointWriter(controller, storage.log, covered, write, _report_checkpoint, limits, controller.scheduler)
 
 
 def _report_checkpoint(end_offset: int, took_ms: float, error: StorageError | None) -> None:

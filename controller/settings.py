@@ -76,18 +76,17 @@ class Voter(Group):
     id: int = Field(ge=0)
     """Node id, unique among controllers and brokers."""
     quorum: HostPort
-    """host:port where it speaks with the other voters."""
+    """host:port where it listens for the other voters."""
     http: HostPort
     """host:port of its HTTP API, as the other controllers and the clients reach it."""
     directory_id: DirectoryId | None = None
-    """Id of its metadata directory, as it was formatted; unset: whatever directory it shows is taken for its."""
+    """Id of its metadata directory, as it was formatted. At `quorum.kraft_version` 1 all voters have one: the log names
+    them by it."""
 
 
 class QuorumSettings(Group):
     """Agreement between the voters. Safety never depends on a time."""
 
-    bind: HostPort | None = None
-    """host:port to listen on for the other voters; unset: this node's `quorum` address in `voters`."""
     election_timeout_min_ms: int = Field(default=500, ge=50, le=60_000)
     """A voter that hears no leader asks for an election after a random time not below this."""
     election_timeout_max_ms: int = Field(default=1000, ge=51, le=120_000)
@@ -240,6 +239,9 @@ class ControllerSettings(BaseSettings):
         if self.node_id not in ids:
             raise ValueError(f"node_id {self.node_id} is not among the voters {ids}")
         addresses = [str(address) for voter in self.voters for address in (voter.quorum, voter.http)]
+        unknown = [voter.id for voter in self.voters if voter.directory_id is None]
+        if unknown and self.quorum.kraft_version == 1:
+            raise ValueError(f"voters {unknown} have no directory_id, which quorum.kraft_version 1 needs")
         twice = {address for address in addresses if addresses.count(address) > 1}
         if twice:
             raise ValueError(f"voters use {', '.join(sorted(twice))} more than once")
@@ -248,20 +250,15 @@ class ControllerSettings(BaseSettings):
     @model_validator(mode="after")
     def _check_reach(self) -> Self:
         if self.shared_secret_file is None:
-            for name, address in (("quorum.bind", self.quorum_bind), ("http.bind", self.http_bind)):
+            for address in (self.voter.quorum, self.http_bind):
                 if not address.is_loopback:
-                    raise ValueError(f"{name} {address} is not a loopback address: that needs a shared_secret_file")
+                    raise ValueError(f"listening on {address}, no loopback address, needs a shared_secret_file")
         return self
 
     @property
     def voter(self) -> Voter:
         """This node among the voters."""
         return next(voter for voter in self.voters if voter.id == self.node_id)
-
-    @property
-    def quorum_bind(self) -> Address:
-        """Where this process listens for the other voters."""
-        return self.quorum.bind or self.voter.quorum
 
     @property
     def http_bind(self) -> Address:

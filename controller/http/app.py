@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import json
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -18,7 +17,7 @@ from controller.http import headers
 from controller.http.content import JSON
 from controller.http.dispatch import NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from controller.http.errors import HttpRefusal, error_reply, status_of
-from controller.http.openapi import DOCUMENT_KEY, make_document
+from controller.http.openapi import DOCUMENT_KEY, Document
 from controller.http.ports import Node
 from controller.http.routes import ROUTES
 from controller.http.routing import Route
@@ -41,7 +40,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
         client_max_size=0,
     )
     app[NODE_KEY] = node
-    app[DOCUMENT_KEY] = json.dumps(make_document(routes), separators=(",", ":")).encode()
+    app[DOCUMENT_KEY] = Document(routes)
     app.on_response_prepare.append(_add_headers)
     app.cleanup_ctx.append(_session)
     for route in routes:

@@ -18,7 +18,7 @@ EpochField = Annotated[int, Field(ge=0, le=2**31 - 1)]
 class HttpModel(BaseModel):
     """Base of all models here: what is not known is refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, defer_build=True)
 
 
 class Nothing(HttpModel):

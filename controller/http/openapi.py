@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -18,8 +20,6 @@ from controller.http.ports import Node
 from controller.http.routing import Route
 
 API_VERSION: Final = "1"
-#: The document of the application's own table, as JSON.
-DOCUMENT_KEY: Final = web.AppKey("document", bytes)
 _REFERENCE: Final = "#/components/schemas/{model}"
 _PATH_PARAMETER: Final = re.compile(r"{(\w+)}")
 _DESCRIPTION: Final = (
@@ -35,6 +35,22 @@ _COMMON_HEADERS: Final = (
     (headers.EPOCH, "Newest leader epoch that it knows of."),
     (headers.HIGH_WATERMARK, "(Exclusive) end of what it knows to be committed."),
 )
+
+
+class Document:
+    """The document of one table as JSON, made when it is first asked for: that takes longer than an election."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = routes
+
+    @cached_property
+    def body(self) -> bytes:
+        """The document's bytes."""
+        return json.dumps(make_document(self._routes), separators=(",", ":")).encode()
+
+
+#: The document of the application's own table.
+DOCUMENT_KEY: Final = web.AppKey("document", Document)
 
 
 def make_document(routes: Sequence[Route]) -> dict[str, Any]:
@@ -134,4 +150,4 @@ def _answer(description: str, content: dict[str, Any], more: Sequence[tuple[str,
 
 
 async def get_openapi(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
-    return web.Response(body=request.app[DOCUMENT_KEY], content_type=JSON)
+    return web.Response(body=request.app[DOCUMENT_KEY].body, content_type=JSON)

@@ -18,6 +18,7 @@ from snapshots.as_json import summary_json, topics_json
 from snapshots.as_records import image_records
 from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage
+from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 from snapshots.summary import ImageSummary, summarize
 
@@ -71,6 +72,7 @@ def _dumps(value: object) -> str:
 def _json_lines(image: MetadataImage) -> Iterator[str]:
     """One top-level key a line, one topic a line."""
     yield "{\n"
+    yield f'"digest":{_dumps(digest_image(image).text)},\n'
     for key, value in summary_json(image).items():
         yield f"{_dumps(key)}:{_dumps(value)},\n"
     yield '"topics":{'
@@ -94,6 +96,7 @@ def _print_summary(console: Console, path: Path, image: MetadataImage) -> None:
     console.print(
         f"State at offset {provenance.end_offset} (epoch {provenance.epoch}, {format_time(provenance.log_time_ms)})"
     )
+    console.print(f"Digest: {digest_image(image).text}")
     levels = {**image.features.levels, **({"kraft.version": image.kraft.version} if image.kraft.version else {})}
     console.print("Features: " + (", ".join(f"{name} {level}" for name, level in sorted(levels.items())) or "none"))
     console.print(f"Controllers: {_controllers(image)}")

@@ -15,8 +15,8 @@ from controller.http.resources import StatusReply, Verdict
 from controller.http.status import NO_ACTIVE
 from metadata_log.errors import ApiError
 
-#: All controllers are asked at the same time, and the screen is due within a second.
-SURVEY_SECONDS: Final = 0.8
+#: All controllers are asked at the same time; with the start of the program the screen is due within a second.
+SURVEY_SECONDS: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,112 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from broker.controllers import connect_controllers
-from broker.loader import LoaderFault, LoaderTiming, MetadataLoader
-from broker.publisher import ControllerEpoch, Manifest, MetadataPublisher, PublisherSet
+from broker.loader import LoaderFault, MetadataLoader
+from broker.publisher import ControllerEpoch, PublisherSet
 from metadata_log.batch import parse_header
-from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.ids import METADATA_TOPIC_ID
 from metadata_log.records import (
     BeginTransactionRecord,
     EndTransactionRecord,
-    FeatureLevelRecord,
     NoOpRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
-from snapshots.checkpoint import checkpoint_batches
-from snapshots.delta import MetadataDelta
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.replay_state import ReplayState
 from tests.integration.broker_stage import surroundings
-from tests.integration.feed_stage import FeedController, captured_batches, captured_checkpoint, serving
+from tests.integration.feed_stage import FeedController, captured_batches, serving
+from tests.integration.loader_stage import FIRST, TIMING, digest, direct, following, published
 from tests.unit.broker.images import batch, uuid
 from tests.waiting import eventually
-
-TIMING = LoaderTiming(wait_ms=200, bytes_max=256 * 1024, retry_first_ms=5, retry_max_ms=20)
-
-
-@dataclass
-class Recorder(MetadataPublisher):
-    """What a publisher was told."""
-
-    manifests: list[Manifest] = field(default_factory=list)
-    controllers: list[ControllerEpoch] = field(default_factory=list)
-    image: MetadataImage = field(default_factory=MetadataImage)
-
-    @property
-    def name(self) -> str:
-        return "recorder"
-
-    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
-        assert delta.old.provenance == self.image.provenance
-        assert delta.new is image
-        self.image = image
-        self.manifests.append(manifest)
-
-    def on_controller_change(self, controller: ControllerEpoch) -> None:
-        self.controllers.append(controller)
-
-
-@asynccontextmanager
-async def following(
-    *controllers: FeedController, timing: LoaderTiming = TIMING, timeout_ms: float = 5_000
-) -> AsyncIterator[tuple[MetadataLoader, Recorder]]:
-    """A loader at work on the controllers, asking the first one first."""
-    recorder = Recorder()
-    async with connect_controllers([c.url for c in controllers], None, timeout_ms) as connected:
-        loader = MetadataLoader(connected.feeds, PublisherSet([recorder]), timing, surroundings())
-        task = asyncio.create_task(loader.run())
-        try:
-            yield loader, recorder
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
-            if not task.cancelled():
-                task.result()
-
-
-def direct(batches: list[bytes]) -> MetadataImage:
-    """What the batches add up to."""
-    state = ReplayState()
-    for one in batches:
-        state = state.replay_batch(one)
-    return state.stable
-
-
-def digest(image: MetadataImage) -> str:
-    return digest_image(image).text
-
-
-async def published(recorder: Recorder, offset: int) -> MetadataImage:
-    """The first published image that reaches an offset."""
-
-    async def reached() -> bool:
-        return recorder.image.provenance.end_offset >= offset
-
-    await eventually(reached, f"an image at offset {offset} is published")
-    return recorder.image
 
 
 @pytest.fixture(scope="module")
 def static_log(kafka_data: Path) -> list[bytes]:
     """The captured log of static/m2: 11,000 records in some thousand batches."""
     return captured_batches(kafka_data / "static" / "m2" / "log")
-
-
-FIRST = [
-    batch(0, 1, FeatureLevelRecord(name="metadata.version", feature_level=25)),
-    batch(1, 1, TopicRecord(name="a", topic_id=uuid(1)), TopicRecord(name="b", topic_id=uuid(2))),
-]
 
 
 async def test_loader_captured_log_gives_the_image_that_direct_replay_gives(static_log: list[bytes]) -> None:
@@ -229,22 +150,6 @@ async def test_loader_controller_of_a_lower_epoch_is_refused() -> None:
         assert "c" in (await published(recorder, 5)).topics.by_name
 
 
-async def test_loader_checkpoint_of_a_lower_epoch_is_refused() -> None:
-    """A leader that was frozen wakes up, finds the broker ahead of its log, and offers its checkpoint: an old one."""
-    new = FeedController(1, [*FIRST, batch(3, 5, NoOpRecord())])
-    old = with_checkpoint(2, FIRST, [])
-    async with serving(new, old), following(new, old) as (loader, recorder):
-        await published(recorder, 4)
-        await new.stop()
-
-        async def refused() -> bool:
-            return loader.counters.refused_answers > 0
-
-        await eventually(refused, "the old checkpoint is refused")
-        assert loader.counters.checkpoint_loads == 0
-        assert recorder.image.provenance.end_offset == 4
-
-
 async def test_loader_controller_of_another_cluster_is_refused() -> None:
     ours, foreign = FeedController(1, FIRST), FeedController(2, FIRST)
     foreign.cluster_id = "another"
@@ -266,140 +171,6 @@ async def test_loader_controller_without_a_leader_is_left_for_one_that_has() -> 
         await published(recorder, 4)
 
         assert loader.feed_name == other.url
-
-
-async def test_loader_log_that_begins_later_takes_the_checkpoint_first(kafka_data: Path) -> None:
-    """static/m4: the head of the log is gone; checkpoint in several pieces, then the tail."""
-    directory = kafka_data / "static" / "m4" / "log"
-    tail = captured_batches(directory)
-    controller = FeedController(2, tail)
-    controller.drop_prefix(*captured_checkpoint(directory))
-    timing = LoaderTiming(wait_ms=200, bytes_max=65_536, retry_first_ms=5, retry_max_ms=20)
-    async with serving(controller), following(controller, timing=timing) as (loader, recorder):
-        image = await published(recorder, parse_header(tail[-1]).end_offset)
-
-        assert len(image.partitions) == 2823
-        assert loader.counters.checkpoint_loads == 1
-        pieces = [position for path, position in controller.requests if path == "checkpoint"]
-        assert len(pieces) > 3
-        assert pieces == sorted(set(pieces))
-        assert recorder.manifests[0].is_checkpoint
-
-
-async def test_loader_diverging_log_takes_the_checkpoint_and_replaces_the_image() -> None:
-    """A quorum restored from a backup: offset 3 is there, but the batch before it has another epoch."""
-    here = FeedController(1, FIRST)
-    async with serving(here), following(here) as (loader, recorder):
-        await published(recorder, 3)
-        restored = [FIRST[0], batch(1, 2, TopicRecord(name="z", topic_id=uuid(9)), NoOpRecord())]
-        image = direct(restored)
-        here.log.batches[:] = restored
-        here.epoch = 2
-        here.checkpoint = (CheckpointId(3, 2), b"".join(checkpoint_batches(image, 1_000)))
-        here.append(batch(3, 3, NoOpRecord()))
-        await published(recorder, 4)
-
-        assert sorted(recorder.image.topics.by_name) == ["z"]
-        assert loader.counters.checkpoint_loads == 1
-        assert digest(recorder.image) == digest(direct([*restored, here.log.batches[-1]]))
-
-
-def with_checkpoint(node_id: int, batches: list[bytes], tail: list[bytes]) -> FeedController:
-    """A controller whose log begins behind ``batches``."""
-    controller = FeedController(node_id, [*batches, *tail])
-    image = direct(batches)
-    data = b"".join(checkpoint_batches(image, 1_000))
-    controller.drop_prefix(CheckpointId(image.provenance.end_offset, image.provenance.epoch), data)
-    return controller
-
-
-PIECES = LoaderTiming(wait_ms=200, bytes_max=100, retry_first_ms=5, retry_max_ms=20)
-TAIL = [batch(3, 1, TopicRecord(name="c", topic_id=uuid(3)))]
-
-
-async def test_loader_checkpoint_piece_damaged_on_its_way_is_asked_for_again() -> None:
-    damaged: list[int] = []
-
-    def flip_once(path: str, at: int, body: bytes) -> bytes:
-        if path == "checkpoint" and at > 0 and not damaged:
-            damaged.append(at)
-            return bytes([body[0] ^ 4]) + body[1:]
-        return body
-
-    controller = with_checkpoint(1, FIRST, TAIL)
-    controller.damage = flip_once
-    async with serving(controller), following(controller, timing=PIECES) as (loader, recorder):
-        await published(recorder, 4)
-
-        assert sorted(recorder.image.topics.by_name) == ["a", "b", "c"]
-        assert [at for path, at in controller.requests if path == "checkpoint"].count(damaged[0]) == 2
-        assert loader.counters.checkpoint_loads == 1
-        assert loader.counters.refused_answers == 0
-
-
-async def test_loader_checkpoint_always_damaged_is_had_from_another_controller() -> None:
-    damaging, sound = with_checkpoint(1, FIRST, TAIL), with_checkpoint(2, FIRST, TAIL)
-    damaging.damage = lambda path, at, body: body[:-1] + b"?" if path == "checkpoint" and at > 0 else body
-    async with serving(damaging, sound), following(damaging, sound, timing=PIECES) as (loader, recorder):
-        await published(recorder, 4)
-
-        assert loader.feed_name == sound.url
-        assert ("checkpoint", 0) in sound.requests, "it begins anew: the bytes of two controllers differ"
-
-
-async def test_loader_slow_checkpoint_pieces_are_waited_for_or_asked_for_again() -> None:
-    """One piece takes longer than a request may, the others almost as long."""
-    slow = with_checkpoint(1, FIRST, TAIL)
-    seen: list[int] = []
-
-    def wait(path: str, at: int) -> asyncio.Future[None] | None:
-        if path != "checkpoint" or at == 0:
-            return None
-        seen.append(at)
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if seen.count(at) > 1 or at != seen[0]:
-            asyncio.get_running_loop().call_later(0.05, answer.set_result, None)
-        return answer
-
-    slow.before_answer = wait
-    async with serving(slow), following(slow, timing=PIECES, timeout_ms=300) as (loader, recorder):
-        await published(recorder, 4)
-
-        assert seen.count(seen[0]) == 2
-        assert loader.counters.checkpoint_loads == 1
-        assert loader.counters.failed_calls == 0
-
-
-async def test_loader_checkpoint_replaced_while_it_is_fetched_is_begun_anew() -> None:
-    controller = with_checkpoint(1, FIRST, [*TAIL, batch(4, 1, NoOpRecord())])
-
-    def replace(path: str, at: int, body: bytes) -> bytes:
-        if path == "checkpoint" and at > 0 and controller.log.log_start_offset == 3:
-            image = direct([*FIRST, *TAIL])
-            controller.drop_prefix(CheckpointId(4, 1), b"".join(checkpoint_batches(image, 1_000)))
-        return body
-
-    controller.damage = replace
-    async with serving(controller), following(controller, timing=PIECES) as (loader, recorder):
-        await published(recorder, 5)
-
-        assert sorted(recorder.image.topics.by_name) == ["a", "b", "c"]
-        assert loader.counters.checkpoint_loads == 1
-
-
-async def test_loader_checkpoint_cut_short_is_refused() -> None:
-    """Its pieces are as they were sent, but there is no footer: it is no whole checkpoint."""
-    cut, sound = with_checkpoint(1, FIRST, TAIL), with_checkpoint(2, FIRST, TAIL)
-    assert cut.checkpoint is not None
-    checkpoint, data = cut.checkpoint
-    image = direct(FIRST)
-    cut.checkpoint = (checkpoint, b"".join(list(checkpoint_batches(image, 1_000))[:-1]))
-    assert len(cut.checkpoint[1]) < len(data)
-    async with serving(cut, sound), following(cut, sound) as (loader, recorder):
-        await published(recorder, 4)
-
-        assert loader.feed_name == sound.url
-        assert loader.counters.refused_answers == 1
 
 
 async def test_loader_record_that_cannot_be_replayed_is_fatal() -> None:

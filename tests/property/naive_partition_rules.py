@@ -104,6 +104,4 @@ def _elected(
 def _directories(case: PartitionCase, replicas: list[int]) -> list[str]:
     own = dict(zip(case.replicas, case.directories, strict=True))
     default = case.default_directory
-    return [
-        case.set_directories.get(broker, own.get(broker, default.replace("*", str(broker)))) for broker in replicas
-    ]
+    return [case.set_directories.get(broker, own.get(broker, default.replace("*", str(broker)))) for broker in replicas]

@@ -33,6 +33,7 @@ def test_image_show_json_is_one_document_with_the_whole_state(kafka_data: Path) 
     assert document["provenance"]["last_contained_offset"] == 193
     assert document["features"]["metadata.version"] == 21
     assert len(document["topics"]) == 7
+    assert f"Digest: {document['digest']}" in show("--from", kafka_data / "static/m1/log")
 
 
 def test_image_show_tells_people_what_is_wrong(kafka_data: Path) -> None:

@@ -49,9 +49,7 @@ def registration(broker: int, incarnation: int = 0, **changes: object) -> Broker
         "log_dirs": [uuid(2, broker)],
         "features": [
             SupportedFeature(name="metadata.version", min_supported_version=7, max_supported_version=30),
-            SupportedFeature(
-                name="eligible.leader.replicas.version", min_supported_version=0, max_supported_version=1
-            ),
+            SupportedFeature(name="eligible.leader.replicas.version", min_supported_version=0, max_supported_version=1),
         ],
     }
     return BrokerRegistrationRequest.model_validate(values | changes)

@@ -122,9 +122,7 @@ def test_alter_partition_same_partition_twice_refuses_the_second(cluster: SmallC
         "new_isr_with_epochs": [{"broker_id": 0}],
     }
     topics = [{"topic_id": cluster.topic_id("t"), "partitions": [data, data]}]
-    request = AlterPartitionRequest.model_validate(
-        {"broker_id": 0, "broker_epoch": cluster.epoch(0), "topics": topics}
-    )
+    request = AlterPartitionRequest.model_validate({"broker_id": 0, "broker_epoch": cluster.epoch(0), "topics": topics})
     decision = decide_alter_partition(cluster.image, cluster.config, request)
     codes = [result.error_code for result in decision.reply.topics[0].partitions]
     assert codes == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]

@@ -17,10 +17,12 @@ directory = "state"
 id = 1
 quorum = "127.0.0.1:19001"
 http = "127.0.0.1:18001"
+directory_id = "AAAAAAAAAAAAAAAAAAAAZQ"
 [[voters]]
 id = 2
 quorum = "127.0.0.1:19002"
 http = "127.0.0.1:18002"
+directory_id = "AAAAAAAAAAAAAAAAAAAAZg"
 [quorum]
 election_timeout_min_ms = 700
 """
@@ -50,9 +52,15 @@ def test_settings_default_file_environment_and_command_line_the_later_wins(setti
     assert from_command.quorum.election_timeout_min_ms == 550
 
 
-def test_settings_own_addresses_are_those_of_the_own_voter_unless_bound_elsewhere(settings_file: Path) -> None:
-    settings = load(settings_file)
-    assert (settings.quorum_bind, settings.http_bind) == (Address("127.0.0.1", 19001), Address("127.0.0.1", 18001))
+def test_settings_of_a_static_voter_list_need_no_directories(tmp_path: Path) -> None:
+    path = tmp_path / "static.toml"
+    without = [line for line in FILE.splitlines() if "directory_id" not in line]
+    path.write_text("\n".join([*without, "kraft_version = 0"]), encoding="utf-8")
+    assert load(path).quorum.kraft_version == 0
+
+
+def test_settings_own_address_is_that_of_the_own_voter_unless_bound_elsewhere(settings_file: Path) -> None:
+    assert load(settings_file).http_bind == Address("127.0.0.1", 18001)
     assert load(settings_file, ("http.bind=[::1]:80",)).http_bind == Address("::1", 80)
 
 
@@ -66,9 +74,20 @@ def test_settings_own_addresses_are_those_of_the_own_voter_unless_bound_elsewher
         ("quorum.colour=red", "quorum.colour: no setting has this name"),
         ("colour=red", "colour: no setting has this name"),
         ("http.body_bytes_max=12", "http.body_bytes_max: Input should be greater than or equal to 1024, not 12"),
-        ("http.bind=10.0.0.1:80", "http.bind 10.0.0.1:80 is not a loopback address: that needs a shared_secret_file"),
+        ("http.bind=10.0.0.1:80", "listening on 10.0.0.1:80, no loopback address, needs a shared_secret_file"),
         ("http.bind=here", "http.bind: it must be host:port with a port from 1 to 65535, not 'here'"),
-        ('voters=[{id=1,quorum="a:1",http="a:1"}]', "voters use a:1 more than once"),
+        (
+            'voters=[{id=1,quorum="a:1",http="a:2"}]',
+            "voters [1] have no directory_id, which quorum.kraft_version 1 needs",
+        ),
+        (
+            'voters=[{id=1,quorum="a:1",http="a:1",directory_id="AAAAAAAAAAAAAAAAAAAAZQ"}]',
+            "voters use a:1 more than once",
+        ),
+        (
+            'voters=[{id=1,quorum="a:1",http="[::1]:1",directory_id="AAAAAAAAAAAAAAAAAAAAZQ"}]',
+            "listening on a:1, no loopback address, needs a shared_secret_file",
+        ),
         ('voters=[{id=1,quorum="a:1",http="a:2",directory_id="x"}]', "is no uuid"),
         ("logging.level=loud", "logging.level: Input should be 'debug', 'info', 'warning' or 'error', not 'loud'"),
         ("node_id", "'node_id' is not name=value"),

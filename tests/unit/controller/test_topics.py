@@ -34,9 +34,7 @@ def test_create_many_topics_writes_one_run_of_partitions() -> None:
     cluster = SmallCluster()
     topics = [CreatableTopic(name=f"t{n}", num_partitions=20, replication_factor=3) for n in range(5)]
     request = CreateTopicsRequest(topics=topics)
-    decision = decide_create_topics(
-        cluster.image, cluster.config, request, JavaRandom(1), cluster.new_topic_id
-    )
+    decision = decide_create_topics(cluster.image, cluster.config, request, JavaRandom(1), cluster.new_topic_id)
     assert [len(item) for item in decision.records[5:]] == [100]
     cluster.commit(decision)
     assert len(cluster.image.partitions) == 100

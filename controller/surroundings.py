@@ -1,0 +1,58 @@
+"""What a controller process gets from the machine it runs on: chance, new ids, and an end when it must not go on."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import uuid
+from typing import Final
+
+import structlog
+
+from controller.http.counters import Counters
+from metadata_log.ids import Uuid, is_reserved_uuid
+
+log = structlog.get_logger()
+
+#: Exit code of a process that a fault ended.
+_FATAL_EXIT: Final = 1
+
+
+class OsRandom:
+    """``controller.placement.RandomSource``, seeded by the operating system."""
+
+    def __init__(self) -> None:
+        self._random = random.Random()
+
+    def next_int(self, bound: int) -> int:
+        """A number from 0 to ``bound`` (exclusive)."""
+        return self._random.randrange(bound)
+
+
+def new_topic_id() -> Uuid:
+    """A random id that Kafka does not keep for itself."""
+    while is_reserved_uuid(made := uuid.uuid4().bytes):
+        continue
+    return made
+
+
+class ProcessFaults:
+    """``controller.faults.FaultHandler``: counted and logged; a fatal one ends the process at once."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self.sentences: list[str] = []
+
+    def fault(self, what: str, error: Exception) -> None:
+        """Something is wrong, and the process goes on."""
+        self._counters.metadata_errors += 1
+        self.sentences = [f"{what}: {error}"]
+        log.error("fault", what=what, error=str(error), exc_info=error)
+
+    def fatal(self, what: str, error: BaseException) -> None:
+        """The process must not go on. Nothing is flushed or handed over: others elect somebody else."""
+        log.error("fault.fatal", what=what, error=str(error), exc_info=error)
+        sys.stderr.write(f"quorate: {what}: {error}\n")
+        sys.stderr.flush()
+        os._exit(_FATAL_EXIT)

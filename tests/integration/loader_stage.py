@@ -1,0 +1,105 @@
+"""A metadata loader at work on controllers of the feed stage, and what a publisher is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from broker.controllers import connect_controllers
+from broker.loader import LoaderTiming, MetadataLoader
+from broker.publisher import ControllerEpoch, Manifest, MetadataPublisher, PublisherSet
+from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.records import (
+    FeatureLevelRecord,
+    TopicRecord,
+)
+from snapshots.checkpoint import checkpoint_batches
+from snapshots.delta import MetadataDelta
+from snapshots.image import MetadataImage
+from snapshots.image_digest import digest_image
+from snapshots.replay_state import ReplayState
+from tests.integration.broker_stage import surroundings
+from tests.integration.feed_stage import FeedController
+from tests.unit.broker.images import batch, uuid
+from tests.waiting import eventually
+
+TIMING = LoaderTiming(wait_ms=200, bytes_max=256 * 1024, retry_first_ms=5, retry_max_ms=20)
+
+
+@dataclass
+class Recorder(MetadataPublisher):
+    """What a publisher was told."""
+
+    manifests: list[Manifest] = field(default_factory=list)
+    controllers: list[ControllerEpoch] = field(default_factory=list)
+    image: MetadataImage = field(default_factory=MetadataImage)
+
+    @property
+    def name(self) -> str:
+        return "recorder"
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        assert delta.old.provenance == self.image.provenance
+        assert delta.new is image
+        self.image = image
+        self.manifests.append(manifest)
+
+    def on_controller_change(self, controller: ControllerEpoch) -> None:
+        self.controllers.append(controller)
+
+
+@asynccontextmanager
+async def following(
+    *controllers: FeedController, timing: LoaderTiming = TIMING, timeout_ms: float = 5_000
+) -> AsyncIterator[tuple[MetadataLoader, Recorder]]:
+    """A loader at work on the controllers, asking the first one first."""
+    recorder = Recorder()
+    async with connect_controllers([c.url for c in controllers], None, timeout_ms) as connected:
+        loader = MetadataLoader(connected.feeds, PublisherSet([recorder]), timing, surroundings())
+        task = asyncio.create_task(loader.run())
+        try:
+            yield loader, recorder
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.result()
+
+
+def direct(batches: list[bytes]) -> MetadataImage:
+    """What the batches add up to."""
+    state = ReplayState()
+    for one in batches:
+        state = state.replay_batch(one)
+    return state.stable
+
+
+def digest(image: MetadataImage) -> str:
+    return digest_image(image).text
+
+
+async def published(recorder: Recorder, offset: int) -> MetadataImage:
+    """The first published image that reaches an offset."""
+
+    async def reached() -> bool:
+        return recorder.image.provenance.end_offset >= offset
+
+    await eventually(reached, f"an image at offset {offset} is published")
+    return recorder.image
+
+
+FIRST = [
+    batch(0, 1, FeatureLevelRecord(name="metadata.version", feature_level=25)),
+    batch(1, 1, TopicRecord(name="a", topic_id=uuid(1)), TopicRecord(name="b", topic_id=uuid(2))),
+]
+
+
+def with_checkpoint(node_id: int, batches: list[bytes], tail: list[bytes]) -> FeedController:
+    """A controller whose log begins behind ``batches``."""
+    controller = FeedController(node_id, [*batches, *tail])
+    image = direct(batches)
+    data = b"".join(checkpoint_batches(image, 1_000))
+    controller.drop_prefix(CheckpointId(image.provenance.end_offset, image.provenance.epoch), data)
+    return controller

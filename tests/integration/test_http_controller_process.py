@@ -1,0 +1,136 @@
+"""Controller processes: what they say when they cannot start, how they end, what stays when one is left."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from controller.client import ControllerClient
+from controller.http.resources import StatusReply
+from scripts.cli import exit_codes
+from scripts.cli.survey import survey
+from scripts.cluster.local import LocalCluster
+from scripts.cluster.making import Ports, make_fresh
+from scripts.cluster.ports import free_ports
+from tests.waiting import eventually
+
+READY_S = 60.0
+STOP_S = 30.0
+
+
+@asynccontextmanager
+async def cluster(directory: Path) -> AsyncIterator[LocalCluster]:
+    """Three controllers and no brokers, made and not started."""
+    made = LocalCluster(directory, make_fresh(directory, Ports.of(free_ports(6)), 3, 0))
+    try:
+        yield made
+    finally:
+        for process in made.processes:
+            process.kill()
+            await process.wait(STOP_S)
+        await made.client.close()
+        print(logs(directory))
+
+
+def logs(directory: Path) -> str:
+    """What a failing test needs to be understood."""
+    return "\n".join(f"== {p.name}\n{p.read_text(encoding='utf-8')[-3000:]}" for p in directory.glob("logs/*.log"))
+
+
+async def run_controller(*arguments: str) -> tuple[int, str]:
+    """Exit code and last words of a controller process that ends by itself."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "scripts.cli",
+        "controller",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(STOP_S):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    assert out == b""
+    return process.returncode, err.decode()
+
+
+@pytest.mark.timeout(300)
+async def test_controllers_stop_in_order_start_again_and_say_when_one_is_left(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as c:
+        await c.start()
+        before = await c.wait_for_controllers(READY_S)
+        assert before.verdict == "healthy"
+        codes = [await process.stop(STOP_S) for process in c.controllers.values()]
+        assert codes == [exit_codes.DONE] * 3, "SIGTERM is an orderly end"
+
+        await c.start()
+        after = await c.wait_for_controllers(READY_S)
+        assert after.cluster_id == before.cluster_id
+        assert after.quorum.epoch > before.quorum.epoch
+        assert after.quorum.high_watermark > before.quorum.high_watermark
+
+        active = after.quorum.active_id
+        assert active is not None
+        left = next(id_ for id_ in c.controllers if id_ != active)
+        for id_, process in c.controllers.items():
+            if id_ != left:
+                process.kill()
+        await eventually(lambda: sees_no_quorum(c), "one of three is left", READY_S)
+
+
+async def sees_no_quorum(c: LocalCluster) -> bool:
+    async with ControllerClient(c.plan.controller_urls) as client:
+        seen = await survey(client, c.plan.controller_urls)
+    return (seen.verdict, seen.reasons[:1]) == ("no-quorum", ["no quorum: 1 of 3 reachable"])
+
+
+@pytest.mark.timeout(300)
+async def test_controller_of_a_lost_quorum_still_answers_what_it_knows(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as c:
+        first, *others = c.controllers.values()
+        await first.start()
+
+        async def own_view() -> StatusReply | None:
+            status = await c.client.status()
+            return status if status.quorum.active_id is None else None
+
+        status = await c.until(own_view, "the only controller answers", READY_S)
+        assert (status.verdict, status.quorum.epoch >= 0) == ("no-quorum", True)
+        assert all(not process.is_running for process in others)
+
+
+async def test_controller_that_cannot_start_says_why_in_one_sentence(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as c:
+        good = tmp_path / f"controller-{c.plan.controllers[0].id}.toml"
+        other = tmp_path / f"controller-{c.plan.controllers[1].id}"
+        taken = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", c.plan.controllers[0].http_port)
+        try:
+            cases = {
+                "settings that are missing": (("--set", "node_id=1"), "directory: must be set"),
+                "file that is not there": (("--config", str(tmp_path / "none.toml")), "cannot be read"),
+                "directory that is not formatted": (
+                    ("--config", str(good), "--set", f"directory={tmp_path / 'none'}"),
+                    "format it first",
+                ),
+                "directory of another node": (
+                    ("--config", str(good), "--set", f"directory={other}"),
+                    "belongs to node",
+                ),
+                "port that is taken": (("--config", str(good)), "address already in use"),
+            }
+            for name, (arguments, says) in cases.items():
+                code, err = await run_controller(*arguments)
+                assert code == exit_codes.REFUSED, (name, err)
+                last = err.splitlines()[-1]
+                assert last.startswith("quorate: "), (name, err)
+                assert says in last, (name, err)
+                assert "Traceback" not in err, (name, err)
+        finally:
+            taken.close()
+            await taken.wait_closed()

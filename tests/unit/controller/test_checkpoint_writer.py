@@ -1,0 +1,153 @@
+"""When a checkpoint is written: after bytes, after a time, one at a time, never inside a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter, manifest_of
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.errors import CorruptCheckpoint, StorageError
+from metadata_log.segment_log import LogConfig
+from snapshots.checkpoint import read_checkpoint
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.image_digest import digest_image
+from snapshots.image_parts import Provenance
+from snapshots.loading import load_image
+from snapshots.replay import replay
+from tests.log_support import ModelledLog
+from tests.unit.controller.manual_scheduler import ManualScheduler
+
+Done = Callable[[StorageError | None], None]
+
+
+class Writing:
+    """A writer over a log whose batches are applied as a test says."""
+
+    def __init__(self, log_bytes: int = 1_000_000, interval_ms: float = 0, covered_offset: int = 0) -> None:
+        self.scheduler = ManualScheduler()
+        self.log = ModelledLog(config=LogConfig())
+        self.stable: MetadataImage = EMPTY_IMAGE
+        self.applied_offset = 0
+        self.begun: list[tuple[int, Done]] = []
+        self.reported: list[tuple[int, bool]] = []
+        limits = CheckpointLimits(log_bytes, interval_ms)
+        self.writer = CheckpointWriter(
+            self, self.log.log, covered_offset, self.write, self.report, limits, self.scheduler
+        )
+
+    def write(
+        self, end_offset: int, chunks: Iterable[bytes], describe: Callable[[], CheckpointManifest], done: Done
+    ) -> None:
+        self.begun.append((end_offset, done))
+
+    def report(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
+        self.reported.append((end_offset, error is None))
+
+    def apply(self, count: int = 1, *, in_transaction: bool = False) -> None:
+        """Append and apply batches of one record; the state stays behind while a transaction is open."""
+        for _ in range(count):
+            self.log.append(epoch=1)
+        self.applied_offset = self.log.log.end_offset
+        if not in_transaction:
+            self.stable = replay(EMPTY_IMAGE, [], Provenance(self.applied_offset - 1, 1, 0))
+        self.writer.moved()
+
+    def finish(self, error: StorageError | None = None) -> None:
+        self.begun[-1][1](error)
+
+    @property
+    def offsets(self) -> list[int]:
+        return [offset for offset, _ in self.begun]
+
+
+@pytest.fixture
+def batch_bytes() -> int:
+    log = ModelledLog()
+    log.append(epoch=1)
+    return log.log.entry(0).size
+
+
+def test_checkpoint_is_written_after_so_many_bytes_of_log(batch_bytes: int) -> None:
+    writing = Writing(log_bytes=3 * batch_bytes)
+    writing.apply(2)
+    assert writing.offsets == []
+    writing.apply()
+    assert writing.offsets == [3]
+    writing.finish()
+    writing.apply(2)
+    assert writing.offsets == [3]
+    writing.apply()
+    assert writing.offsets == [3, 6]
+    assert writing.reported == [(3, True)]
+
+
+def test_checkpoint_at_start_counts_only_what_the_newest_one_does_not_cover(batch_bytes: int) -> None:
+    writing = Writing(log_bytes=3 * batch_bytes, covered_offset=5)
+    writing.apply(7)
+    assert writing.offsets == []
+    writing.apply()
+    assert writing.offsets == [8]
+
+
+def test_checkpoint_waits_for_the_one_before(batch_bytes: int) -> None:
+    writing = Writing(log_bytes=batch_bytes)
+    writing.apply()
+    writing.apply()
+    assert writing.offsets == [1]
+    writing.finish()
+    writing.apply()
+    assert writing.offsets == [1, 3]
+
+
+def test_checkpoint_is_written_after_a_time_only_if_there_is_something_new() -> None:
+    writing = Writing(interval_ms=1_000)
+    writing.apply()
+    assert writing.offsets == []
+    writing.scheduler.advance(1_000)
+    writing.apply()
+    assert writing.offsets == [2]
+    writing.finish()
+    writing.scheduler.advance(5_000)
+    writing.writer.moved()
+    assert writing.offsets == [2]
+
+
+def test_checkpoint_is_not_written_inside_a_transaction(batch_bytes: int) -> None:
+    writing = Writing(log_bytes=batch_bytes)
+    writing.apply(in_transaction=True)
+    writing.apply(in_transaction=True)
+    assert writing.offsets == []
+    writing.apply()
+    assert writing.offsets == [3]
+
+
+def test_checkpoint_that_failed_is_reported_and_tried_again_later(batch_bytes: int) -> None:
+    writing = Writing(log_bytes=batch_bytes)
+    writing.apply()
+    writing.finish(CorruptCheckpoint("file", "not whole"))
+    assert writing.reported == [(1, False)]
+    writing.apply()
+    assert writing.offsets == [1, 2]
+
+
+def test_manifest_counts_the_records_that_a_checkpoint_has(kafka_data: Path) -> None:
+    image = load_image(kafka_data / "static" / "m2" / "log")
+    manifest = manifest_of(image)
+    assert manifest.record_counts["TOPIC_RECORD"] == 76
+    assert manifest.record_counts["PARTITION_RECORD"] == 3061
+    assert manifest.record_counts["REGISTER_BROKER_RECORD"] == 4
+    assert manifest.digest == digest_image(image).value
+
+
+def test_what_is_written_is_read_back_as_the_same_state(kafka_data: Path) -> None:
+    writing = Writing()
+    writing.stable = load_image(kafka_data / "static" / "m2" / "log")
+    written: list[bytes] = []
+    writing.writer._write = lambda _, chunks, describe, done: written.extend(chunks)
+    writing.writer._begin()
+    provenance = writing.stable.provenance
+    again = read_checkpoint(written, provenance.end_offset, provenance.epoch)
+    assert digest_image(again).value == digest_image(writing.stable).value
