@@ -35,7 +35,7 @@ from quorum.errors import (
     TransferInProgress,
 )
 from quorum.following import Follower
-from quorum.host import Host, PeerStatus, QuorumListener, QuorumMetrics, QuorumStatus
+from quorum.host import Host, QuorumListener, QuorumMetrics, QuorumStatus
 from quorum.journal import LogJournal
 from quorum.leader_change import VoterHistory, first_batch
 from quorum.membership import Membership
@@ -249,7 +249,7 @@ class QuorumNode:
     def status(self) -> QuorumStatus:
         """This node's view, for status screens."""
         now = self._host.now()
-        peers = tuple(self._peer_status(peer, now) for peer in self._config.peer_ids)
+        peers = tuple(self._replication.peer_status(peer, now) for peer in self._config.peer_ids)
         return QuorumStatus(
             self.node_id,
             self.epoch,
@@ -381,14 +381,9 @@ class QuorumNode:
             if message.epoch < self._core.epoch:
                 self._outbox.put(peer, messages.StaleEpoch(self._core.epoch))
                 return
-            self._check_single_leader(peer, message.epoch)
+            self._core.check_single_leader(peer, message.epoch)
         self._handlers[type(message)](peer, message, now)
         self._observe(now)
-
-    def _check_single_leader(self, peer: int, epoch: int) -> None:
-        leader = self.node_id if self._core.is_leader else self._core.leader_id
-        if epoch == self._core.epoch and leader is not None and leader != peer:
-            raise FatalFault(f"nodes {leader} and {peer} both lead epoch {epoch}: an old election state was restored")
 
     def _on_append(self, peer: int, message: messages.Append, now: float) -> None:
         self._follower.on_append(peer, message)
@@ -480,15 +475,11 @@ class QuorumNode:
 
     def _announce(self) -> None:
         core = self._core
-        current = (core.leader_id, core.epoch)
-        if current == self._announced:
-            return
-        if core.is_leader and self._delivery.index < core.first_own_index:
-            current = (None, core.epoch)
-            if current == self._announced:
-                return
-        self._announced = current
-        self._listener.on_leader_change(*current)
+        is_early = core.is_leader and self._delivery.index < core.first_own_index
+        current = (None if is_early else core.leader_id, core.epoch)
+        if current != self._announced:
+            self._announced = current
+            self._listener.on_leader_change(*current)
 
     def _stop_leading(self) -> None:
         """Stop, and tell the followers, so that they need no timeout."""
@@ -526,11 +517,3 @@ class QuorumNode:
         if not self._is_stopped:
             self._is_stopped = True
             self._host.fatal(error)
-
-    def _peer_status(self, peer: int, now: float) -> PeerStatus:
-        is_connected, is_voter = self._replication.link(peer)
-        progress = self._replication.progress.get(peer)
-        if progress is None:
-            return PeerStatus(peer, is_connected, is_voter, None, None, None)
-        taking = None if progress.offered_end is None else (progress.offered_end, progress.checkpoint_position)
-        return PeerStatus(peer, is_connected, progress.is_voter, progress.acked_end, now - progress.contact_at, taking)

@@ -13,6 +13,7 @@ from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
 from metadata_log.errors import InvariantViolation
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
+from quorum.host import PeerStatus
 from quorum.journal import LogJournal
 from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
 from quorum.outbox import Outbox
@@ -84,9 +85,14 @@ class Replication:
         if progress is not None:
             progress.restart(progress.matched_index + 1, self.round)
 
-    def link(self, peer: int) -> tuple[bool, bool]:
-        """(is connected, says that it is a voter)."""
-        return peer in self._links, self._links.get(peer, False)
+    def peer_status(self, peer: int, now: float) -> PeerStatus:
+        """A voter, for status screens."""
+        is_connected, is_voter = peer in self._links, self._links.get(peer, False)
+        progress = self.progress.get(peer)
+        if progress is None:
+            return PeerStatus(peer, is_connected, is_voter, None, None, None)
+        taking = None if progress.offered_end is None else (progress.offered_end, progress.checkpoint_position)
+        return PeerStatus(peer, is_connected, progress.is_voter, progress.acked_end, now - progress.contact_at, taking)
 
     # --- replies -------------------------------------------------------------------------------------
 

@@ -22,14 +22,12 @@ LOST_CODE: Final = 2
 _SAMPLE: Final = 4096
 #: Ids that are looked up at a time, so that they stay in a processor's cache.
 _BLOCK: Final = 8192
-_HASH_BITS: Final = 16
-_HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 class DirectoryDictionary:
     """Directory ids by code and codes by id. Immutable: ``including`` gives a successor in which old codes hold."""
 
-    __slots__ = ("_codes", "_highs", "_lows", "_table", "ids")
+    __slots__ = ("_codes", "_table", "_words", "ids")
 
     #: uint8[d, 16]: the id of every code.
     ids: NDArray[np.uint8]
@@ -38,9 +36,9 @@ class DirectoryDictionary:
         known = dict.fromkeys((DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, DIRECTORY_LOST, *ids))
         self._codes: dict[Uuid, int] = {uuid: code for code, uuid in enumerate(known)}
         self.ids = np.frombuffer(b"".join(known), np.uint8).reshape(-1, UUID_BYTES)
-        self._highs, self._lows = np.ascontiguousarray(self.ids.view(np.uint64).T)
-        self._table = np.full(1 << _HASH_BITS, MIGRATING_CODE, np.intp)
-        self._table[_hashes(self._lows)] = np.arange(len(known))
+        self._words = self.ids.view(np.uint64)
+        self._table = np.full(1 << 16, MIGRATING_CODE, np.intp)
+        self._table[_places(self._words)] = np.arange(len(known))
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -79,18 +77,15 @@ class DirectoryDictionary:
     def _probe(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
         """Codes by one look into a hash table without collision handling, and which ones it does not hold."""
         codes = np.empty(len(words), np.int32)
-        wrong = np.empty(len(words), np.bool_)
+        wrong = [np.empty(0, np.intp)]
+        places = _places(words)
         for start in range(0, len(words), _BLOCK):
             part = slice(start, start + _BLOCK)
-            self._probe_block(words[part], codes[part], wrong[part])
-        return codes, np.flatnonzero(wrong)
-
-    def _probe_block(self, words: NDArray[np.uint64], codes: NDArray[np.int32], wrong: NDArray[np.bool_]) -> None:
-        lows = np.ascontiguousarray(words[:, 1])
-        found = self._table.take(_hashes(lows))
-        codes[...] = found
-        np.not_equal(self._lows.take(found), lows, out=wrong)
-        wrong |= self._highs.take(found) != words[:, 0]
+            codes[part] = found = self._table.take(places[part])
+            known = self._words.take(found, axis=0)
+            if not np.array_equal(known, words[part]):
+                wrong.append(np.flatnonzero((known != words[part]).any(axis=1)) + start)
+        return codes, np.concatenate(wrong)
 
     def codes_in(self, other: DirectoryDictionary) -> NDArray[np.int32]:
         """For every code here, the code of the same id in ``other``; -2 where it has none."""
@@ -99,8 +94,6 @@ class DirectoryDictionary:
         return np.array([other._codes.get(uuid, -2) for uuid in self._codes], np.int32)
 
 
-def _hashes(lows: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Places in the table, by the second half of the ids: random in real ones, and what tells reserved ones apart."""
-    mixed = lows * _HASH_MULTIPLIER
-    mixed >>= np.uint64(64 - _HASH_BITS)
-    return mixed.view(np.intp)
+def _places(words: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Places in the table: the last two bytes, random in real ids, and what tells the reserved ones apart."""
+    return words.view(np.uint16)[:, -1]

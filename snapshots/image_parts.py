@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from metadata_log.ids import Uuid
 from metadata_log.records import (
@@ -77,8 +77,7 @@ class KRaftImage:
     voters: VotersRecord | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(NamedTuple):
     """A topic's name and id; its partitions are in the image's partition table, under the id."""
 
     name: str

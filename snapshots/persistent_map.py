@@ -162,10 +162,11 @@ def _differs(old: object, new: object) -> bool:
 class MapEditor(Generic[K, V]):
     """Changes to one map, gathered and then made at once: what replay of a batch works on."""
 
-    __slots__ = ("_base", "_removed", "_updates")
+    __slots__ = ("_base", "_base_count", "_removed", "_updates")
 
     def __init__(self, base: PersistentMap[K, V]) -> None:
         self._base = base
+        self._base_count = len(base)
         self._updates: dict[K, V] = {}
         self._removed: set[K] = set()
 
@@ -187,10 +188,16 @@ class MapEditor(Generic[K, V]):
         return self._updates[key] if key in self._updates else self._base[key]
 
     def __contains__(self, key: K) -> bool:
-        return key in self._updates or (key not in self._removed and key in self._base)
+        if key in self._updates:
+            return True
+        return self._base_count > 0 and key not in self._removed and key in self._base
 
     def __setitem__(self, key: K, value: V) -> None:
         self._updates[key] = value
+
+    def update(self, entries: Mapping[K, V]) -> None:
+        """Set many keys."""
+        self._updates.update(entries)
 
     def remove(self, key: K) -> None:
         """Remove a key; nothing happens if it is not there."""

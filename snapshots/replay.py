@@ -65,20 +65,17 @@ def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
         reserve_rows(editor.partitions, ((run, runs[id(run)]) for run in items if isinstance(run, PartitionRun)))
     for item in items:
         if isinstance(item, VersionedRecord):
-            _replay_record(editor, item.record)
+            record = item.record
+            rule = _RULES.get(type(record))
+            if rule is None:
+                raise ReplayError(f"{type(record).__name__} is not replayed by itself")
+            rule(editor, record)
         elif isinstance(item, PartitionRun):
             stretches = runs[id(item)]
             _require_topics(editor, stretches.topics)
             put_run(editor.partitions, item, stretches)
         else:
             change_run(editor.partitions, item)
-
-
-def _replay_record(editor: ImageEditor, record: object) -> None:
-    rule = _RULES.get(type(record))
-    if rule is None:
-        raise ReplayError(f"{type(record).__name__} is not replayed by itself")
-    rule(editor, record)
 
 
 def _require_topics(editor: ImageEditor, topics: Iterable[Uuid]) -> None:
@@ -91,11 +88,11 @@ def _require_topics(editor: ImageEditor, topics: Iterable[Uuid]) -> None:
 
 
 def _topic(editor: ImageEditor, record: TopicRecord) -> None:
-    if record.name in editor.topics_by_name or record.topic_id in editor.topics_by_id:
-        raise ReplayError(f"TopicRecord: topic {record.name!r} or id {uuid_text(record.topic_id)} exists already")
-    topic = Topic(record.name, record.topic_id)
-    editor.topics_by_name[record.name] = topic
-    editor.topics_by_id[record.topic_id] = topic
+    name, topic_id = record.name, record.topic_id
+    by_name, by_id = editor.topics_by_name, editor.topics_by_id
+    if name in by_name or topic_id in by_id:
+        raise ReplayError(f"TopicRecord: topic {name!r} or id {uuid_text(topic_id)} exists already")
+    by_name[name] = by_id[topic_id] = Topic(name, topic_id)
 
 
 def _remove_topic(editor: ImageEditor, record: RemoveTopicRecord) -> None:

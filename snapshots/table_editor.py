@@ -87,28 +87,32 @@ class TableEditor:
             ReplayError: more partitions than one topic may have.
         """
         moves = []
-        for topic_id, size in sizes.items():
-            extent = self._extents.get(topic_id)
-            if extent is not None and extent.size >= size:
+        reserved: dict[Uuid, Extent] = {}
+        row_end = self._row_end
+        topic_ids = list(sizes)
+        for topic_id, present in zip(topic_ids, self._extents.get_many(topic_ids), strict=True):
+            size = sizes[topic_id]
+            extent = present or NO_ROWS
+            if extent.size >= size:
                 continue
             if size > PARTITIONS_PER_TOPIC_MAX:
                 raise ReplayError(
                     f"partition {size - 1} of topic {uuid_text(topic_id)}: the last number is "
                     f"{PARTITIONS_PER_TOPIC_MAX - 1}"
                 )
-            if extent is None:
-                extent = NO_ROWS
             first_row = extent.first_row
-            if first_row + extent.size != self._row_end:  # else they are the last rows, and there is room behind them
-                first_row = self._row_end
-                moves.append((extent, first_row))
-            self._row_end = first_row + size
+            if first_row + extent.size != row_end:  # else they are the last rows, and there is room behind them
+                first_row = row_end
+                if extent.size:
+                    moves.append((extent, first_row))
+            row_end = first_row + size
             self._reserved_rows += size - extent.size
-            self._extents[topic_id] = Extent(first_row, size)
-        self.pages.grow_to(self._row_end, width)
+            reserved[topic_id] = Extent(first_row, size)
+        self._row_end = row_end
+        self._extents.update(reserved)
+        self.pages.grow_to(row_end, width)
         for extent, first_row in moves:
-            if extent.size:
-                self._move(extent, first_row)
+            self._move(extent, first_row)
 
     def _move(self, extent: Extent, first_row: int) -> None:
         source = np.arange(extent.first_row, extent.first_row + extent.size)

@@ -26,6 +26,8 @@ from metadata_log.errors import ApiError, ErrorCode
 log = structlog.get_logger()
 
 _REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+#: A `Host` header: a name or an address, perhaps with a port.
+_HOST: Final = re.compile(r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<plain>[A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
 #: What an orchestrator may ask without the secret.
 _OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 
@@ -143,7 +145,8 @@ def _check_secret(request: web.Request, secret: bytes) -> None:
 
 def _check_host(request: web.Request) -> None:
     """Without a secret only this machine can connect; no web page in its browser may do so under its own name."""
-    host = request.url.host or ""
+    form = _HOST.fullmatch(request.host)
+    host = "" if form is None else form["bracketed"] or form["plain"]
     try:
         ipaddress.ip_address(host)
     except ValueError:

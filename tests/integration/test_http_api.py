@@ -6,6 +6,7 @@ import msgpack
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from controller.client import ControllerClient
 from controller.http.content import MSGPACK
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 
@@ -108,6 +109,22 @@ async def test_status_says_what_a_node_sees_itself() -> None:
         )
         assert [voter["role"] for voter in reply["quorum"]["voters"]] == ["active", "standby", "unknown"]
         assert reply["brokers"][0]["lag_records"] is None
+
+
+async def test_digest_is_the_same_on_every_node_at_one_offset() -> None:
+    async with stage() as s, ControllerClient(s.urls) as client:
+        await s.register(1, 11)
+        before = s.quorum.committed
+        await create(s, "foo")
+        replies = [(await s.ask(n, "GET", f"/v1/image/digest?offset={s.quorum.committed}"))[1] for n in (1, 2, 3)]
+        assert replies[0] == replies[1] == replies[2]
+        assert (replies[0]["state_offset"], len(replies[0]["digest"])) == (s.quorum.committed, 64)
+        assert await client.digest_of(s.urls[1], s.quorum.committed) == replies[0]["digest"]
+        assert await client.digest_of(s.urls[1], before) != replies[0]["digest"]
+        status, reply, _ = await s.ask(1, "GET", f"/v1/image/digest?offset={s.quorum.committed - 1}")
+        assert (status, reply["error"]) == (409, "OFFSET_OUT_OF_RANGE")
+        status, reply, _ = await s.ask(1, "GET", "/v1/image/digest?offset=1000000&wait_ms=1")
+        assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
 
 
 async def test_cluster_quorum_and_brokers_are_described() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, NamedTuple
 
@@ -339,3 +340,14 @@ async def test_request_under_a_foreign_name_is_refused_without_a_secret(host: st
     """A web page whose name was pointed at this machine."""
     async with stage(1) as s:
         assert (await s.ask(1, "GET", TOPICS, headers={"Host": host}))[0] == status
+
+
+@pytest.mark.parametrize("host", ["a b", "[::1", "127.0.0.1:port", "x@y/z", "%00"])
+async def test_host_header_that_is_no_host_is_refused(host: str) -> None:
+    async with stage(1) as s:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(s.urls[0].rpartition(":")[2]))
+        writer.write(f"GET {TOPICS} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        answer = (await reader.read()).decode()
+        writer.close()
+        await writer.wait_closed()
+        assert answer.split()[1] in ("400", "403"), answer

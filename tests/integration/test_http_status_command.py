@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from typing import Any
 
@@ -98,3 +99,23 @@ async def test_status_command_refuses_what_it_cannot_use_in_one_sentence(argumen
     assert (code, out) == (exit_codes.REFUSED, "")
     assert says in err
     assert len(err.splitlines()) == 1, err
+
+
+async def test_status_command_goes_on_watching_until_it_is_interrupted() -> None:
+    async with stage() as s:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "scripts.cli",
+            "status",
+            *("--controllers", s.urls[0], "--watch", "--json", "--interval", "0.2"),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        verdicts = [json.loads(await process.stdout.readline())["verdict"] for _ in range(2)]
+        await s.elect(None)
+        while verdicts[-1] != "no-quorum":
+            verdicts.append(json.loads(await process.stdout.readline())["verdict"])
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == exit_codes.INTERRUPTED
+        assert set(verdicts) == {"healthy", "no-quorum"}

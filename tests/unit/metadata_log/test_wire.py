@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from metadata_log import wire
 from metadata_log.errors import MalformedData
+from metadata_log.limits import STRING_BYTES_MAX
 
 BORDERS = [(1 << bits) + step for bits in (6, 7, 13, 14, 20, 21, 27, 28, 31) for step in (-1, 0)]
 
@@ -56,7 +57,7 @@ def test_varint_of_more_than_32_bits_is_refused(data: str) -> None:
 
 
 def test_string_at_its_limit_is_written_and_one_byte_more_is_refused() -> None:
-    longest = "x" * wire.STRING_BYTES_MAX
+    longest = "x" * STRING_BYTES_MAX
     assert wire.read_string(wire.compact_string(longest), 0)[0] == longest
     with pytest.raises(MalformedData, match="32767 is the most"):
         wire.compact_string(longest + "x")
@@ -68,7 +69,7 @@ def test_string_without_utf8_is_refused() -> None:
 
 
 def test_string_over_the_limit_in_bytes_is_refused_by_the_reader() -> None:
-    size = wire.STRING_BYTES_MAX + 1
+    size = STRING_BYTES_MAX + 1
     with pytest.raises(MalformedData, match="32767 is the most"):
         wire.cut_string(b"x" * size, 0, size)
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -89,3 +90,8 @@ def test_openapi_operation_says_parameters_body_and_every_status(route: Route) -
 def test_route_that_writes_is_answered_by_the_active_controller(route: Route) -> None:
     assert route.serving.value == "active"
     assert route.method in ("POST", "DELETE")
+
+
+def test_http_api_page_names_every_route() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "http-api.md").read_text(encoding="utf-8")
+    assert [f"{route.method} {route.path}" for route in ROUTES if f"{route.method} {route.path}`" not in page] == []
