@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snapshots.delta import MetadataDelta
-
 from broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
 from metadata_log.ids import NO_LEADER
 from snapshots.cluster import BrokerRegistration
+from snapshots.delta import MetadataDelta
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import Topic
 from snapshots.partition import Partition

@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 import structlog
-from snapshots.delta import MetadataDelta
 
 from broker.controller_rpc import ControllerRpc
 from broker.follower_model import NEVER, FollowerModel
 from broker.isr_proposals import IsrProposals
 from broker.publisher import Manifest, MetadataPublisher
 from metadata_log.errors import ErrorCode, QuorateError
+from snapshots.delta import MetadataDelta
 from snapshots.image import MetadataImage
 
 log = structlog.get_logger(__name__)

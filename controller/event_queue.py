@@ -15,6 +15,9 @@ from metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 #: Events one turn runs at most: at some 50 us each a turn stays within a few milliseconds.
 EVENTS_PER_TURN_MAX: Final = 64
+#: No event is begun in a turn that has taken this long: bulk requests take tens of milliseconds each, and a handful in
+#: one turn would keep the heartbeats of the quorum waiting for an election timeout.
+TURN_MS_MAX: Final = 10.0
 
 
 class Timer(Protocol):
@@ -141,10 +144,13 @@ class EventQueue:
 
     def _turn(self) -> None:
         self._is_woken = self._ends_turn = False
+        ends_at = self._scheduler.monotonic_ms() + TURN_MS_MAX
         for _ in range(EVENTS_PER_TURN_MAX):
             if not self._events or self._ends_turn:
                 break
             self._run(self._events.popleft())
+            if self._scheduler.monotonic_ms() >= ends_at:
+                break
         self._after_turn()
         if self._events:
             self._wake()

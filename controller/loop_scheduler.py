@@ -23,7 +23,8 @@ class LoopScheduler:
 
     def monotonic_ms(self) -> float:
         """For intervals and deadlines."""
-        return self._loop.time() * 1000
+        # Not the loop's own time: uvloop's stands still during a turn, in whole milliseconds.
+        return time.monotonic() * 1000
 
     def wall_ms(self) -> int:
         """Milliseconds since 1970."""

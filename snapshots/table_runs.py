@@ -31,6 +31,10 @@ from snapshots.table_editor import TableEditor, check_partition_number, unknown_
 
 AnyRun = TypeVar("AnyRun", PartitionRun, PartitionChangeRun)
 
+#: Rows laid out at a time: their temporary columns stay in a processor's cache, and small enough for the allocator to
+#: use the same memory again, which in a fresh process is half of the cost.
+_ROWS_AT_ONCE: Final = 65536
+
 #: Columns of a change run that are sets, and the page columns they become.
 _SETS: Final = (
     ("eligible_leader_replicas", "elr"),
@@ -69,7 +73,9 @@ def put_run(editor: TableEditor, run: PartitionRun, stretches: TopicStretches) -
     _check_ids(run)
     _check_recovery(run.leader_recovery_state, (RECOVERED, RECOVERING))
     for rows, part in _in_order(stretches.find_rows(editor.extents, run.partition_ids), run):
-        _put_rows(editor, rows, part)
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            end = first + _ROWS_AT_ONCE
+            _put_rows(editor, rows[first:end], part.slice(first, end))
 
 
 def _put_rows(editor: TableEditor, rows: Rows, run: PartitionRun) -> None:

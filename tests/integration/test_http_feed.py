@@ -113,7 +113,7 @@ async def test_feed_of_a_diverging_follower_is_told_so() -> None:
         assert reply["details"] == {"is_diverging": True, "log_start_offset": 0, "epoch": 0, "end_offset": 0}
 
 
-async def test_feed_of_three_hundred_followers_is_read_once_a_commit() -> None:
+async def test_feed_of_many_followers_is_read_once_a_commit() -> None:
     async with stage(1) as s:
         await s.register(1, 11)
         member = s.members[1]

@@ -82,3 +82,23 @@ def test_log_commands_tell_by_their_exit_code(kafka_data: Path, tmp_path: Path) 
     assert (missing.returncode, missing.stdout) == (exit_codes.REFUSED, "")
     assert missing.stderr == f"quorate: {tmp_path / 'none'}: no such file or directory\n"
     assert usage.returncode == exit_codes.USAGE
+
+
+def test_log_verify_shows_its_progress_on_a_terminal(kafka_data: Path) -> None:
+    terminal, end = os.openpty()
+    try:
+        done = subprocess.run(
+            command("log", "verify", kafka_data / "dynamic-small/m1/log"),
+            stdout=subprocess.PIPE,
+            stderr=end,
+            cwd=ROOT,
+            check=True,
+            env={**os.environ, "TERM": "xterm"},
+        )
+    finally:
+        os.close(end)
+    shown = os.read(terminal, 1 << 16)
+    os.close(terminal)
+
+    assert b"checking log" in shown
+    assert b"checking" not in done.stdout

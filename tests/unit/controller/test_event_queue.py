@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.event_queue import EVENTS_PER_TURN_MAX, Event, EventQueue
+from controller.event_queue import EVENTS_PER_TURN_MAX, TURN_MS_MAX, Event, EventQueue
 from metadata_log.errors import ApiError, ErrorCode, Overloaded
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
@@ -54,6 +54,19 @@ def test_event_queue_event_that_ends_the_turn_lets_the_rest_wait() -> None:
     assert story.told == ["|"]
     story.scheduler.run()
     assert story.told == ["|", "next", "|"]
+
+
+def test_event_queue_turn_that_has_taken_long_begins_no_other_event() -> None:
+    story = Story()
+
+    def work_long() -> None:
+        story.told.append("bulk")
+        story.scheduler.now_ms += TURN_MS_MAX
+
+    for _ in range(2):
+        story.queue.append(Event("bulk", work_long, story.errors.append))
+    story.scheduler.run()
+    assert story.told == ["bulk", "|", "bulk", "|"]
 
 
 def test_event_queue_event_past_its_deadline_fails_unstarted() -> None:

@@ -330,6 +330,7 @@ def test_item_counts_its_records() -> None:
 
 def test_reading_and_writing_a_run_make_no_object_per_record() -> None:
     """The fence, create, load and replay paths depend on it: allocations must not grow with the number of rows."""
+
     def objects(count: int) -> int:
         run = PartitionChangeRun(
             2, np.zeros((count, 16), np.uint8), np.arange(count, dtype=np.int32), leader=np.zeros(count, np.int32)
