@@ -23,7 +23,7 @@ class LoopScheduler:
 
     def monotonic_ms(self) -> float:
         """For intervals and deadlines."""
-        # Not the loop's own time: uvloop's stands still during a turn, in whole milliseconds.
+        # Not the loop's own time: uvloop's counts whole milliseconds, and most events take a fraction of one.
         return time.monotonic() * 1000
 
     def wall_ms(self) -> int:
