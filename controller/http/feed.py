@@ -17,9 +17,9 @@ from typing import Final, NamedTuple, Protocol
 from controller.http.errors import FeedOutOfRange
 from metadata_log.errors import ApiError, ErrorCode, Overloaded
 
-#: Waking a follower and answering its long poll takes some 0.3 ms of the loop, a stream half of that. News are held back
-#: for twice that time for each follower that was woken, so that at most half of the loop's time goes into followers.
-#: News after a pause go at once.
+#: Waking a follower and answering its long poll takes some 0.3 ms of the loop, a stream half of that. News are held
+#: back for twice that time for each follower that was woken, so that at most half of the loop's time goes
+#: into followers. News after a pause go at once.
 HOLD_SECONDS_PER_FOLLOWER: Final = 0.0006
 #: Entries of the chunk cache: a tail of small chunks must not grow without bound below the byte limit.
 CHUNKS_KEPT_MAX: Final = 1024
