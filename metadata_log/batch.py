@@ -175,15 +175,21 @@ def read_frame(buf: Buffer, pos: int, end: int) -> Frame:
         MalformedData: the framing is not what Kafka's Raft reader accepts.
     """
     try:
-        length, pos = wire.read_varint(buf, pos)
+        # A call costs more than the reading: lengths of one byte and the null key of a data record are read in place.
+        first = buf[pos]
+        length, pos = ((first >> 1) ^ -(first & 1), pos + 1) if first < 128 else wire.read_varint(buf, pos)
         record_end = pos + length
         if length < 0 or record_end > end:
             raise MalformedData(f"a record of {length} bytes, {end - pos} left in the batch")
         if buf[pos] != 0 or buf[pos + 1] != 0:
             raise MalformedData("record attributes or timestamp delta are not 0")
         delta, pos = wire.read_varint(buf, pos + 2)
-        key_size, key_start = wire.read_varint(buf, pos)
-        value_size, value_start = wire.read_varint(buf, key_start + max(key_size, 0))
+        key_size, key_start = (-1, pos + 1) if buf[pos] == 1 else wire.read_varint(buf, pos)
+        value_at = key_start + key_size if key_size > 0 else key_start
+        first = buf[value_at]
+        value_size, value_start = (
+            ((first >> 1) ^ -(first & 1), value_at + 1) if first < 128 else wire.read_varint(buf, value_at)
+        )
         value_end = value_start + value_size
         if value_size < 0 or value_end + 1 != record_end or buf[value_end] != 0:
             raise MalformedData("a record has no value, has headers, or does not fill its length")
