@@ -139,7 +139,7 @@ class LimitSettings(Group):
     """Bounds on what waits. Over one of them a request is refused before anything is decided; a retry is safe."""
 
     request_timeout_ms: int = Field(default=30_000, ge=100, le=600_000)
-    """A write that was not started after this long is refused, unless its request names a time of its own."""
+    """Longest time a write may take: half of it for its turn, half for its commit. A request may name a shorter one."""
     queue_length_max: int = Field(default=10_000, ge=16, le=1_000_000)
     """Requests that wait for their turn."""
     uncommitted_bytes_max: int = Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE, le=4096 * _MEBIBYTE)

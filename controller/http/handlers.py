@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from controller.http.columns import (
     AlterPartitionColumnsRequest,
     AlterPartitionColumnsResponse,
@@ -188,7 +190,9 @@ async def list_topics(call: Call, parameters: TopicListParameters, body: Nothing
 
 
 async def get_topic(call: Call, parameters: TopicReadParameters, body: Nothing) -> TopicReply:
-    return topic_reply(await _image(call, parameters), parameters.name)
+    image = await _image(call, parameters)
+    # A topic may have many thousands of partitions; the image is a value, which another thread may read.
+    return await asyncio.to_thread(topic_reply, image, parameters.name)
 
 
 async def create_topics(call: Call, parameters: Nothing, body: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -215,7 +219,8 @@ async def delete_topics(call: Call, parameters: Nothing, body: DeleteTopicsReque
 async def list_reassignments(
     call: Call, parameters: ReadParameters, body: Nothing
 ) -> ListPartitionReassignmentsResponse:
-    return list_partition_reassignments(await _image(call, parameters), ListPartitionReassignmentsRequest())
+    image = await _image(call, parameters)
+    return await asyncio.to_thread(list_partition_reassignments, image, ListPartitionReassignmentsRequest())
 
 
 async def alter_reassignments(

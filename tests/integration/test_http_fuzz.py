@@ -24,7 +24,7 @@ from controller.http.routes import ROUTES
 from tests.integration.http_stage import stage
 
 #: Requests to each operation in the default run.
-EXAMPLES = int(os.environ.get("QUORATE_TEST_FUZZ_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("QUORATE_TEST_FUZZ_EXAMPLES", "8"))
 CHECKS = [
     status_code_conformance,
     content_type_conformance,
