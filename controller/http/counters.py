@@ -58,10 +58,8 @@ class Counters:
 
     events: EventTimes = field(default_factory=EventTimes)
     event_timeouts: int = 0
-    heartbeats_timed_out: int = 0
     new_active_controllers: int = 0
     metadata_errors: int = 0
-    unclean_elections: int = 0
     checkpoints_loaded: int = 0
     elections_started: int = 0
     elections_won: int = 0

@@ -117,12 +117,10 @@ def _image(image: MetadataImage, partitions: PartitionCounts) -> Iterator[Metric
 
 def _counted(counters: Counters) -> Iterator[Metric]:
     totals: Sequence[tuple[str, str, int]] = (
-        ("timed_out_broker_heartbeat_count", "TimedOutBrokerHeartbeatCount.", counters.heartbeats_timed_out),
         ("event_queue_operations_started_count", "EventQueueOperationsStartedCount.", counters.events.started),
         ("event_queue_operations_timed_out_count", "EventQueueOperationsTimedOutCount.", counters.event_timeouts),
         ("new_active_controllers_count", "NewActiveControllersCount: leaders seen.", counters.new_active_controllers),
         ("metadata_error_count", "MetadataErrorCount: faults that did not stop the process.", counters.metadata_errors),
-        ("unclean_leader_elections", "UncleanLeaderElectionsPerSec, as a count.", counters.unclean_elections),
         ("handle_load_snapshot_count", "HandleLoadSnapshotCount: checkpoints loaded.", counters.checkpoints_loaded),
         ("raft_elections_started", "Elections in which this node asked for votes.", counters.elections_started),
         ("raft_elections_won", "Elections that this node won.", counters.elections_won),
