@@ -20,6 +20,7 @@ from controller.active_role import ActiveRole, RoleSettings
 from controller.bootstrap import bootstrap_records
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.controller_config import ControllerConfig
+from controller.event_queue import EventQueue
 from controller.http.app import make_app
 from controller.http.counters import Counters
 from controller.http.digests import Digests
@@ -114,8 +115,10 @@ class ServedCluster:
         faults: ProcessFaults,
         counters: Counters,
         directory: MetadataDirectory,
+        events: EventQueue,
     ) -> None:
         self._runtime = runtime
+        self._events = events
         self._faults = faults
         self._counters = counters
         self._standing: list[str] = []
@@ -175,6 +178,7 @@ class ServedCluster:
         metrics = self._runtime.node.metrics
         self._counters.elections_started = metrics.elections_started
         self._counters.elections_won = metrics.elections_won
+        self._counters.event_timeouts = self._events.timed_out_count
         latest = self._checkpoints.latest
         if latest is not None and latest.id != BOOTSTRAP_ID:
             self._counters.latest_checkpoint_bytes = latest.size
@@ -227,7 +231,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> None:
     listener.controller = controller
     stack.callback(controller.close)
     controller.events.observe = counters.events.note
-    cluster = ServedCluster(runtime, storage, faults, counters, directory)
+    cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events)
     node = _node(settings, storage, controller, role, cluster, directory.meta.cluster_id, secret)
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller)
 
