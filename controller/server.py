@@ -58,7 +58,7 @@ log = structlog.get_logger()
 _HTTP_GRACE_S: Final = 2.0
 
 
-class _Quorum:
+class RuntimeQuorum:
     """``controller.seams.Quorum`` over the runtime."""
 
     def __init__(self, runtime: QuorumRuntime) -> None:
@@ -226,7 +226,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> None:
     stack.push_async_callback(runtime.stop)
     role = _role(settings, directory, disk)
     limits = ControllerLimits(settings.limits.queue_length_max, settings.limits.uncommitted_bytes_max)
-    controller = QuorumController(settings.node_id, _Quorum(runtime), role, LoopScheduler(), faults, limits)
+    controller = QuorumController(settings.node_id, RuntimeQuorum(runtime), role, LoopScheduler(), faults, limits)
     role.bind(controller)
     listener.controller = controller
     stack.callback(controller.close)

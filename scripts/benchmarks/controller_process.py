@@ -7,7 +7,6 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Awaitable
 from typing import Any, Final, NoReturn
 
 from controller.active_role import ActiveRole, RoleSettings
@@ -17,6 +16,7 @@ from controller.decision import Decision
 from controller.loop_scheduler import LoopScheduler
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits, WriteContext
+from controller.server import RuntimeQuorum
 from metadata_log.errors import QuorateError
 from metadata_log.records import ConfigRecord, VersionedRecord
 from quorum.host import CommittedBatches, SnapshotReader
@@ -27,26 +27,6 @@ from snapshots.image_parts import BROKER_RESOURCE
 _FATAL: Final = 3
 #: Configs written in turn, so that the state does not grow.
 _NAMES: Final = tuple(f"bench.{number}" for number in range(64))
-
-
-class _Quorum:
-    """``controller.seams.Quorum``."""
-
-    def __init__(self, runtime: QuorumRuntime) -> None:
-        self._runtime = runtime
-        self.append = runtime.node.append
-        self.resign = runtime.node.resign
-
-    @property
-    def leader_id(self) -> int | None:
-        return self._runtime.node.leader_id
-
-    @property
-    def log_end_offset(self) -> int:
-        return self._runtime.node.log_end_offset
-
-    def read_barrier(self) -> Awaitable[int]:
-        return self._runtime.read_barrier()
 
 
 class _NoPlacement:
@@ -84,7 +64,7 @@ class ControllerProcess(MemberProcess):
             lambda: uuid.uuid4().bytes,
         )
         self.controller = QuorumController(
-            self.node_id, _Quorum(runtime), role, LoopScheduler(), _Faults(), ControllerLimits()
+            self.node_id, RuntimeQuorum(runtime), role, LoopScheduler(), _Faults(), ControllerLimits()
         )
         role.bind(self.controller)
 
