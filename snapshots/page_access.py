@@ -50,11 +50,6 @@ def read_partition(page: Page, local: int, directories: DirectoryDictionary) -> 
     )
 
 
-def read_slots(page: Page, local: int) -> tuple[int, ...]:
-    """The brokers in the slots that one row of a page uses."""
-    return tuple(broker for broker in page.slots[:, local].tolist() if broker != NO_BROKER)
-
-
 def _brokers(slots: list[int], mask: int) -> tuple[int, ...]:
     if not mask:
         return ()

@@ -34,7 +34,7 @@ class PageEditor:
         #: Page number -> columns that are copies of ours.
         self._owned: dict[int, set[str]] = {}
         # The rows last worked on and their spans: one operation reads and writes the same rows several times.
-        self._last_rows: Rows = np.empty(0, np.int64)
+        self._last_rows: Rows | None = None
         self._last_spans: list[Span] = []
 
     def finish(self) -> tuple[Page, ...]:
@@ -49,9 +49,9 @@ class PageEditor:
         return tuple(self.pages)
 
     def grow_to(self, row_end: int, width: int) -> None:
-        """Have pages for all rows below ``row_end``; new ones are blank and have ``width`` slots."""
+        """Have pages for all rows below ``row_end``; new ones are blank and have ``width`` slots, but at least one."""
         while len(self.pages) << PAGE_SHIFT < row_end:
-            self.pages.append(Page.blank(width))
+            self.pages.append(Page.blank(max(width, 1)))
 
     def column(self, number: int, name: str) -> AnyColumn:
         """One page's column, to be written to."""

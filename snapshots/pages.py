@@ -93,8 +93,22 @@ class Page:
     def copy(self) -> Page:
         """A page with the same arrays."""
         page = Page.__new__(Page)
-        for name in COLUMNS:
-            setattr(page, name, getattr(self, name))
+        # Written out: it is done for every single change.
+        page.topic_ids = self.topic_ids
+        page.slots = self.slots
+        page.directories = self.directories
+        page.isr_order = self.isr_order
+        page.isr = self.isr
+        page.elr = self.elr
+        page.last_known_elr = self.last_known_elr
+        page.adding = self.adding
+        page.removing = self.removing
+        page.partition_ids = self.partition_ids
+        page.replica_counts = self.replica_counts
+        page.leader_slots = self.leader_slots
+        page.leader_epochs = self.leader_epochs
+        page.partition_epochs = self.partition_epochs
+        page.recovery_states = self.recovery_states
         return page
 
     def widened(self, width: int) -> Page:

@@ -15,12 +15,13 @@ from metadata_log.ids import NO_LEADER, Uuid, uuid_text
 from metadata_log.records import PartitionChangeRecord, PartitionRecord
 from snapshots.errors import ReplayError
 from snapshots.extents import NO_ROWS, Extent
-from snapshots.page_access import holds_partition, read_partition, read_slots, search
+from snapshots.page_access import holds_partition, read_partition, search
 from snapshots.page_editor import PageEditor
 from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
 from snapshots.partition import Partition
 from snapshots.partition_table import PartitionTable
 from snapshots.persistent_map import MapEditor, PersistentMap
+from snapshots.row_changes import columns_in_place
 
 #: Partitions of one topic. Rows are reserved up to the highest number, some 64 bytes each: a record with a number gone
 #: wild must not take gigabytes.
@@ -166,13 +167,10 @@ class TableEditor:
         page, local = self.pages.page_of(row)
         self.partition_count += int(page.partition_ids[local]) == NO_PARTITION
         self.pages.widen(row // PAGE_ROWS, len(slots))
-        head = {
-            "partition_ids": record.partition_id,
-            "topic_ids": np.frombuffer(record.topic_id, np.uint8),
-            "slots": slots,
-            "replica_counts": len(partition.replicas),
-        }
-        self.pages.put_row(row, head | self._changed_columns(None, partition, slots))
+        columns = self._columns(partition, slots)
+        columns["partition_ids"] = record.partition_id
+        columns["topic_ids"] = np.frombuffer(record.topic_id, np.uint8)
+        self.pages.put_row(row, columns)
 
     def change(self, record: PartitionChangeRecord) -> None:
         """Change one partition.
@@ -182,15 +180,13 @@ class TableEditor:
         """
         row = self._row(record.topic_id, record.partition_id)
         page, local = self.pages.page_of(row)
-        before = read_partition(page, local, self.directories)
-        after = before.changed_by(record)
-        slots = after.slots()
-        if before.replicas == after.replicas and slots == read_slots(page, local):
-            self.pages.put_row(row, self._changed_columns(before, after, slots))
-            return
-        self.pages.widen(row // PAGE_ROWS, len(slots))
-        head = {"slots": slots, "replica_counts": len(after.replicas)}
-        self.pages.put_row(row, head | self._changed_columns(None, after, slots))
+        columns = columns_in_place(page, local, record)
+        if columns is None:
+            after = read_partition(page, local, self.directories).changed_by(record)
+            slots = after.slots()
+            self.pages.widen(row // PAGE_ROWS, len(slots))
+            columns = self._columns(after, slots)
+        self.pages.put_row(row, columns)
 
     def _row(self, topic_id: Uuid, partition_id: int) -> int:
         extent = self._extents.get(topic_id)
@@ -201,25 +197,22 @@ class TableEditor:
                 return row
         raise unknown_partition(topic_id, partition_id)
 
-    def _changed_columns(self, before: Partition | None, after: Partition, slots: tuple[int, ...]) -> dict[str, Any]:
-        """The columns over these slots that differ; all of them if there was nothing before."""
-        changed: dict[str, Any] = {}
-        if before is None or before.directories != after.directories:
-            changed["directories"] = self._codes(after.directories)
-        if before is None or before.isr != after.isr:
-            changed["isr_order"] = order = [slots.index(broker) for broker in after.isr]
-            changed["isr"] = sum(1 << slot for slot in order)
-        if before is None or before.leader != after.leader:
-            changed["leader_slots"] = NO_LEADER_SLOT if after.leader == NO_LEADER else slots.index(after.leader)
+    def _columns(self, partition: Partition, slots: tuple[int, ...]) -> dict[str, Any]:
+        """All columns of a partition over these slots."""
+        order = [slots.index(broker) for broker in partition.isr]
+        columns: dict[str, Any] = {
+            "slots": slots,
+            "replica_counts": len(partition.replicas),
+            "directories": self._codes(partition.directories),
+            "isr_order": order,
+            "isr": sum(1 << slot for slot in order),
+            "leader_slots": NO_LEADER_SLOT if partition.leader == NO_LEADER else slots.index(partition.leader),
+        }
         for column, field in _SETS:
-            ids = getattr(after, field)
-            if before is None or getattr(before, field) != ids:
-                changed[column] = sum(1 << slots.index(broker) for broker in ids)
+            columns[column] = sum(1 << slots.index(broker) for broker in getattr(partition, field))
         for column, field in _NUMBERS:
-            number = getattr(after, field)
-            if before is None or getattr(before, field) != number:
-                changed[column] = number
-        return changed
+            columns[column] = getattr(partition, field)
+        return columns
 
     def _codes(self, uuids: tuple[Uuid, ...]) -> list[int]:
         self.directories = self.directories.including(uuids)

@@ -10,6 +10,7 @@ import pytest
 
 from metadata_log import records as r
 from metadata_log.runs import PartitionRun
+from snapshots.checkpoint import checkpoint_batches, read_checkpoint
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_digest import digest_image
 from snapshots.pages import NO_PARTITION, PAGE_ROWS
@@ -100,6 +101,19 @@ def test_last_topic_removed_leaves_an_empty_table() -> None:
     assert_holds(image, {})
     assert image.partitions.pages == ()
     assert image == EMPTY_IMAGE
+
+
+def test_partition_without_replicas_can_be_all_there_is() -> None:
+    """No controller makes one, but nothing in the format forbids it."""
+    bare = r.PartitionRecord(0, topic_id(1), leader_epoch=0, partition_epoch=0)
+    records: list[Any] = [r.TopicRecord("t", topic_id(1)), bare]
+    by_rows = replay(EMPTY_IMAGE, [versioned(record) for record in records])
+
+    assert replay(EMPTY_IMAGE, as_runs(records)) == by_rows
+    assert by_rows.partitions.partition(0) == Partition.from_record(bare)
+    assert by_rows.partitions.gather([0]).leaders.tolist() == [-1]
+    assert read_checkpoint(list(checkpoint_batches(by_rows, 0)), None, 0) == by_rows
+    assert digest_image(by_rows).value != digest_image(EMPTY_IMAGE).value
 
 
 @pytest.mark.parametrize("width", [1, 8, 9, 16, 17, 32, 33, 63, 64])
