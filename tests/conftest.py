@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,6 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
+
+# A background job of a shell starts with SIGINT ignored, and every process that a test starts would inherit that: then
+# no test could press Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A shared machine is slow at times: no example is judged by its duration, the timeout of the test stands above all.
 settings.register_profile("dev", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
