@@ -217,7 +217,7 @@ class Tour:
             f"Controller {victim} was killed (kill -9) under a stream of writes. The longest wait of a write was "
             f"{stream.longest_gap_ms(killed_at):.0f} ms; controller {status.quorum.active_id} goes on in epoch "
             f"{status.quorum.epoch}. All {len(stream.acknowledged)} acknowledged topics are there; "
-            f"{len(stream.unknown)} writes had an unknown outcome."
+            f"writes whose outcome is unknown: {len(stream.unknown)}."
         )
 
     async def _restart(self) -> None:
