@@ -155,7 +155,7 @@ class Elections:
                 self._win_round()
             return
         self._refused.add(peer)
-        if len(self._refused) > len(self._peers) + 1 - self._majority:
+        if not self._can_win_without(self._refused):
             self._lose_round(now)
 
     def force(self) -> None:
@@ -182,7 +182,7 @@ class Elections:
     def vote_refused(self, peer: int, now: float) -> None:
         """A voter refused the vote. A fast campaign that cannot win any more is asked again soon."""
         self._votes_refused.add(peer)
-        if self._is_campaign_fast and len(self._votes_refused) > len(self._peers) + 1 - self._majority:
+        if self._is_campaign_fast and not self._can_win_without(self._votes_refused):
             self._is_campaign_fast = False
             self._retry_fast(now)
 
@@ -246,6 +246,10 @@ class Elections:
 
     def _has_majority_connected(self) -> bool:
         return len(self._connected) + 1 >= self._majority
+
+    def _can_win_without(self, refused: set[int]) -> bool:
+        """Whether this voter and those that may still answer it are a majority. The dead leader of three is neither."""
+        return len(self._connected - refused) + 1 >= self._majority
 
     def _has_living_leader(self, now: float) -> bool:
         return (

@@ -94,6 +94,18 @@ def test_elections_lost_fast_round_is_asked_again_soon_but_not_for_ever() -> Non
     assert 4 <= rounds <= FAST_ROUNDS_MAX
 
 
+def test_elections_fast_round_refused_by_all_that_can_answer_is_lost_at_once() -> None:
+    """Of three voters the leader is dead, and the other has not yet noticed: there is nobody else to wait for."""
+    elections = voter(1, (0, 2))
+    elections.disconnected(0, 0.1)
+    assert elections.tick(0.1) == PreVoteRound(1)
+
+    elections.on_pre_vote_reply(2, 1, PreVoteAnswer(is_granted=False, has_leader=True), 0.101)
+
+    assert 0.101 + TIMING.retry_min <= elections.next_deadline() <= 0.101 + TIMING.retry_max
+    assert elections.tick(elections.next_deadline()) == PreVoteRound(2)
+
+
 def test_elections_hearing_the_leader_takes_everything_back() -> None:
     elections = voter()
     elections.disconnected(0, 0.1)
