@@ -13,17 +13,17 @@ import numpy as np
 
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
-from controller.elections import leader_and_isr_changes
 from controller.heartbeats import BrokerHeartbeats, BrokerState, Session
+from controller.mass_changes import IsrChanges, Part, records_or_slices
 from controller.metadata_version import (
     CORDONED_DIRECTORIES_LEVEL,
     DIRECTORIES_LEVEL,
+    TRANSACTIONS_LEVEL,
 )
 from controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
 )
-from metadata_log.columns import BatchItem
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import Uuid
 from metadata_log.records import (
@@ -32,9 +32,6 @@ from metadata_log.records import (
 )
 from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage
-
-#: First version of the registration request that says whether the last shutdown was clean.
-_PREVIOUS_EPOCH_API_VERSION: Final = 3
 
 # Values of BrokerRegistrationChangeRecord.fenced, and the record version that each change was introduced with.
 # Kafka writes the lowest version that can say it, whatever the metadata version.
@@ -64,7 +61,12 @@ def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatDecision(Decision[BrokerHeartbeatResponse]):
-    """What a heartbeat leads to. Passes over partitions may be cut, so it is not atomic."""
+    """What a heartbeat leads to.
+
+    Passes that take a broker out of partitions may be cut: the next leader finds what is left to do by the broker's
+    flags and ISRs, which change last and first. A broker's return is atomic, if the log can say so: nobody would
+    look again for the partitions that were to elect it.
+    """
 
     next_state: BrokerState = BrokerState.FENCED
 
@@ -89,16 +91,16 @@ def decide_broker_heartbeat(
     state = heartbeats.state(broker.id)
     is_caught_up = request.current_metadata_offset >= heartbeats.registration_offset(broker.id)
     next_state = _next_state(image, heartbeats, request, state, is_caught_up)
-    records: list[BatchItem] = []
+    parts: list[Part] = []
     if next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW) and next_state != state:
-        records += fence_records(image, config, broker)
+        parts += _fence_parts(image, broker)
     elif next_state == BrokerState.UNFENCED and next_state != state:
-        records += _unfence_records(image, config, broker)
+        parts += _unfence_parts(image, broker)
     elif next_state == BrokerState.CONTROLLED_SHUTDOWN and next_state != state:
-        records += _shutdown_records(image, config, broker)
+        parts += _shutdown_parts(image, broker)
     if image.features.metadata_version >= DIRECTORIES_LEVEL:
-        records += _offline_directory_records(image, config, broker, request.offline_log_dirs)
-    records += _cordon_records(image, broker, request.cordoned_log_dirs)
+        parts += _offline_directory_parts(image, broker, request.offline_log_dirs)
+    parts += _cordon_parts(image, broker, request.cordoned_log_dirs)
     is_down = next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
     reply = BrokerHeartbeatResponse(
         is_caught_up=is_caught_up,
@@ -106,7 +108,15 @@ def decide_broker_heartbeat(
         in_controlled_shutdown=next_state == BrokerState.CONTROLLED_SHUTDOWN,
         should_shut_down=next_state == BrokerState.SHUTDOWN_NOW,
     )
-    return HeartbeatDecision(records, reply, is_atomic=False, is_internal=True, next_state=next_state)
+    records, slices = records_or_slices(image, config, parts)
+    return HeartbeatDecision(
+        records,
+        reply,
+        is_atomic=next_state == BrokerState.UNFENCED and image.features.metadata_version >= TRANSACTIONS_LEVEL,
+        is_internal=True,
+        slices=slices,
+        next_state=next_state,
+    )
 
 
 def apply_heartbeat(
@@ -144,37 +154,32 @@ def _next_state(
     return BrokerState.SHUTDOWN_NOW if may_leave else BrokerState.CONTROLLED_SHUTDOWN
 
 
-def fence_records(image: MetadataImage, config: ControllerConfig, broker: BrokerRegistration) -> list[BatchItem]:
+def _fence_parts(image: MetadataImage, broker: BrokerRegistration) -> list[Part]:
     """Fence a broker: first its partitions change, then it does."""
-    rows = image.partitions.rows_with_isr(broker.id)
-    runs = leader_and_isr_changes(image, config, rows, broker_to_remove=broker.id)
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE)
-    return [*runs, VersionedRecord(change, _FENCING_VERSION)]
+    changes = IsrChanges(image.partitions.rows_with_isr(broker.id), broker_to_remove=broker.id)
+    return [changes, VersionedRecord(change, _FENCING_VERSION)]
 
 
-def _unfence_records(image: MetadataImage, config: ControllerConfig, broker: BrokerRegistration) -> list[BatchItem]:
+def _unfence_parts(image: MetadataImage, broker: BrokerRegistration) -> list[Part]:
     """Unfence a broker; then partitions without a leader elect, with it among the candidates."""
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_UNFENCE)
-    rows = image.partitions.rows_without_leader()
-    runs = leader_and_isr_changes(image, config, rows, broker_to_add=broker.id)
-    return [VersionedRecord(change, _FENCING_VERSION), *runs]
+    changes = IsrChanges(image.partitions.rows_without_leader(), broker_to_add=broker.id)
+    return [VersionedRecord(change, _FENCING_VERSION), changes]
 
 
-def _shutdown_records(image: MetadataImage, config: ControllerConfig, broker: BrokerRegistration) -> list[BatchItem]:
+def _shutdown_parts(image: MetadataImage, broker: BrokerRegistration) -> list[Part]:
     """Begin a controlled shutdown: the broker's flag, unless set already; then it leaves its ISRs."""
-    records: list[BatchItem] = []
+    parts: list[Part] = []
     if not broker.in_controlled_shutdown:
         change = BrokerRegistrationChangeRecord(
             broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1
         )
-        records.append(VersionedRecord(change, _SHUTDOWN_VERSION))
-    rows = image.partitions.rows_with_isr(broker.id)
-    return [*records, *leader_and_isr_changes(image, config, rows, broker_to_remove=broker.id)]
+        parts.append(VersionedRecord(change, _SHUTDOWN_VERSION))
+    return [*parts, IsrChanges(image.partitions.rows_with_isr(broker.id), broker_to_remove=broker.id)]
 
 
-def _offline_directory_records(
-    image: MetadataImage, config: ControllerConfig, broker: BrokerRegistration, offline: list[Uuid]
-) -> list[BatchItem]:
+def _offline_directory_parts(image: MetadataImage, broker: BrokerRegistration, offline: list[Uuid]) -> list[Part]:
     """Directories that failed: the broker leaves the ISRs of what lies in them, then its registration changes."""
     lost = [directory for directory in broker.directories if directory in set(offline)]
     if not lost:
@@ -184,13 +189,13 @@ def _offline_directory_records(
     columns = image.partitions.gather(rows)
     mine = columns.slots == broker.id
     in_lost = (mine & np.isin(columns.directories, [code for code in codes if code is not None])).any(axis=1)
-    runs = leader_and_isr_changes(image, config, rows[in_lost], broker_to_remove=broker.id)
+    changes = IsrChanges(rows[in_lost], broker_to_remove=broker.id)
     remaining = tuple(directory for directory in broker.directories if directory not in lost)
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=remaining)
-    return [*runs, VersionedRecord(change, _DIRECTORIES_VERSION)]
+    return [changes, VersionedRecord(change, _DIRECTORIES_VERSION)]
 
 
-def _cordon_records(image: MetadataImage, broker: BrokerRegistration, cordoned: list[Uuid] | None) -> list[BatchItem]:
+def _cordon_parts(image: MetadataImage, broker: BrokerRegistration, cordoned: list[Uuid] | None) -> list[Part]:
     """Directories that take no new partitions from now on (KIP-1066)."""
     if cordoned is None or image.features.metadata_version < CORDONED_DIRECTORIES_LEVEL:
         return []
@@ -214,7 +219,8 @@ def decide_fence_stale_broker(
     broker = None if session is None else image.cluster.brokers.get(session.broker_id)
     if session is None or broker is None or broker.epoch != session.broker_epoch:
         return Decision((), session, is_atomic=False, is_internal=True)
-    return Decision(fence_records(image, config, broker), session, is_atomic=False, is_internal=True)
+    records, slices = records_or_slices(image, config, _fence_parts(image, broker))
+    return Decision(records, session, is_atomic=False, is_internal=True, slices=slices)
 
 
 def apply_fencing(heartbeats: BrokerHeartbeats, decision: Decision[Session | None]) -> None:
@@ -222,5 +228,5 @@ def apply_fencing(heartbeats: BrokerHeartbeats, decision: Decision[Session | Non
     session = decision.reply
     if session is not None:
         heartbeats.drop_session(session)
-        if decision.records:
+        if decision.has_records:
             heartbeats.fence(session.broker_id)

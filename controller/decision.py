@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from metadata_log.columns import BatchItem
+from snapshots.image import MetadataImage
 
 Reply_co = TypeVar("Reply_co", covariant=True)
+
+#: One slice of a pass over many partitions: given the head as the slices before it have left it, its records.
+Slice = Callable[[MetadataImage], Sequence[BatchItem]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +29,11 @@ class Decision(Generic[Reply_co]):
     is_atomic: bool = True
     #: A duty of the controller's own (cleaning up after a broker), which the limits for user requests do not bind.
     is_internal: bool = False
+    #: Instead of records: a pass too large for one turn of the loop. Each slice is decided when its turn comes, on what
+    #: the head is then; nothing else is decided from the first one to the last.
+    slices: Sequence[Slice] = ()
+
+    @property
+    def has_records(self) -> bool:
+        """Whether anything is written."""
+        return bool(self.records or self.slices)

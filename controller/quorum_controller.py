@@ -9,14 +9,15 @@ without timelines: images are values.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from controller.decision import Decision
+from controller.decision import Decision, Slice
 from controller.event_queue import Event, EventQueue, Scheduler
 from controller.faults import FaultHandler, classify
 from controller.head import Head
 from controller.purgatory import Purgatory
+from controller.record_slices import as_transaction, slices_of
 from controller.seams import (
     Applied,
     CommittedBatches,
@@ -27,12 +28,10 @@ from controller.seams import (
     WriteContext,
     no_soft_state,
 )
-from metadata_log.batch import HEADER_BYTES
-from metadata_log.builder import item_count, size_max, split_items
+from metadata_log.builder import item_count
 from metadata_log.columns import BatchItem
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
 from metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
-from metadata_log.records import BeginTransactionRecord, EndTransactionRecord, VersionedRecord
 from snapshots.errors import ReplayError
 from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
@@ -40,9 +39,6 @@ from snapshots.replay_state import ReplayState
 T = TypeVar("T")
 
 _ENDED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
-
-#: Mass records one turn of the loop appends at most; between slices the sockets get their share.
-ROWS_PER_SLICE_MAX: Final = 50_000
 
 
 class QuorumController:
@@ -206,11 +202,12 @@ class QuorumController:
         decision = operation(WriteContext(head.image, head.next_offset, scheduler.monotonic_ms(), scheduler.wall_ms()))
         items = [item for item in decision.records if item_count(item)]
         count = sum(map(item_count, items))
-        if count == 0:
+        slices = decision.slices
+        if count == 0 and not slices:
             applied(decision, head.next_offset)
             # Its answer may rest on records that are not committed yet: it must not be given before they are.
             self._answer_at(head.next_offset if head.has_uncommitted else 0, decision.reply, reply)
-        elif count <= RECORDS_PER_OPERATION_MAX:
+        elif count <= RECORDS_PER_OPERATION_MAX and not slices:
             self._stage(head, name, items)
             applied(decision, head.next_offset)
             self._answer_at(head.next_offset, decision.reply, reply)
@@ -218,10 +215,10 @@ class QuorumController:
             message = f"{name} would write {count} records; one operation may write {RECORDS_PER_OPERATION_MAX}"
             raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
         else:
+            slices = slices or slices_of(items)
             if decision.is_atomic:
-                begin, end = BeginTransactionRecord(name=name), EndTransactionRecord()
-                items = [VersionedRecord(begin, 0), *items, VersionedRecord(end, 0)]
-            self._begin_pass(head, name, items, reply, lambda: applied(decision, head.next_offset), decision.reply)
+                slices = as_transaction(name, slices)
+            self._begin_pass(head, name, slices, reply, lambda: applied(decision, head.next_offset), decision.reply)
 
     def _stage(self, head: Head, name: str, items: Sequence[BatchItem]) -> None:
         """All of it in one batch, or none of it."""
@@ -238,14 +235,17 @@ class QuorumController:
         self,
         head: Head,
         name: str,
-        items: list[BatchItem],
+        slices: Sequence[Slice],
         reply: Reply[T],
         applied: Callable[[], None],
         result: T,
     ) -> None:
-        """A pass over many partitions: slice by slice, one a turn, and nothing else is decided in between."""
-        slices = list(_slices(items))
-        slices.reverse()
+        """A pass over many partitions: slice by slice, one a turn, and nothing else is decided in between.
+
+        The sockets get their share between two slices, so an epoch can end there. Each slice was decided on the head of
+        its turn, so what is written up to then holds; the next leader derives from its own head what is left to do.
+        """
+        waiting = list(reversed(slices))
 
         def run() -> None:
             if self._head is not head:
@@ -257,11 +257,11 @@ class QuorumController:
                 return
             try:
                 self._append(head)
-                self._stage(head, name, slices.pop())
+                self._stage(head, name, waiting.pop()(head.image))
             except Exception as error:  # noqa: BLE001 - as above; and half a pass cannot be taken back
                 self._handle(name, error, reply, always_resign=True)
                 return
-            if slices:
+            if waiting:
                 self.events.prepend(Event(name, run, reply.fail))
                 self.events.end_turn()
             else:
@@ -387,19 +387,3 @@ class QuorumController:
         for waiter in due:
             if not waiter.done():
                 waiter.set_result(None)
-
-
-def _slices(items: Sequence[BatchItem]) -> Iterator[list[BatchItem]]:
-    """The items in order, in slices that each fit one batch and one turn."""
-    part: list[BatchItem] = []
-    rows = size = 0
-    for item in split_items(items, BATCH_BYTES_MAX // 2, ROWS_PER_SLICE_MAX):
-        count, item_size = item_count(item), size_max(item)
-        if part and (rows + count > ROWS_PER_SLICE_MAX or size + item_size > BATCH_BYTES_MAX - HEADER_BYTES):
-            yield part
-            part, rows, size = [], 0, 0
-        part.append(item)
-        rows += count
-        size += item_size
-    if part:
-        yield part

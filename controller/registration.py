@@ -12,8 +12,8 @@ import numpy as np
 
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
-from controller.elections import leader_and_isr_changes
 from controller.heartbeats import BrokerHeartbeats
+from controller.mass_changes import IsrChanges, Part, records_or_slices
 from controller.metadata_version import (
     CORDONED_DIRECTORIES_LEVEL,
     DIRECTORIES_LEVEL,
@@ -27,8 +27,6 @@ from controller.protocol import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
-from metadata_log.builder import item_count
-from metadata_log.columns import BatchItem
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import is_reserved_uuid, uuid_text
 from metadata_log.records import (
@@ -62,17 +60,18 @@ def decide_register_broker(
     present = image.cluster.brokers.get(request.broker_id)
     _check_registration(image, config, heartbeats, request, present, now_ms)
     is_same = present is not None and present.incarnation_id == request.incarnation_id
-    records: list[BatchItem] = []
+    parts: list[Part] = []
     if not is_same:  # Also where none is registered: an unregistered broker can have stayed in ELRs.
         is_clean = (
             present is not None
             and request.api_version >= _PREVIOUS_EPOCH_API_VERSION
             and request.previous_broker_epoch == present.epoch
         )
-        records += _changes_without(image, config, request.broker_id, is_unclean=not is_clean)
+        parts.append(_changes_without(image, request.broker_id, is_unclean=not is_clean))
     epoch = present.epoch if present is not None and is_same else next_offset
-    records.append(_registration_record(image, request, present if is_same else None, epoch))
-    return Decision(records, BrokerRegistrationResponse(broker_epoch=epoch), is_internal=len(records) > 1)
+    parts.append(_registration_record(image, request, present if is_same else None, epoch))
+    records, slices = records_or_slices(image, config, parts)
+    return Decision(records, BrokerRegistrationResponse(broker_epoch=epoch), is_internal=True, slices=slices)
 
 
 def apply_registration(
@@ -152,14 +151,12 @@ def _check_features(image: MetadataImage, request: BrokerRegistrationRequest) ->
             )
 
 
-def _changes_without(
-    image: MetadataImage, config: ControllerConfig, broker_id: int, *, is_unclean: bool
-) -> list[BatchItem]:
+def _changes_without(image: MetadataImage, broker_id: int, *, is_unclean: bool) -> IsrChanges:
     """Take a broker out of every ISR; also out of every ELR if it may have lost data."""
     rows = image.partitions.rows_with_isr(broker_id)
     if is_unclean and image.features.metadata_version >= ELR_LEVEL:
         rows = np.union1d(rows, image.partitions.rows_with_elr(broker_id))
-    return [*leader_and_isr_changes(image, config, rows, broker_to_remove=broker_id, is_unclean_shutdown=is_unclean)]
+    return IsrChanges(rows, broker_to_remove=broker_id, is_unclean_shutdown=is_unclean)
 
 
 def _registration_record(
@@ -202,10 +199,10 @@ def decide_unregister_broker(
         raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
     table = image.partitions
     rows = np.union1d(table.rows_with_isr(broker.id), table.rows_with_elr(broker.id))
-    runs = leader_and_isr_changes(image, config, rows, broker_to_remove=broker.id)
     record = UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)
-    records: list[BatchItem] = [*runs, VersionedRecord(record, 0)]
-    return Decision(records, UnregisterBrokerResponse(), is_internal=sum(map(item_count, records)) > 1)
+    parts: list[Part] = [IsrChanges(rows, broker_to_remove=broker.id), VersionedRecord(record, 0)]
+    records, slices = records_or_slices(image, config, parts)
+    return Decision(records, UnregisterBrokerResponse(), is_internal=True, slices=slices)
 
 
 def apply_unregistration(heartbeats: BrokerHeartbeats, request: UnregisterBrokerRequest) -> None:

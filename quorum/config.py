@@ -83,6 +83,8 @@ class QuorumLimits:
     chunk_bytes: int = 1024 * 1024
     #: Batches handed to the listener in one turn of the loop.
     apply_batches: int = 1024
+    #: Bytes of them; a larger single batch goes alone. Some 20,000 partition changes, 15 ms of replay.
+    apply_bytes: int = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         votes: VoteState,
         voters: VoterHistory,
         slice_entries_max: int,
+        slice_bytes_max: int,
         make_first_batch: Callable[[], bytes],
     ) -> None:
         """``make_first_batch()``: the control batch, not yet placed, with which this node opens its epoch."""
@@ -44,6 +45,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         self._votes = votes
         self._voters = voters
         self._slice_entries_max = slice_entries_max
+        self._slice_bytes_max = slice_bytes_max
         self._make_first_batch = make_first_batch
         #: Index of the sentinel.
         self.first_index = _FIRST_INDEX
@@ -232,7 +234,19 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
             stop = min(stop, self.first_index + part.stop)
         if self.visible_index is not None:
             stop = min(stop, max(self.visible_index, self._commit_index) + 1)
-        return EntryView(self, start, min(stop, start + self._slice_entries_max))
+        return EntryView(self, start, self._bounded(start, min(stop, start + self._slice_entries_max)))
+
+    def _bounded(self, start: int, stop: int) -> int:
+        """Where a slice that would end at ``stop`` ends for its bytes; it holds one entry at least."""
+        log, offset = self._log, self.first_index + 1
+        left, end = self._slice_bytes_max, start
+        while end < stop:
+            # The sentinel takes no bytes.
+            left -= log.size_of(end - offset) if end >= offset else 0
+            if left < 0 and end > start:
+                break
+            end += 1
+        return end
 
 
 class EntryView:

@@ -81,8 +81,9 @@ class QuorumNode:
 
     def _make_parts(self, config: QuorumConfig, storage: NodeStorage, host: Host, rng: Random) -> None:
         self._voter_history = VoterHistory(self._log)
+        limits = config.limits
         self._journal = LogJournal(
-            self._log, self._votes, self._voter_history, config.limits.apply_batches, self._first_batch
+            self._log, self._votes, self._voter_history, limits.apply_batches, limits.apply_bytes, self._first_batch
         )
         self._outbox = Outbox(self._votes, host.send)
         self._disk = DiskQueue(self._log, self._votes, self._run_group)

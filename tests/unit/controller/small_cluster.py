@@ -88,12 +88,15 @@ class SmallCluster:
 
     def commit(self, decision: Decision[object]) -> list[Record]:
         """Send the records through the log's bytes, replay them, and give them back one by one."""
-        items = [item for item in decision.records if item_count(item)]
-        count = sum(map(item_count, items))
-        decoded = list(decode_body(encode_items(items, 0), 0, count)) if items else []
-        self.next_offset += count
-        self.image = replay(self.image, decoded, Provenance(self.next_offset - 1, 1, 0))
-        return list(records_of(items))
+        written: list[Record] = []
+        for part in decision.slices or [lambda _: decision.records]:
+            items = [item for item in part(self.image) if item_count(item)]
+            count = sum(map(item_count, items))
+            decoded = list(decode_body(encode_items(items, 0), 0, count)) if items else []
+            self.next_offset += count
+            self.image = replay(self.image, decoded, Provenance(self.next_offset - 1, 1, 0))
+            written += records_of(items)
+        return written
 
     def register(self, request: BrokerRegistrationRequest) -> list[Record]:
         decision = decide_register_broker(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller import quorum_controller
+from controller import record_slices
 from controller.decision import Decision
 from controller.seams import ControllerLimits, WriteContext
 from metadata_log.batch import iter_records, parse_header
@@ -166,7 +166,7 @@ async def test_user_operation_over_the_record_limit_is_refused_whole(bench: Benc
 @pytest.fixture
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passes are cut after 10,000 records, so that two slices need not be 100,000 records."""
-    monkeypatch.setattr(quorum_controller, "ROWS_PER_SLICE_MAX", 10_000)
+    monkeypatch.setattr(record_slices, "ROWS_PER_SLICE_MAX", 10_000)
 
 
 @pytest.mark.usefixtures("short_slices")
