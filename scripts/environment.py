@@ -135,7 +135,8 @@ def install() -> None:
     into = ("--quiet", "--python", PYTHON)
     # With hashes an equal version from another index is an equal file or refused, so all indexes may be asked.
     choice = ("--require-hashes", "--build-constraints", build_pins, "--index-strategy", "unsafe-best-match")
-    run("installing the lock", uv, "pip", "sync", *into, *choice, pins, env=variables)
+    # Compiled here: the first start of a cluster is several processes at once that would each compile the same.
+    run("installing the lock", uv, "pip", "sync", "--compile-bytecode", *into, *choice, pins, env=variables)
     project = ("--no-deps", "--editable", ROOT)
     run("installing the project", uv, "pip", "install", *into, *project, env=variables)
 

@@ -8,6 +8,9 @@ python=$root/.venv/bin/python
 # Without it `python -m` would look for our packages in the caller's directory first.
 export PYTHONSAFEPATH=1
 
+# Compiling all that a server imports takes longer than everything else in its start: it is done once.
+unset PYTHONDONTWRITEBYTECODE
+
 # Prints the first Python on PATH that can make the environment. Asks each to run: a name may be there and not work.
 find_base_python() {
     for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
