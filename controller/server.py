@@ -36,6 +36,7 @@ from controller.seams import ControllerLimits
 from controller.settings import ControllerSettings
 from controller.settings_source import read_secret
 from controller.surroundings import OsRandom, ProcessFaults, new_topic_id
+from controller.warm_up import warm_up
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
 from metadata_log.disk import RealDisk
@@ -56,6 +57,8 @@ log = structlog.get_logger()
 
 #: Requests under way get this long when the process is told to stop.
 _HTTP_GRACE_S: Final = 2.0
+#: After its start a process leaves the quorum this long to find a leader before it does anything on the side.
+_SETTLED_S: Final = 1.0
 
 
 class RuntimeQuorum:
@@ -201,13 +204,20 @@ async def run_controller_process(settings: ControllerSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
-        await _start(settings, stack)
+        faults = await _start(settings, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
+        rehearsal = asyncio.create_task(_warm_up_when_settled(faults))
         await stopped.wait()
+        rehearsal.cancel()
         log.info("controller.stopping", node_id=settings.node_id)
 
 
-async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> None:
+async def _warm_up_when_settled(faults: ProcessFaults) -> None:
+    await asyncio.sleep(_SETTLED_S)
+    await warm_up(faults)
+
+
+async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> ProcessFaults:
     disk = RealDisk()
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id)
     stack.callback(directory.close)
@@ -246,6 +256,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> None:
     # First of all when the process ends: whoever waits for news holds up the HTTP server.
     stack.callback(node.feed.close)
     stack.callback(node.digests.close)
+    return faults
 
 
 def _node(

@@ -1,0 +1,128 @@
+"""A rehearsal of common writes on controllers of its own, so that the first ones after a failover find everything ready.
+
+What a process uses for the first time it must first load or make: codecs made from schemas, validators, modules that
+libraries import on first use. Left to the first decisions of a new active controller, that took longer than the
+election before it. Nothing here touches the process's real controller, log or clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+from controller.active_role import ActiveRole, RoleSettings
+from controller.controller_config import ControllerConfig
+from controller.faults import FaultHandler
+from controller.loop_scheduler import LoopScheduler
+from controller.operations import Operations
+from controller.protocol import (
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    SupportedFeature,
+)
+from controller.quorum_controller import QuorumController
+from controller.seams import ControllerLimits
+from controller.surroundings import OsRandom, new_topic_id
+from metadata_log.batch import parse_header, place_batch
+from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.records import FeatureLevelRecord, VersionedRecord
+
+_LEVEL: Final = 30
+_TIMEOUT_MS: Final = 60_000.0
+_ACTIVE, _STANDBY = 0, 1
+_EPOCH: Final = 1
+
+
+class _Committed:
+    """One batch, as a stretch of committed ones."""
+
+    def __init__(self, batch: bytes) -> None:
+        self._batch = batch
+        self.end_offset = parse_header(batch).end_offset
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter((self._batch,))
+
+
+class _LogInMemory:
+    """``controller.seams.Quorum``: what is appended is committed in the next turn of the loop, on both controllers."""
+
+    def __init__(self) -> None:
+        self.leader_id: int | None = _ACTIVE
+        self.log_end_offset = 0
+        self.controllers: tuple[QuorumController, ...] = ()
+
+    def append(self, epoch: int, payload: bytes, record_count: int) -> int:
+        committed = _Committed(place_batch(payload, self.log_end_offset, epoch))
+        self.log_end_offset += record_count
+        for controller in self.controllers:
+            asyncio.get_running_loop().call_soon(controller.on_commit, committed)
+        return self.log_end_offset - 1
+
+    def resign(self, epoch: int) -> None:
+        self.leader_id = None
+
+    async def read_barrier(self) -> int:
+        return self.log_end_offset
+
+
+async def warm_up(faults: FaultHandler) -> None:
+    """Register two brokers, make a topic, fence a broker and delete the topic; a turn of the loop for each.
+
+    A refusal is reported as a fault: it would mean that this build cannot make the simplest of changes.
+    """
+    log = _LogInMemory()
+    config = ControllerConfig(node_id=_ACTIVE, cluster_id="rehearsal")
+    bootstrap = (VersionedRecord(FeatureLevelRecord("metadata.version", _LEVEL), 0),)
+    role = ActiveRole(config, RoleSettings(idle_noop_interval_ms=0), bootstrap, OsRandom(), new_topic_id)
+    active, standby = (
+        QuorumController(node, log, role, LoopScheduler(), faults, ControllerLimits()) for node in (_ACTIVE, _STANDBY)
+    )
+    role.bind(active)
+    log.controllers = (active, standby)
+    try:
+        active.on_leader_change(_ACTIVE, _EPOCH)
+        await _rehearse(Operations(active, role))
+    except Exception as error:  # noqa: BLE001 - a rehearsal must not stop the process it is for
+        faults.fault("rehearsal of common writes", error)
+    finally:
+        for controller in log.controllers:
+            controller.close()
+
+
+async def _rehearse(operations: Operations) -> None:
+    epochs = []
+    for broker_id in (0, 1):
+        registered = await operations.register_broker(_registration(broker_id), _TIMEOUT_MS)
+        epochs.append(registered.broker_epoch)
+        await operations.broker_heartbeat(_heartbeat(broker_id, registered.broker_epoch), _TIMEOUT_MS)
+    topic = CreatableTopic(name="rehearsal", num_partitions=2, replication_factor=2)
+    created = await operations.create_topics(CreateTopicsRequest(topics=[topic]), _TIMEOUT_MS)
+    fenced = await operations.broker_heartbeat(_heartbeat(0, epochs[0], want_fence=True), _TIMEOUT_MS)
+    topic_ids = [result.topic_id for result in created.topics if result.topic_id is not None]
+    deleted = await operations.delete_topics(DeleteTopicsRequest(topic_ids=topic_ids), _TIMEOUT_MS)
+    done = [result.error_code for result in deleted.responses]
+    if done != [ErrorCode.NONE] or not fenced.is_fenced:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"created {created}, fenced {fenced}, deleted {deleted}")
+
+
+def _registration(broker_id: int) -> BrokerRegistrationRequest:
+    level = SupportedFeature(name="metadata.version", min_supported_version=_LEVEL, max_supported_version=_LEVEL)
+    return BrokerRegistrationRequest(
+        broker_id=broker_id,
+        cluster_id="rehearsal",
+        incarnation_id=new_topic_id(),
+        log_dirs=[new_topic_id()],
+        features=[level],
+    )
+
+
+def _heartbeat(broker_id: int, epoch: int, *, want_fence: bool = False) -> BrokerHeartbeatRequest:
+    # An offset above all others: caught up.
+    return BrokerHeartbeatRequest(
+        broker_id=broker_id, broker_epoch=epoch, current_metadata_offset=epoch, want_fence=want_fence
+    )
