@@ -58,7 +58,7 @@ log = structlog.get_logger()
 #: Requests under way get this long when the process is told to stop.
 _HTTP_GRACE_S: Final = 2.0
 #: After its start a process leaves the quorum this long to find a leader before it does anything on the side.
-_SETTLED_S: Final = 1.0
+_SETTLED_S: Final = 0.2
 
 
 class RuntimeQuorum:
@@ -214,7 +214,7 @@ async def run_controller_process(settings: ControllerSettings) -> None:
 
 async def _warm_up_when_settled(faults: ProcessFaults) -> None:
     await asyncio.sleep(_SETTLED_S)
-    await warm_up(faults)
+    await warm_up(LoopScheduler(), faults)
 
 
 async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> ProcessFaults:

@@ -1,4 +1,4 @@
-"""A rehearsal of common writes on controllers of its own, so that the first ones after a failover find everything ready.
+"""A rehearsal of common writes on controllers of its own, so that the first after a failover find all ready.
 
 What a process uses for the first time it must first load or make: codecs made from schemas, validators, modules that
 libraries import on first use. Left to the first decisions of a new active controller, that took longer than the
@@ -7,14 +7,14 @@ election before it. Nothing here touches the process's real controller, log or c
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from controller.active_role import ActiveRole, RoleSettings
 from controller.controller_config import ControllerConfig
+from controller.event_queue import Scheduler
 from controller.faults import FaultHandler
-from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
 from controller.protocol import (
     BrokerHeartbeatRequest,
@@ -51,7 +51,8 @@ class _Committed:
 class _LogInMemory:
     """``controller.seams.Quorum``: what is appended is committed in the next turn of the loop, on both controllers."""
 
-    def __init__(self) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
         self.leader_id: int | None = _ACTIVE
         self.log_end_offset = 0
         self.controllers: tuple[QuorumController, ...] = ()
@@ -60,7 +61,7 @@ class _LogInMemory:
         committed = _Committed(place_batch(payload, self.log_end_offset, epoch))
         self.log_end_offset += record_count
         for controller in self.controllers:
-            asyncio.get_running_loop().call_soon(controller.on_commit, committed)
+            self._scheduler.call_soon(partial(controller.on_commit, committed))
         return self.log_end_offset - 1
 
     def resign(self, epoch: int) -> None:
@@ -70,17 +71,17 @@ class _LogInMemory:
         return self.log_end_offset
 
 
-async def warm_up(faults: FaultHandler) -> None:
+async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
     """Register two brokers, make a topic, fence a broker and delete the topic; a turn of the loop for each.
 
     A refusal is reported as a fault: it would mean that this build cannot make the simplest of changes.
     """
-    log = _LogInMemory()
+    log = _LogInMemory(scheduler)
     config = ControllerConfig(node_id=_ACTIVE, cluster_id="rehearsal")
     bootstrap = (VersionedRecord(FeatureLevelRecord("metadata.version", _LEVEL), 0),)
     role = ActiveRole(config, RoleSettings(idle_noop_interval_ms=0), bootstrap, OsRandom(), new_topic_id)
     active, standby = (
-        QuorumController(node, log, role, LoopScheduler(), faults, ControllerLimits()) for node in (_ACTIVE, _STANDBY)
+        QuorumController(node, log, role, scheduler, faults, ControllerLimits()) for node in (_ACTIVE, _STANDBY)
     )
     role.bind(active)
     log.controllers = (active, standby)

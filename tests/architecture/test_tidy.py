@@ -85,13 +85,17 @@ def over_limit(lengths: Iterable[tuple[str, int]], limit: int, known: dict[str, 
     return grown + loose
 
 
+#: The licence's text is its authors'; ``.git`` is a file, with a path in it, where the checkout is a linked work tree.
+_NOT_OURS = ("LICENSE", ".git")
+
+
 @cache
 def texts() -> dict[Path, str]:
     """Return the texts of the project by path: programs, documents, settings. Captured data are not ours."""
     kinds = {".py", ".md", ".toml", ".sh", ".yml", ".yaml", ".html", ".js", ".css", ""}
     places = [ROOT / name for name in (*EVERYWHERE, "docs", ".ci")]
     files = [path for place in places if place.is_dir() for path in place.rglob("*")] + list(ROOT.glob("*"))
-    ours = [path for path in files if path.is_file() and path.suffix in kinds and path.name != "LICENSE"]
+    ours = [path for path in files if path.is_file() and path.suffix in kinds and path.name not in _NOT_OURS]
     data = ROOT / "tests" / "data" / "kafka"
     return {path: path.read_text(encoding="utf-8") for path in sorted(ours) if data not in path.parents}
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from controller import warm_up as module
+from controller.loop_scheduler import LoopScheduler
 from controller.warm_up import warm_up
 from metadata_log.errors import ApiError, ErrorCode
 from tests.unit.controller.manual_quorum import RecordingFaults
@@ -16,6 +17,7 @@ from tests.unit.controller.manual_quorum import RecordingFaults
 _PROGRAM = """
 import asyncio, sys
 import controller.server
+from controller.loop_scheduler import LoopScheduler
 from controller.warm_up import warm_up
 from metadata_log.codec_source import struct_reader, struct_writer
 
@@ -25,7 +27,9 @@ class Faults:
 
 def made(): return len(sys.modules), struct_reader.cache_info().currsize, struct_writer.cache_info().currsize
 
-asyncio.run(warm_up(Faults()))
+async def rehearse(): await warm_up(LoopScheduler(), Faults())
+
+asyncio.run(rehearse())
 once = made()
 from tests.unit.controller.small_cluster import SmallCluster
 before = len(sys.modules)
@@ -49,7 +53,7 @@ async def test_warm_up_refused_write_is_a_fault(monkeypatch: pytest.MonkeyPatch)
     made = module._registration
     monkeypatch.setattr(module, "_registration", lambda b: made(b).model_copy(update={"cluster_id": "another"}))
 
-    await warm_up(faults)
+    await warm_up(LoopScheduler(), faults)
 
     ((what, error),) = faults.seen
     assert what == "rehearsal of common writes"
