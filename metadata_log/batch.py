@@ -23,12 +23,13 @@ from metadata_log.wire import Buffer
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _UP_TO_CRC: Final = struct.Struct(">qiibI")
 _AFTER_CRC: Final = struct.Struct(">hiqqqhii")
-_BASE_OFFSET: Final = struct.Struct(">q")
-_EPOCH: Final = struct.Struct(">i")
+#: Base offset, length and epoch: all of a batch before the magic byte.
+_PLACE: Final = struct.Struct(">qii")
 HEADER_BYTES: Final = _HEADER.size  # 61
 #: Base offset and length: the bytes that the length field does not count.
 LOG_OVERHEAD_BYTES: Final = 12
-_CRC_START: Final = 21
+#: Where the bytes begin that the CRC covers.
+CRC_START: Final = 21
 _MAGIC: Final = 2
 CONTROL_ATTRIBUTE: Final = 0x20
 
@@ -68,6 +69,11 @@ def parse_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     Raises:
         MalformedData: fewer than 61 bytes, or a field that no metadata batch has.
     """
+    return BatchHeader._make(header_fields(buf, pos))
+
+
+def header_fields(buf: Buffer, pos: int) -> tuple[int, int, int, int, int, int, int]:
+    """As ``parse_header``, without names: for whoever reads a header per entry of the log."""
     try:
         base, length, epoch, magic, crc, attributes, last_delta, time, time_max, producer, _, _, count = (
             _HEADER.unpack_from(buf, pos)
@@ -87,7 +93,7 @@ def parse_header(buf: Buffer, pos: int = 0) -> BatchHeader:
         or producer != -1
     ):
         raise MalformedData(_header_fault(magic, size, base, epoch, count, last_delta))
-    return BatchHeader(base, size, epoch, crc, attributes, time, count)
+    return base, size, epoch, crc, attributes, time, count
 
 
 def _header_fault(magic: int, size: int, base: int, epoch: int, count: int, last_delta: int) -> str:
@@ -105,7 +111,7 @@ def _header_fault(magic: int, size: int, base: int, epoch: int, count: int, last
 def crc_ok(buf: Buffer, pos: int, header: BatchHeader) -> bool:
     """Whether the whole batch is there and its CRC holds."""
     end = pos + header.size
-    return end <= len(buf) and crc32c(memoryview(buf)[pos + _CRC_START : end]) == header.crc
+    return end <= len(buf) and crc32c(memoryview(buf)[pos + CRC_START : end]) == header.crc
 
 
 def checked_header(buf: Buffer, pos: int = 0) -> BatchHeader:
@@ -141,7 +147,8 @@ def join_batch(pieces: Sequence[Buffer], record_count: int, timestamp: int, *, i
 def place_batch(batch: Buffer, base_offset: int, epoch: int) -> bytes:
     """The same batch at its place in the log."""
     # One copy: a batch has up to 8 MiB.
-    return b"".join((_BASE_OFFSET.pack(base_offset), batch[8:12], _EPOCH.pack(epoch), memoryview(batch)[16:]))
+    place = _PLACE.pack(base_offset, len(batch) - LOG_OVERHEAD_BYTES, epoch)
+    return b"".join((place, memoryview(batch)[_PLACE.size :]))
 
 
 def frame_record(offset_delta: int, key: bytes | None, value: bytes) -> bytes:

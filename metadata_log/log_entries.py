@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import NamedTuple
+
+from metadata_log.batch import HEADER_BYTES
+from metadata_log.batch_run import BatchRun
 
 
 class BatchRef(NamedTuple):
@@ -55,6 +59,38 @@ class EntryTable:
         self._sizes.append(len(data))
         self.end_offset = end_offset
 
+    def add_resident_run(self, position: int, run: BatchRun) -> None:
+        """Append entries with their bytes, which lie back to back from ``position`` on."""
+        bases = [self.end_offset, *run.ends[:-1]]
+        sizes = list(map(len, run.batches))
+        self._bytes.update(zip(bases, run.batches, strict=True))
+        self.resident_bytes += run.size
+        self._bases.extend(bases)
+        self._epochs.extend(run.epochs)
+        self._positions.extend(accumulate(sizes[:-1], initial=position))
+        self._sizes.extend(sizes)
+        self.end_offset = run.ends[-1]
+
+    def last_epoch_or(self, start_epoch: int) -> int:
+        """Epoch of the last entry; ``start_epoch`` when there is none."""
+        epochs = self._epochs
+        return epochs[-1] if epochs else start_epoch
+
+    def epochs(self, first: int, stop: int) -> array[int]:
+        """Epochs of the entries ``first <= index < stop``."""
+        return self._epochs[first:stop]
+
+    def end_of_run(self, first: int, stop: int, size_max: int) -> int:
+        """Index behind the entries ``first <= index < stop`` that fit into ``size_max`` bytes: at least one."""
+        sizes = self._sizes[first : min(stop, first + size_max // HEADER_BYTES + 1)]
+        return first + max(1, bisect_right(list(accumulate(sizes)), size_max))
+
+    def resident_run(self, first: int, stop: int) -> bytes | None:
+        """The bytes of the entries ``first <= index < stop``, back to back, when all are in memory."""
+        if first < self._resident_from:
+            return None
+        return b"".join(map(self._bytes.__getitem__, self._bases[first:stop]))
+
     def ref(self, index: int) -> BatchRef:
         return BatchRef(self._bases[index], self.end_of(index), self._epochs[index], self._sizes[index])
 
@@ -71,9 +107,6 @@ class EntryTable:
     def position_of(self, index: int) -> int:
         """Byte position in its segment."""
         return self._positions[index]
-
-    def size_of(self, index: int) -> int:
-        return self._sizes[index]
 
     def starting_at(self, offset: int) -> int:
         """Index of the first entry whose base offset is not below ``offset``; the count when there is none."""

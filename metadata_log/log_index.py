@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from metadata_log.errors import StorageError
@@ -53,8 +54,7 @@ class LogIndex:
     @property
     def last_epoch(self) -> int:
         """Epoch of the last batch; ``start_epoch`` when there is none."""
-        count = len(self._entries)
-        return self._entries.epoch_of(count - 1) if count else self._start_epoch
+        return self._entries.last_epoch_or(self._start_epoch)
 
     @property
     def entry_count(self) -> int:
@@ -71,13 +71,17 @@ class LogIndex:
         """Epoch of the batch with this number; ``entry`` without the rest, for whoever walks many."""
         return self._entries.epoch_of(index)
 
+    def epochs(self, first: int, stop: int) -> Sequence[int]:
+        """Epochs of the batches numbered ``first <= index < stop``."""
+        return self._entries.epochs(first, stop)
+
     def end_of(self, index: int) -> int:
         """Exclusive end offset of the batch with this number."""
         return self._entries.end_of(index)
 
-    def size_of(self, index: int) -> int:
-        """Bytes of the batch with this number."""
-        return self._entries.size_of(index)
+    def end_of_run(self, first: int, stop: int, size_max: int) -> int:
+        """Number behind the batches ``first <= index < stop`` that fit into ``size_max`` bytes : at least one."""
+        return self._entries.end_of_run(first, stop, size_max)
 
     def position_of_end(self, offset: int) -> int | None:
         """Index of the entry that ends at ``offset``; None when none does, as for ``start_offset``."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from metadata_log.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, checked_header
+from metadata_log.batch_run import BatchRun
 from metadata_log.checkpoint_files import CheckpointSurvey
 from metadata_log.disk import Disk
 from metadata_log.errors import CorruptBatch, InvariantViolation, MalformedData, StorageError
@@ -129,8 +130,14 @@ class MetadataLog(LogIndex):
             OSError: the disk failed.
         """
         data = self._entries.resident(index)
-        if data is not None:
-            return data
+        return self._read_file(index) if data is None else data
+
+    def read_run(self, first: int, stop: int) -> bytes:
+        """The bytes of the entries ``first <= index < stop``, back to back. Raises as ``read``."""
+        data = self._entries.resident_run(first, stop)
+        return b"".join([self.read(index) for index in range(first, stop)]) if data is None else data
+
+    def _read_file(self, index: int) -> bytes:
         ref = self.entry(index)
         base = self._segment_of(ref.base_offset)
         position = self._entries.position_of(index)
@@ -163,7 +170,7 @@ class MetadataLog(LogIndex):
             base_offset != entries.end_offset
             or length + LOG_OVERHEAD_BYTES != size
             or count < 1
-            or epoch < self.last_epoch
+            or epoch < entries.last_epoch_or(self._start_epoch)
         ):
             raise InvariantViolation(
                 f"append of {size} bytes at offset {base_offset}, epoch {epoch}, with {count} records, to a log that "
@@ -173,6 +180,26 @@ class MetadataLog(LogIndex):
         entries.add_resident(base_offset + count, epoch, position, batch)
         self._stage_write(base, position, batch)
         return base_offset + count
+
+    def append_run(self, run: BatchRun) -> None:
+        """Append batches that were received and checked together (``batch_run.split_run``); as ``append`` of each.
+
+        Raises:
+            InvariantViolation: they do not continue the log, or their epoch falls.
+        """
+        self._check_usable()
+        if run.base_offset != self.end_offset or run.epochs[0] < self.last_epoch:
+            raise InvariantViolation(
+                f"append of {len(run)} batches at offset {run.base_offset}, epoch {run.epochs[0]}, to a log that "
+                f"ends at {self.end_offset}, epoch {self.last_epoch}"
+            )
+        if self._segments and self._segments[-1][1] + run.size <= self._config.segment_bytes:
+            base, position = self._place(run.size)
+            self._entries.add_resident_run(position, run)
+            self._stage_write(base, position, run.data)
+        else:
+            for batch in run.batches:
+                self.append(batch)
 
     def truncate_to(self, offset: int) -> None:
         """Remove everything from ``offset`` on. In memory at once, staged for the disk.

@@ -25,6 +25,7 @@ from quorum.self_check import check_library
 
 _FOLLOWER: Final = 0
 _CANDIDATE: Final = 1
+_LEADER: Final = 2
 _NEVER: Final = 10**15
 
 # The library reports harmless duplicates as "truncating already-applied log entries": its journal would, ours does not.
@@ -140,8 +141,7 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
 
     @property
     def is_leader(self) -> bool:
-        leads: bool = self._isLeader()
-        return leads
+        return bool(self._SyncObj__raftState == _LEADER)
 
     @property
     def is_candidate(self) -> bool:

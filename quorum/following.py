@@ -6,10 +6,11 @@ known to match. What it answers is clamped to what is durable, and sent again wh
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Final
 
-from metadata_log.batch import checked_header
+from metadata_log.batch_run import BatchRun, split_run
 from metadata_log.errors import MalformedData
 from metadata_log.segment_log import MetadataLog
 from quorum.core import RaftCore
@@ -70,7 +71,7 @@ class Follower:
             is_voter = self._membership.is_voter
             self._outbox.put(peer, AppendConflict(message.epoch, message.round, hint, is_voter))
             return
-        matched_end = entries[-1][1] if entries else message.prev_end
+        matched_end = message.prev_end if entries is None else entries.ends[-1]
         self.matched(following, matched_end)
         self._membership.leader_reported(message.epoch, peer, message.high_watermark, is_vouched=message.is_vouched)
 
@@ -92,7 +93,7 @@ class Follower:
             (),
             is_vouched=False,
         )
-        self._give(peer, heartbeat, index, [])
+        self._give(peer, heartbeat, index, None)
 
     def on_offer_heard(self, peer: int, epoch: int, round_: int) -> None:
         """A checkpoint offer is a heartbeat that says nothing of the log."""
@@ -139,29 +140,20 @@ class Follower:
         following.round = max(following.round, round_)
         return following
 
-    def _entries(self, message: Append) -> list[tuple[bytes, int, int]]:
-        """(batch, end offset, epoch) of every batch in the message.
+    def _entries(self, message: Append) -> BatchRun | None:
+        """The batches in the message, None when it has none.
 
         Raises:
             ProtocolError: a batch is damaged, or they do not follow each other.
         """
-        entries = []
-        data = message.batches
-        position, end, epoch = 0, message.prev_end, message.prev_epoch
-        while position < len(data):
-            try:
-                header = checked_header(data, position)
-            except MalformedData as error:
-                raise ProtocolError(f"append at {end}, epoch {message.epoch}: {error}") from error
-            if header.base_offset != end or not epoch <= header.epoch <= message.epoch:
-                raise ProtocolError(f"append at {end}, epoch {message.epoch}: {header} does not follow epoch {epoch}")
-            end, epoch = header.end_offset, header.epoch
-            batch = data if header.size == len(data) else data[position : position + header.size]
-            entries.append((batch, end, epoch))
-            position += header.size
-        return entries
+        if not message.batches:
+            return None
+        try:
+            return split_run(message.batches, message.prev_end, message.prev_epoch, message.epoch)
+        except MalformedData as error:
+            raise ProtocolError(f"append of epoch {message.epoch}: {error}") from error
 
-    def _give(self, peer: int, message: Append, prev_index: int | None, entries: list[tuple[bytes, int, int]]) -> None:
+    def _give(self, peer: int, message: Append, prev_index: int | None, entries: BatchRun | None) -> None:
         """Translate to the library's indexes, which are this process's own."""
         has_prev = prev_index is not None
         index = _NO_INDEX if prev_index is None else prev_index
@@ -175,11 +167,12 @@ class Follower:
                 "commit_index": commit_index,
                 "prevLogIdx": index,
                 "prevLogTerm": message.prev_epoch if has_prev else _NO_EPOCH,
-                "entries": [(batch, index + 1 + k, epoch) for k, (batch, _, epoch) in enumerate(entries)],
+                # The library looks at the index and the epoch of the last one only, and passes it on to the journal.
+                "entries": [] if entries is None else [(entries, index + len(entries), entries.epochs[-1])],
             },
         )
 
-    def _commit_index(self, message: Append, prev_index: int, entries: list[tuple[bytes, int, int]]) -> int:
+    def _commit_index(self, message: Append, prev_index: int, entries: BatchRun | None) -> int:
         """The last entry at or below the leader's commit point *that is known to match*: never beyond this message.
 
         The library would clamp to the end of the own log, of which nothing is known behind the message.
@@ -187,10 +180,7 @@ class Follower:
         high_watermark = message.high_watermark
         if high_watermark <= message.prev_end:
             return self._journal.index_at_or_below(high_watermark)
-        count = len(entries)
-        while count and entries[count - 1][1] > high_watermark:
-            count -= 1
-        return prev_index + count
+        return prev_index + (bisect_right(entries.ends, high_watermark) if entries is not None else 0)
 
     def matched_checkpoint(self, committed_end: int, end_offset: int, epoch: int) -> None:
         """The log holds an offered checkpoint's end, or was committed beyond it: the leader may go on from there."""

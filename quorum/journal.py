@@ -10,12 +10,13 @@ An entry reads as ``(index, index, epoch)``: the library only ever looks at the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, overload
 
 from pysyncobj.journal import Journal
 
 from metadata_log.batch import place_batch
+from metadata_log.batch_run import BatchRun
 from metadata_log.segment_log import MetadataLog
 from quorum.errors import FatalFault
 from quorum.leader_change import VoterHistory
@@ -83,23 +84,26 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
 
     def gather(self, index: int, size_max: int) -> tuple[bytes, int]:
         """The batches from ``index`` on, back to back, and the index of the last: at least one, then while they fit."""
-        log = self._log
-        first = position = index - self.first_index - 1
-        count = log.entry_count
-        size = log.size_of(position)
-        position += 1
-        while position < count and size + log.size_of(position) <= size_max:
-            size += log.size_of(position)
-            position += 1
-        last = position + self.first_index
+        first = index - self.first_index - 1
+        stop = self._log.end_of_run(first, self._log.entry_count, size_max)
+        last = stop + self.first_index
         if self._gathered[:2] != (index, last):
             # Followers that are level are sent the same bytes one after the other.
-            self._gathered = (index, last, b"".join([log.read(each) for each in range(first, position)]))
+            self._gathered = (index, last, self._log.read_run(first, stop))
         return self._gathered[2], last
 
     def read(self, index: int) -> bytes:
         """The batch of an entry."""
         return self._log.read(index - self.first_index - 1)
+
+    def entries(self, start: int, stop: int) -> Iterator[Entry]:
+        """What the library sees of the entries ``start <= index < stop``."""
+        epochs: list[int] = []
+        if start == self.first_index < stop:
+            epochs.append(self._log.start_epoch)
+        first = start + len(epochs) - self.first_index - 1
+        epochs.extend(self._log.epochs(first, stop - self.first_index - 1))
+        return zip(range(start, stop), range(start, stop), epochs, strict=True)
 
     def index_of_end(self, offset: int) -> int | None:
         """The entry that ends exactly at ``offset``; the sentinel for the log's start; None where none does."""
@@ -130,21 +134,14 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
 
     # --- what the library calls ----------------------------------------------------------------------
 
-    def add(self, command: bytes, idx: int, term: int) -> None:
-        """Append, or find that the entry is there already. Only a real conflict truncates, and only the tail."""
-        if idx <= self.last_index:
-            if self.epoch_of(idx) == term:
-                if self.read(idx) != command:
-                    raise FatalFault(f"two different batches at {self.end_of(idx - 1)} in epoch {term}")
-                return
-            self._truncate_from(idx)
-        if idx != self.last_index + 1:
-            raise FatalFault(f"entry {idx} does not follow {self.last_index}")
-        if command == _LIBRARY_NO_OP:
-            command = place_batch(self._make_first_batch(), self._log.end_offset, term)
-        self._log.append(command)
-        self._voters.note(command)
-        self._last = (idx, idx, term)
+    def add(self, command: BatchRun | bytes, idx: int, term: int) -> None:
+        """A leader's batches, the last of which is entry ``idx``; or the entry with which this node begins to lead."""
+        if isinstance(command, BatchRun):
+            self._add_run(command, idx)
+        elif command == _LIBRARY_NO_OP and idx == self.last_index + 1:
+            self.append(place_batch(self._make_first_batch(), self._log.end_offset, term), term)
+        else:
+            raise FatalFault(f"the library wants to append {len(command)} bytes as entry {idx}")
 
     def deleteEntriesFrom(self, entryFrom: int) -> None:
         """The library would drop everything behind a match, equal or not. ``add`` truncates at a conflict instead."""
@@ -158,14 +155,17 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     @overload
     def __getitem__(self, item: int) -> Entry: ...
     @overload
-    def __getitem__(self, item: slice) -> EntryView: ...
-    def __getitem__(self, item: int | slice) -> Entry | EntryView:
-        if item == -1:
-            return self._last
+    def __getitem__(self, item: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, item: int | slice) -> Entry | Sequence[Entry]:
+        # The library asks for the first, the last and a slice of one for every entry that it commits.
         if isinstance(item, slice):
             return self._view(item)
+        if item == -1:
+            return self._last
+        if item == 0:
+            return (self.first_index, self.first_index, self._log.start_epoch)
         index = self.first_index + item
-        return (index, index, self._log.epoch_of(item - 1) if item else self._log.start_epoch)
+        return (index, index, self._log.epoch_of(item - 1))
 
     def __len__(self) -> int:
         return self.last_index - self.first_index + 1
@@ -192,6 +192,13 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
 
     # --- changes that do not come from the library ---------------------------------------------------
 
+    def append(self, batch: bytes, epoch: int) -> None:
+        """Append a placed batch of this node's own epoch."""
+        self._log.append(batch)
+        self._voters.note(batch)
+        index = self._last[1] + 1
+        self._last = (index, index, epoch)
+
     def delete_prefix(self, offset: int) -> None:
         """Forget everything before ``offset``; the sentinel moves there."""
         self._gathered = (0, 0, b"")
@@ -213,6 +220,36 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
 
     # --- inside --------------------------------------------------------------------------------------
 
+    def _add_run(self, run: BatchRun, last_index: int) -> None:
+        """Append what is not there already. Only a real conflict truncates, and only the tail."""
+        first = last_index - len(run) + 1
+        present = 0
+        if first <= self.last_index:
+            present = self._count_present(run, first)
+            if present == len(run):
+                return
+            if first + present <= self.last_index:
+                self._truncate_from(first + present)
+        if first + present != self.last_index + 1:
+            raise FatalFault(f"entry {first + present} does not follow {self.last_index}")
+        new = run.tail(present)
+        self._log.append_run(new)
+        if new.has_control:
+            for batch in new.batches:
+                self._voters.note(batch)
+        self._last = (last_index, last_index, new.epochs[-1])
+
+    def _count_present(self, run: BatchRun, first: int) -> int:
+        """How many batches of the run, which begins at entry ``first``, are in the log already."""
+        stop = min(len(run), self.last_index - first + 1)
+        for position in range(stop):
+            index, epoch = first + position, run.epochs[position]
+            if self.epoch_of(index) != epoch:
+                return position
+            if self.read(index) != run.batches[position]:
+                raise FatalFault(f"two different batches at {self.end_of(index - 1)} in epoch {epoch}")
+        return stop
+
     def _refresh_last(self) -> None:
         self._gathered = (0, 0, b"")
         index = self.first_index + self._log.entry_count
@@ -227,29 +264,32 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         self._log.truncate_to(self.end_of(index - 1))
         self._refresh_last()
 
-    def _view(self, part: slice) -> EntryView:
-        start = self.first_index + (part.start or 0)
-        stop = self.last_index + 1
+    def _view(self, part: slice) -> Sequence[Entry]:
+        first = self.first_index
+        start = first + (part.start or 0)
+        stop = self._last[1] + 1
         if part.stop is not None:
-            stop = min(stop, self.first_index + part.stop)
-        if self.visible_index is not None:
-            stop = min(stop, max(self.visible_index, self._commit_index) + 1)
+            stop = min(stop, first + part.stop)
+        visible = self.visible_index
+        if visible is not None and visible < stop - 1:
+            stop = min(stop, max(visible, self._commit_index) + 1)
+        if stop == start + 1:
+            return ((start, start, self.epoch_of(start)),)
         return EntryView(self, start, self._bounded(start, min(stop, start + self._slice_entries_max)))
 
     def _bounded(self, start: int, stop: int) -> int:
         """Where a slice that would end at ``stop`` ends for its bytes; it holds one entry at least."""
-        log, offset = self._log, self.first_index + 1
-        left, end = self._slice_bytes_max, start
-        while end < stop:
-            # The sentinel takes no bytes.
-            left -= log.size_of(end - offset) if end >= offset else 0
-            if left < 0 and end > start:
-                break
-            end += 1
-        return end
+        offset = self.first_index + 1
+        # The sentinel takes no bytes.
+        first = max(start, offset)
+        return (
+            self._log.end_of_run(first - offset, stop - offset, self._slice_bytes_max) + offset
+            if stop > first
+            else stop
+        )
 
 
-class EntryView:
+class EntryView(Sequence[Entry]):
     """Entries ``start <= index < stop``, looked at one by one: never a copy of the log's tail."""
 
     __slots__ = ("_journal", "_start", "_stop")
@@ -262,13 +302,17 @@ class EntryView:
     def __len__(self) -> int:
         return self._stop - self._start
 
-    def __getitem__(self, position: int) -> Entry:
+    @overload
+    def __getitem__(self, position: int) -> Entry: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, position: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(position, slice):
+            raise TypeError("a view is not sliced again")
         if not 0 <= position < len(self):
             raise IndexError(position)
-        return self._journal[self._start + position - self._journal.first_index]
+        index = self._start + position
+        return (index, index, self._journal.epoch_of(index))
 
     def __iter__(self) -> Iterator[Entry]:
-        journal = self._journal
-        first = journal.first_index
-        for index in range(self._start, self._stop):
-            yield journal[index - first]
+        return self._journal.entries(self._start, self._stop)

@@ -146,7 +146,7 @@ class QuorumNode:
         header = checked_header(payload)
         if header.record_count != record_count or header.size != len(payload):
             raise ProtocolError(f"a batch of {len(payload)} bytes, {record_count} records says of itself {header}")
-        self._journal.add(place_batch(payload, self._log.end_offset, epoch), self._journal.last_index + 1, epoch)
+        self._journal.append(place_batch(payload, self._log.end_offset, epoch), epoch)
         self._metrics.appended_batches += 1
         self._host.request_pump()
         return self._log.end_offset - 1

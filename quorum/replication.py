@@ -152,14 +152,15 @@ class Replication:
         own = self._journal.index_at_or_below(durable_end) if counts_itself else 0
         acked = [own, *(p.acked_index if p.is_voter else 0 for p in self.progress.values())]
         acked.sort(reverse=True)
-        self._journal.visible_index = acked[self._config.majority - 1]
-        first_own = self._core.first_own_index
-        if acked[0] < first_own:
+        visible = self._journal.visible_index = acked[self._config.majority - 1]
+        if visible < self._core.first_own_index:
             return  # Nothing of this epoch can be committed yet: spare the library a walk over older entries.
         for peer, progress in self.progress.items():
-            if progress.is_voter and progress.acked_index > progress.fed_index:
-                progress.fed_index = progress.acked_index
-                self._core.feed_match(peer, progress.acked_index)
+            # Not beyond what may be committed: the library would walk there in vain, again and again.
+            index = min(progress.acked_index, visible)
+            if progress.is_voter and index > progress.fed_index:
+                progress.fed_index = index
+                self._core.feed_match(peer, index)
 
     def has_quorum(self, now: float) -> bool:
         """Whether a majority, this node included, answered recently enough to go on leading."""

@@ -75,11 +75,11 @@ def _followers_truncate_without_conflict() -> _Patches:
 
 
 def _commit_is_clamped_to_the_log_end_only() -> _Patches:
-    def commit_index(self: Follower, message: Append, prev_index: int, entries: list[Any]) -> int:
+    def commit_index(self: Follower, message: Append, prev_index: int, entries: Any) -> int:
         index = self._journal.index_at_or_below(message.high_watermark)
         if message.high_watermark <= self._journal.end_of(self._journal.last_index):
             return index
-        return self._journal.last_index + len(entries)
+        return self._journal.last_index + (0 if entries is None else len(entries))
 
     return [(Follower, "_commit_index", commit_index)]
 
