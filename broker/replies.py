@@ -17,7 +17,7 @@ OffsetField = Annotated[int, Field(ge=0, le=2**63 - 1)]
 class Reply(BaseModel):
     """Base of all models here: what is not known is refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 # --- parameters --------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ _Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(parse_list)]
 class Group(BaseModel):
     """Settings that belong together."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class HttpSettings(Group):
@@ -143,7 +143,7 @@ class BrokerSettings(BaseSettings):
     model_config = SettingsConfigDict(
         extra="forbid",
         frozen=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
         env_prefix=ENVIRONMENT_PREFIX,
         env_nested_delimiter=ENVIRONMENT_NESTING,
     )

@@ -14,7 +14,7 @@ from metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, 
 class Message(BaseModel):
     """A request, a response or a part of one. Unknown fields and wrong types are refused, nothing is converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 def _uuid(value: Any) -> bytes:

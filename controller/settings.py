@@ -67,7 +67,7 @@ HostPort = Annotated[Address, BeforeValidator(parse_address, json_schema_input_t
 class Group(BaseModel):
     """Settings that belong together."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Voter(Group):
@@ -208,7 +208,7 @@ class ControllerSettings(BaseSettings):
     model_config = SettingsConfigDict(
         extra="forbid",
         frozen=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
         env_prefix=ENVIRONMENT_PREFIX,
         env_nested_delimiter=ENVIRONMENT_NESTING,
     )

@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 from broker.settings import BrokerSettings
+from controller.attribute_docs import attribute_docs
 from controller.settings import Address, ControllerSettings
 from controller.settings_source import environment_name
 
@@ -65,12 +66,12 @@ def make_text() -> str:
 
 def _groups(model: type[BaseModel], prefix: str) -> Iterator[str]:
     plain = {name: field for name, field in model.model_fields.items() if _group(field) is None}
-    yield "\n" + _table(plain, prefix)
+    yield "\n" + _table(model, plain, prefix)
     for name, field in plain.items():
         element = _element(field)
         if element is not None:
             yield f"\nEach of `{prefix}{name}` (in TOML a table `[[{prefix}{name}]]`):\n\n"
-            yield _table(element.model_fields, "")
+            yield _table(element, element.model_fields, "")
     for name, field in model.model_fields.items():
         group = _group(field)
         if group is not None:
@@ -78,10 +79,11 @@ def _groups(model: type[BaseModel], prefix: str) -> Iterator[str]:
             yield from _groups(group, f"{prefix}{name}.")
 
 
-def _table(fields: dict[str, FieldInfo], prefix: str) -> str:
+def _table(model: type[BaseModel], fields: dict[str, FieldInfo], prefix: str) -> str:
+    meanings = attribute_docs(model)
     rows = ["| setting | type | default | meaning |", "|---|---|---|---|"]
     for name, field in fields.items():
-        meaning = _words(field.description).replace("|", "\\|")
+        meaning = _words(meanings.get(name)).replace("|", "\\|")
         rows.append(f"| `{prefix}{name}` | {_type(field)} | {_default(field)} | {meaning} |")
     return "\n".join(rows) + "\n"
 

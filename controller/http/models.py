@@ -9,16 +9,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from controller.attribute_docs import attribute_docs
+
 Retriable = Literal["yes", "no", "after-reading"]
 #: Offsets and positions: never negative, within an int64.
 OffsetField = Annotated[int, Field(ge=0, le=2**63 - 1)]
 EpochField = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
+def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
+    """Put what is said of the fields into their schemas."""
+    docs = attribute_docs(model)
+    for name in model.model_fields.keys() & docs.keys():
+        schema["properties"][name]["description"] = docs[name]
+
+
 class HttpModel(BaseModel):
     """Base of all models here: what is not known is refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_describe, defer_build=True)
 
 
 class Nothing(HttpModel):

@@ -1,0 +1,42 @@
+"""What a server's process imports: nothing that no server uses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+#: Takes the command as it is called, then says what is there.
+_LOOK = """
+import json, os, sys
+import typer
+from scripts.cli.__main__ import _COMMANDS
+before = os.environ.get("SSL_CERT_FILE")
+_COMMANDS[sys.argv[1]](typer.Typer())
+import aiohttp.connector
+print(json.dumps({
+    "modules": sorted(sys.modules),
+    "is_environment_kept": os.environ.get("SSL_CERT_FILE") == before,
+    "certificates": aiohttp.connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509_ca"],
+}))
+import rich.console
+"""
+
+
+@pytest.mark.parametrize("command", ["controller", "broker"])
+@pytest.mark.parametrize("certificates", [None, "/etc/ssl/certs/ca-certificates.crt"])
+def test_server_start_leaves_out_what_no_server_uses(command: str, certificates: str | None) -> None:
+    """The part of a library that is left out can still be had by whoever wants it: `rich` is imported at the end."""
+    environment = {name: value for name, value in os.environ.items() if name != "SSL_CERT_FILE"}
+    if certificates is not None:
+        environment["SSL_CERT_FILE"] = certificates
+    done = subprocess.run(
+        [sys.executable, "-c", _LOOK, command], env=environment, check=True, capture_output=True, text=True
+    )
+    seen = json.loads(done.stdout)
+    assert {"rich", "pygments"} & set(seen["modules"]) == set()
+    assert seen["is_environment_kept"]
+    assert seen["certificates"] == 0
