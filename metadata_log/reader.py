@@ -8,18 +8,16 @@ This is for tools; a running node's log is ``segment_log.MetadataLog``.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from metadata_log.batch import HEADER_BYTES, BatchHeader, crc_ok, parse_header
+from metadata_log.checkpoint_files import checkpoint_id
+from metadata_log.directory import LOG_DIRECTORY_NAME
 from metadata_log.errors import CorruptBatch, MalformedData, StorageError
-
-PARTITION_DIRECTORY: Final = "__cluster_metadata-0"
-_SEGMENT_NAME: Final = re.compile(r"^(\d{20})\.log$")
-_CHECKPOINT_NAME: Final = re.compile(r"^(\d{20})-(\d{10})\.checkpoint$")
+from metadata_log.segment_files import segment_base
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +44,12 @@ class FileBatch:
 
 def classify(path: Path) -> LogFile:
     """What kind of file this is, by its name; a name of neither form is read as a segment of unknown start."""
-    segment = _SEGMENT_NAME.match(path.name)
-    if segment:
-        return LogFile(path, False, int(segment[1]), None)
-    checkpoint = _CHECKPOINT_NAME.match(path.name)
-    if checkpoint:
-        return LogFile(path, True, int(checkpoint[1]), int(checkpoint[2]))
+    base = segment_base(path.name)
+    if base is not None:
+        return LogFile(path, False, base, None)
+    checkpoint = checkpoint_id(path.name)
+    if checkpoint is not None:
+        return LogFile(path, True, checkpoint.end_offset, checkpoint.epoch)
     return LogFile(path, path.suffix == ".checkpoint", None, None)
 
 
@@ -67,9 +65,9 @@ def find_files(path: Path) -> list[LogFile]:
         return [classify(path)]
     if not path.is_dir():
         raise StorageError(f"{path}: no such file or directory")
-    inner = path / PARTITION_DIRECTORY
+    inner = path / LOG_DIRECTORY_NAME
     directory = inner if inner.is_dir() else path
-    files = [classify(p) for p in directory.iterdir() if _SEGMENT_NAME.match(p.name) or _CHECKPOINT_NAME.match(p.name)]
+    files = [file for file in map(classify, directory.iterdir()) if file.offset is not None]
     if not files:
         raise StorageError(f"{directory}: holds no segment (*.log) and no checkpoint (*.checkpoint)")
     return sorted(files, key=lambda file: (file.is_checkpoint, file.offset, file.epoch or 0))

@@ -18,13 +18,13 @@ from typing import Final
 
 from controller.bootstrap import bootstrap_checkpoint
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
+from metadata_log.directory import LOG_DIRECTORY_NAME, FormatPlan, ImportedFile, format_directory, voters_checkpoint
 from metadata_log.disk import RealDisk
 from metadata_log.errors import CorruptState
 from metadata_log.ids import Uuid, uuid_from_text, uuid_text
 from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
-from metadata_log.reader import PARTITION_DIRECTORY, LogFile, find_files
+from metadata_log.reader import LogFile, find_files
 from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
 from scripts.cluster.plan import PLAN_NAME, ClusterError, ClusterPlan, PlannedBrokers, PlannedController
 from scripts.cluster.ports import LOOPBACK
@@ -157,7 +157,7 @@ def _twin_controller_ids(image: MetadataImage, state: QuorumState | None) -> tup
 def _source_directory(source: Path) -> Path | None:
     """The directory of the source's log files."""
     if source.is_dir():
-        inner = source / PARTITION_DIRECTORY
+        inner = source / LOG_DIRECTORY_NAME
         return inner if inner.is_dir() else source
     return None
 
