@@ -125,8 +125,8 @@ class ServedCluster:
         self._faults = faults
         self._counters = counters
         self._standing: list[str] = []
-        if storage.damage is not None:
-            self._standing.append(f"its log was damaged and set aside ({storage.damage}): it does not vote yet")
+        for damage in storage.damage:
+            self._standing.append(f"its log was damaged and set aside ({damage}): it does not vote yet")
         if storage.state_damage is not None:
             self._standing.append(f"its election state could not be read ({storage.state_damage})")
         if directory.is_short_of_space:

@@ -47,6 +47,8 @@ class Recovered:
 
     files: SegmentFiles
     entries: EntryTable
+    #: Base offsets of the control batches among the entries.
+    controls: list[int]
     #: (base, bytes), ascending.
     segments: list[tuple[int, int]]
     checkpoints: CheckpointSurvey
@@ -82,7 +84,9 @@ def recover(disk: Disk, directory: str) -> Recovered:
 
 def _damaged(files: SegmentFiles, survey: Survey, checkpoints: CheckpointSurvey, damage: Damage) -> Recovered:
     start = survey.first_base
-    return Recovered(files, survey.entries, survey.segments, checkpoints, start, 0, start, damage, None, None)
+    return Recovered(
+        files, survey.entries, survey.controls, survey.segments, checkpoints, start, 0, start, damage, None, None
+    )
 
 
 @dataclass(slots=True)
@@ -115,6 +119,7 @@ class _Repair:
         return Recovered(
             files=self.files,
             entries=entries,
+            controls=[base for base in self.survey.controls if start.end_offset <= base < entries.end_offset],
             segments=self.survey.segments,
             checkpoints=self.checkpoints,
             start_offset=start.end_offset,

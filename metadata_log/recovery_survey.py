@@ -19,6 +19,8 @@ class Survey:
         self._bases = bases
         self.first_base = bases[0] if bases else 0
         self.entries = EntryTable(self.first_base)
+        #: Base offsets of the control batches.
+        self.controls: list[int] = []
         #: (base, bytes) of every file there, bad and unread ones included.
         self.segments: list[tuple[int, int]] = []
         #: The first bad batch, the index of its segment, and whether it is more than a torn tail by its looks.
@@ -76,4 +78,6 @@ class Survey:
             file.close()
 
     def _visit(self, position: int, header: BatchHeader) -> None:
+        if header.is_control:
+            self.controls.append(header.base_offset)
         self.entries.add(header.end_offset, header.epoch, position, header.size)

@@ -74,6 +74,8 @@ class MetadataLog(LogIndex):
         self.torn_tail: TornTail | None = recovered.torn_tail
         #: (end offset, epoch) of the checkpoint for which the whole log was dropped at open, None when none was.
         self.dropped_for: tuple[int, int] | None = recovered.dropped_for
+        #: Base offsets of the control batches that the log held at open: few, and rarely looked for.
+        self.control_batches_at_open: list[int] = recovered.controls
         #: The checkpoints found at open; ``checkpoints.CheckpointStore`` keeps count of them from there.
         self.checkpoints_at_open: CheckpointSurvey = recovered.checkpoints
 

@@ -25,11 +25,12 @@ class VoterHistory:
     """Voter sets found in the log, by where. A set in a batch that was truncated away counts no more."""
 
     def __init__(self, log: MetadataLog) -> None:
+        """To be made before the log that was opened is changed: appended batches are shown to ``note``."""
         self._log = log
         #: (end offset of the batch, its epoch, voter set), ascending.
         self._found: list[tuple[int, int, VotersRecord]] = []
-        for index in range(log.entry_count):
-            self.note(log.read(index))
+        for base_offset in log.control_batches_at_open:
+            self.note(log.read(log.position_containing(base_offset)))
 
     def note(self, batch: bytes) -> None:
         """Look at a batch that was appended."""

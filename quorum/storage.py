@@ -23,8 +23,8 @@ class NodeStorage:
     log: MetadataLog
     votes: VoteState
     checkpoints: CheckpointStore
-    #: What was found damaged and set aside, None when nothing was. Such a node is a non-voter.
-    damage: Damage | None
+    #: What was found damaged and set aside, in that order. With any of it the node is a non-voter.
+    damage: tuple[Damage, ...]
     #: Why the election state could not be read, None when it could or was not there.
     state_damage: str | None
 
@@ -38,11 +38,14 @@ class NodeStorage:
         Raises:
             OSError: the disk failed.
         """
+        damage = []
         log = MetadataLog.open(disk, directory, log_config)
-        damage = log.damage
-        if damage is not None:
+        while log.damage is not None:
+            # More than one thing may be wrong, and only the first shows: the mark says nothing of the segments.
             log.close()
-            set_aside(disk, directory, damage)
+            damage.append(log.damage)
+            names = set_aside(disk, directory, log.damage)
+            assert names, "every damage lies in the mark or in a segment"
             log = MetadataLog.open(disk, directory, log_config)
         store = QuorumStateStore(disk, directory)
         stored: QuorumState | None = None
@@ -53,7 +56,7 @@ class NodeStorage:
             state_damage = str(error)
         votes = VoteState(store, stored, log.last_epoch, config)
         checkpoints = CheckpointStore(disk, directory, log.checkpoints_at_open)
-        return cls(disk, directory, log, votes, checkpoints, damage, state_damage)
+        return cls(disk, directory, log, votes, checkpoints, tuple(damage), state_damage)
 
     def close(self) -> None:
         """Give the handles back. No disk group may be out."""

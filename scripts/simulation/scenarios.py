@@ -211,7 +211,7 @@ def flipped_bit(seed: int) -> None:
     stage.mend()
     storage = stage.nodes[1].storage
     assert storage is not None
-    stage.claim(storage.damage is not None, "the flipped bit was not noticed")
+    stage.claim(bool(storage.damage), "the flipped bit was not noticed")
     stage.pass_time(6.0)
     stage.claim(not stage.leads(1) and not stage.leads(2), "a node leads on the vote of a voter with a damaged log")
     stage.restart(0)

@@ -208,7 +208,7 @@ class World:
         """A node opened its disk."""
         assert owner.storage is not None
         self.checks.restarted(owner)
-        if owner.storage.damage is not None:
+        if owner.storage.damage:
             if not self.is_damage_expected:
                 self.violation(f"node {owner.node_id} found damage that nobody did: {owner.storage.damage}")
             self.amnesiac.add(owner.node_id)
