@@ -11,7 +11,6 @@ from typing import Final
 
 from controller.decision import Decision
 from metadata_log.batch import control_batch, data_batch, iter_records, parse_header, place_batch
-from metadata_log.columns import BatchItem
 from metadata_log.errors import CorruptCheckpoint, MalformedData
 from metadata_log.records import (
     AbortTransactionRecord,
@@ -24,6 +23,7 @@ from metadata_log.records import (
     SnapshotHeaderRecord,
     VersionedRecord,
 )
+from metadata_log.runs import BatchItem
 from snapshots.image_parts import BROKER_RESOURCE, ELR_VERSION, METADATA_VERSION
 from snapshots.replay_state import ReplayState
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from metadata_log.columns import BatchItem
+from metadata_log.runs import BatchItem
 from snapshots.image import MetadataImage
 
 Reply_co = TypeVar("Reply_co", covariant=True)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from metadata_log.batch import BatchHeader
 from metadata_log.builder import BatchBuilder, encode_items, item_count
-from metadata_log.columns import BatchItem, decode_body
+from metadata_log.columns import decode_body
 from metadata_log.limits import BATCH_BYTES_MAX
+from metadata_log.runs import BatchItem
 from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
 

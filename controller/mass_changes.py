@@ -9,8 +9,7 @@ from controller.controller_config import ControllerConfig
 from controller.decision import Slice
 from controller.elections import Rows, leader_and_isr_changes
 from controller.record_slices import ROWS_PER_SLICE_MAX
-from metadata_log.columns import BatchItem
-from metadata_log.runs import PartitionChangeRun
+from metadata_log.runs import BatchItem, PartitionChangeRun
 from snapshots.image import MetadataImage
 
 

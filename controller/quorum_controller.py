@@ -29,9 +29,9 @@ from controller.seams import (
     no_soft_state,
 )
 from metadata_log.builder import item_count
-from metadata_log.columns import BatchItem
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
 from metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
+from metadata_log.runs import BatchItem
 from snapshots.errors import ReplayError
 from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState

@@ -8,9 +8,9 @@ from typing import Final
 from controller.decision import Slice
 from metadata_log.batch import HEADER_BYTES
 from metadata_log.builder import item_count, size_max, split_items
-from metadata_log.columns import BatchItem
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.records import BeginTransactionRecord, EndTransactionRecord, VersionedRecord
+from metadata_log.runs import BatchItem
 
 #: Mass records that one turn of the loop decides, replays and appends at most: some 15 ms. Heartbeats of the quorum and
 #: of brokers come in between, on this controller and on those who follow, which take in one batch a turn at least.

@@ -36,11 +36,11 @@ from controller.protocol import (
 )
 from controller.topic_configs import check_topic_configs
 from controller.topic_names import METADATA_TOPIC, has_collision_chars, name_problem, unified
-from metadata_log.columns import BatchItem
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
 from metadata_log.ids import Uuid
 from metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from metadata_log.records import ClearElrRecord, ConfigRecord, RemoveTopicRecord, TopicRecord, VersionedRecord
+from metadata_log.runs import BatchItem
 from snapshots.image import MetadataImage
 from snapshots.image_parts import TOPIC_RESOURCE
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from metadata_log import wire
-from metadata_log.codec import decode_control, decode_value, encode_control, encode_value
+from metadata_log.codec import decode_control, decode_value_at, encode_control, encode_value
 from metadata_log.errors import MalformedData
 from metadata_log.limits import BATCH_BYTES_READ_MAX
 from metadata_log.records import LoggedRecord, Record
@@ -153,9 +153,26 @@ def place_batch(batch: Buffer, base_offset: int, epoch: int) -> bytes:
 
 def frame_record(offset_delta: int, key: bytes | None, value: bytes) -> bytes:
     """One record of a batch: attributes 0, timestamp delta 0, no headers."""
-    key_part = b"\x01" if key is None else wire.varint(len(key)) + key
-    head = b"\0\0" + wire.varint(offset_delta) + key_part + wire.varint(len(value))
-    return wire.varint(len(head) + len(value) + 1) + head + value + b"\0"
+    if key is None:
+        head = data_head(offset_delta)
+    else:
+        head = b"\0\0" + wire.varint(offset_delta) + wire.varint(len(key)) + key
+    size = wire.varint(len(value))
+    return wire.varint(len(head) + len(size) + len(value) + 1) + head + size + value + b"\0"
+
+
+def data_head(offset_delta: int) -> bytes:
+    """What a data record has between its length and that of its value: attributes, time, offset delta, null key."""
+    return _DATA_HEADS[offset_delta] if offset_delta < _HEADS else _data_head(offset_delta)
+
+
+def _data_head(offset_delta: int) -> bytes:
+    return b"\0\0" + wire.varint(offset_delta) + b"\1"
+
+
+#: Heads that are kept ready: few batches of single records have more.
+_HEADS: Final = 256
+_DATA_HEADS: Final = tuple(_data_head(delta) for delta in range(_HEADS))
 
 
 def control_batch(records: list[tuple[Record, int]], timestamp: int) -> bytes:
@@ -223,11 +240,11 @@ def iter_records(buf: Buffer, pos: int = 0) -> Iterator[LoggedRecord]:
         delta, key_size, key_start, value_start, value_end = read_frame(data, at, end)
         if delta != expected:
             raise MalformedData(f"offset delta {delta} where {expected} is due")
-        value = data[value_start:value_end]
         if is_control:
-            record, version = decode_control(data[key_start : key_start + max(key_size, 0)], value)
+            key = data[key_start : key_start + max(key_size, 0)]
+            record, version = decode_control(key, data[value_start:value_end])
         else:
-            record, version = decode_value(value)
+            record, version = decode_value_at(data, value_start, value_end)
         yield LoggedRecord(base + delta, timestamp, key_size, value_end - value_start, record, version)
         at = value_end + 1
         expected += 1

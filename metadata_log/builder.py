@@ -7,11 +7,10 @@ from typing import Final
 
 from metadata_log.batch import HEADER_BYTES, frame_record, join_batch
 from metadata_log.codec import encode_value
-from metadata_log.columns import BatchItem
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.records import Record, VersionedRecord
 from metadata_log.run_codec import encode_run
-from metadata_log.runs import Run
+from metadata_log.runs import BatchItem, Run
 from metadata_log.wire import Buffer
 
 #: Bytes a record's framing can add to its value: length, attributes, times, deltas, key, value length, headers.

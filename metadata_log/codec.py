@@ -7,7 +7,7 @@ A control record has the key (int16 0, int16 type) and a value that begins with 
 from __future__ import annotations
 
 import struct
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from metadata_log import wire
 from metadata_log.codec_source import ENCODE_ERRORS, Reader, Writer, struct_reader, struct_writer
@@ -25,8 +25,8 @@ class _ValueReader(NamedTuple):
     """How to read the values that begin with one head."""
 
     version: int
-    #: Where the message begins: behind the head.
-    start: int
+    #: Bytes of the head, behind which the message begins.
+    head_size: int
     read: Reader
     schema: RecordSchema
 
@@ -78,8 +78,22 @@ def decode_value(buf: Buffer) -> VersionedRecord:
         MalformedData: anything else that is not the format.
     """
     data = bytes(buf)  # itself if it is bytes already
-    version, start, read, schema = _READERS.get(data[:_PLAIN_HEAD_BYTES]) or _find_reader(data)
-    return VersionedRecord(_read_all(schema, version, read, data, start), version)
+    return decode_value_at(data, 0, len(data))
+
+
+def decode_value_at(buf: bytes, start: int, end: int) -> VersionedRecord:
+    """The data record whose value lies from ``start`` to ``end`` (exclusive); raises as ``decode_value`` does."""
+    version, head_size, read, schema = _READERS.get(buf[start : start + _PLAIN_HEAD_BYTES]) or _find_reader(
+        buf[start:end]
+    )
+    try:
+        record, stop = read(buf, start + head_size)
+    except wire.DECODE_ERRORS as error:
+        raise _unreadable(schema, version, error) from error
+    # A message that is longer than its value was read on behind it.
+    if stop != end:
+        raise _misfit(schema, version, stop - end)
+    return VersionedRecord(record, version)
 
 
 def decode_control(key: Buffer, value: Buffer) -> VersionedRecord:
@@ -92,8 +106,14 @@ def decode_control(key: Buffer, value: Buffer) -> VersionedRecord:
     schema = CONTROL_SCHEMAS.get(type_id)
     if key_version != 0 or schema is None or version not in schema.versions:
         raise UnsupportedRecord(type_id, version)
-    read = struct_reader(schema.struct, version)
-    return VersionedRecord(_read_all(schema, version, read, bytes(value), _INT16.size), version)
+    data = bytes(value)
+    try:
+        record, stop = struct_reader(schema.struct, version)(data, _INT16.size)
+    except wire.DECODE_ERRORS as error:
+        raise _unreadable(schema, version, error) from error
+    if stop != len(data):
+        raise _misfit(schema, version, stop - len(data))
+    return VersionedRecord(record, version)
 
 
 def _find_writer(record: Record, version: int, is_control: bool) -> _ValueWriter:
@@ -130,14 +150,13 @@ def _find_reader(data: bytes) -> _ValueReader:
     return reader
 
 
-def _read_all(schema: RecordSchema, version: int, read: Reader, data: bytes, start: int) -> Any:
-    try:
-        record, end = read(data, start)
-    except wire.DECODE_ERRORS as error:
-        raise MalformedData(f"{schema.name} version {version} is cut short or malformed: {error}") from error
-    if end != len(data):
-        raise MalformedData(f"{schema.name} version {version} leaves {len(data) - end} bytes unread")
-    return record
+def _unreadable(schema: RecordSchema, version: int, error: Exception) -> MalformedData:
+    return MalformedData(f"{schema.name} version {version} is cut short or malformed: {error}")
+
+
+def _misfit(schema: RecordSchema, version: int, excess: int) -> MalformedData:
+    fault = f"needs {excess} bytes more" if excess > 0 else f"leaves {-excess} bytes unread"
+    return MalformedData(f"{schema.name} version {version} {fault}")
 
 
 def _unwritable(schema: RecordSchema, version: int, error: Exception) -> MalformedData:

@@ -29,7 +29,7 @@ Reader = Callable[[bytes, int], tuple[Any, int]]
 Writer = Callable[[Any], bytes]
 
 #: What a value of the wrong kind raises in a writer.
-ENCODE_ERRORS: Final = (struct.error, TypeError, OverflowError, AttributeError)
+ENCODE_ERRORS: Final = (struct.error, TypeError, OverflowError, AttributeError, UnicodeEncodeError)
 
 #: ``struct`` codes of the types that have a fixed width.
 _FIXED_CODES: Final = {
@@ -148,7 +148,15 @@ def _read_sized(names: _Names, field: Field, version: int) -> _Lines:
     """Lines that read a field of ``size`` bytes or elements."""
     target = f"f_{field.name}"
     if not field.is_array:
-        return [f"{target}, pos = wire.cut_{field.element_type}(buf, pos, size)"]
+        decoded = ".decode()" if field.element_type == "string" else ""
+        return [
+            "end = pos + size",
+            "if size > 126 or end > len(buf):",  # long, or wrong: then this says what is wrong
+            f"    {target}, pos = wire.cut_{field.element_type}(buf, pos, size)",
+            "else:",
+            f"    {target} = buf[pos:end]{decoded}",
+            "    pos = end",
+        ]
     if field.element_type in _WHOLE_ARRAYS:
         return [f"{target}, pos = wire.read_{field.element_type}s(buf, pos, size)"]
     read = "wire.read_string" if field.struct is None else names.add("read", struct_reader(field.struct, version))
@@ -167,7 +175,8 @@ def _read_tags(names: _Names, tagged: list[Field], version: int) -> _Lines:
         "pos += 1",
         "if count > 127:",
         "    count, pos = wire.read_uvarint(buf, pos - 1)",
-        "for _ in range(count):",  # the end of the buffer bounds it: each takes two bytes at least
+        "while count:",  # the end of the buffer bounds it: each takes two bytes at least
+        "    count -= 1",
         "    tag = buf[pos]",
         "    tag_size = buf[pos + 1]",
         "    pos += 2",
@@ -203,8 +212,13 @@ def struct_writer(schema: StructSchema, version: int) -> Writer:
     for is_fixed, fields in groupby(plain, _is_fixed):
         if is_fixed:
             pieces.append(_write_fixed(names, list(fields)))
-        else:
-            pieces += [_write_field(names, field, version) for field in fields]
+            continue
+        for field in fields:
+            if field.element_type == "string" and not field.is_array:
+                body += _write_string(field)
+                pieces.append(f"f_{field.name}")
+            else:
+                pieces.append(_write_field(names, field, version))
     body += _write_tags(names, tagged, version)
     pieces.append("wire.SINGLE_BYTES[count] + tags" if tagged else repr(b"\0"))
     body.append(f"return {' + '.join(pieces)}")
@@ -228,6 +242,18 @@ def _check(field: Field, version: int) -> _Lines:
 def _write_fixed(names: _Names, fields: list[Field]) -> str:
     packer = struct.Struct(">" + "".join(_FIXED_CODES[field.element_type] for field in fields))
     return f"{names.add('pack', packer.pack)}({', '.join(f'value.{field.name}' for field in fields)})"
+
+
+def _write_string(field: Field) -> _Lines:
+    """Lines that set ``f_NAME`` to the bytes of a string, which may be null if ``_check`` let that pass."""
+    return [
+        f"data = value.{field.name}",
+        "data = None if data is None else data.encode()",
+        "if data is None or len(data) > 126:",
+        f"    f_{field.name} = wire.compact_string(value.{field.name})",
+        "else:",
+        f"    f_{field.name} = wire.SINGLE_BYTES[len(data) + 1] + data",
+    ]
 
 
 def _write_field(names: _Names, field: Field, version: int) -> str:

@@ -9,26 +9,23 @@ one partition, and of other types only a topic or a config past the partitions d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from metadata_log import wire
-from metadata_log.batch import HEADER_BYTES, Frame, parse_header, read_frame
-from metadata_log.codec import decode_control, decode_value
+from metadata_log.batch import HEADER_BYTES, parse_header, read_frame
+from metadata_log.codec import decode_control, decode_value_at
 from metadata_log.errors import MalformedData
 from metadata_log.gathering import gather_runs, unrepeated_stretches
 from metadata_log.record_index import RecordIndex, index_records
-from metadata_log.records import VersionedRecord
+from metadata_log.row_reader import read_rows
 from metadata_log.run_codec import matching_rows, run_of
 from metadata_log.run_layout import RUN_CLASSES, read_layout, row_form
-from metadata_log.runs import PartitionChangeRun, PartitionRun, Run
+from metadata_log.runs import BatchItem
 from metadata_log.wire import Buffer
-
-#: What a batch holds, in the order of its offsets.
-BatchItem = VersionedRecord | PartitionRun | PartitionChangeRun
 
 #: Records below which a run is not worth its set-up: they are read one by one.
 _RUN_ROWS_MIN: Final = 32
@@ -43,128 +40,145 @@ _STRETCH_KINDS[[_TOPIC, _PARTITION, _CONFIG]] = _CREATIONS
 _STRETCH_KINDS[_PARTITION_CHANGE] = _CHANGES
 
 
-def decode_batch(buf: Buffer, pos: int = 0) -> Iterator[BatchItem]:
+def decode_batch(buf: Buffer, pos: int = 0) -> list[BatchItem]:
     """The records of the batch at ``pos``. The caller has checked the CRC.
 
     Raises:
         MalformedData: framing, count or a value is not the format. UnsupportedRecord: type or version unknown.
     """
     header = parse_header(buf, pos)
-    end_delta = header.record_count
-    return _Reader(buf, pos + HEADER_BYTES, pos + header.size, 0, end_delta, header.is_control).items()
+    end = pos + header.size
+    data, start = (buf, pos) if isinstance(buf, bytes) else (bytes(memoryview(buf)[pos:end]), 0)
+    reader = _Reader(data, start + HEADER_BYTES, start + header.size, 0, header.record_count)
+    return reader.control_records() if header.is_control else reader.items()
 
 
-def decode_body(body: Buffer, first_delta: int, record_count: int) -> Iterator[BatchItem]:
+def decode_body(body: bytes, first_delta: int, record_count: int) -> list[BatchItem]:
     """The data records of a piece of a batch body, whose offset deltas begin with ``first_delta``.
 
     Raises:
         MalformedData, UnsupportedRecord: as ``decode_batch``.
     """
-    return _Reader(body, 0, len(body), first_delta, first_delta + record_count, False).items()
+    return _Reader(body, 0, len(body), first_delta, first_delta + record_count).items()
 
 
 class _Reader:
     """Walks records; ``pos`` and ``delta`` are where the next one begins and which it must be."""
 
-    def __init__(self, buf: Buffer, pos: int, end: int, delta: int, end_delta: int, is_control: bool) -> None:
-        self.buf = buf if isinstance(buf, bytes) else memoryview(buf)
+    __slots__ = ("buf", "delta", "end", "end_delta", "found", "pos")
+
+    def __init__(self, buf: bytes, pos: int, end: int, delta: int, end_delta: int) -> None:
+        self.buf = buf
         self.pos = pos
         self.end = end
         self.delta = delta
         self.end_delta = end_delta
-        self.is_control = is_control
+        self.found: list[BatchItem] = []
 
-    def items(self) -> Iterator[BatchItem]:
+    def items(self) -> list[BatchItem]:
+        """What is left, as data records and runs."""
         short_runs = 0
-        while self.pos < self.end:
-            frame = read_frame(self.buf, self.pos, self.end)
-            if not self._may_begin_run(frame):
-                yield self._row(frame)
-                continue
+        while True:
+            self.pos, self.delta = read_rows(
+                self.buf, self.pos, self.end, self.delta, self.end_delta - _RUN_ROWS_MIN, self.found
+            )
+            if self.pos == self.end:
+                break
+            # Here lies a mass record, and enough behind it for a run.
             if short_runs == _SHORT_RUNS_MAX:
-                yield from self._indexed()
+                self._indexed()
                 continue
-            run, count = self._strided_run(frame)
-            if run is not None:
+            rows = self._strided_run()
+            if rows == 0:
                 short_runs = 0
-                yield run
-                continue
-            short_runs += 1
-            for _ in range(count):
-                yield self._row(read_frame(self.buf, self.pos, self.end))
+            else:
+                short_runs += 1
+                self._rows(rows)
+        self._require_count()
+        return self.found
+
+    def control_records(self) -> list[BatchItem]:
+        """What is left, as control records."""
+        while self.pos < self.end:
+            delta, key_size, key_start, value_start, value_end = read_frame(self.buf, self.pos, self.end)
+            self._require_delta(delta)
+            key = self.buf[key_start : key_start + max(key_size, 0)]
+            self.found.append(decode_control(key, self.buf[value_start:value_end]))
+            self.pos = value_end + 1
+            self.delta += 1
+        self._require_count()
+        return self.found
+
+    def _require_count(self) -> None:
         if self.delta != self.end_delta:
             raise MalformedData(f"records end at offset delta {self.delta}, not {self.end_delta}")
 
-    def _may_begin_run(self, frame: Frame) -> bool:
-        _, key_size, _, value_start, value_end = frame
-        if self.is_control or self.end_delta - self.delta < _RUN_ROWS_MIN:
-            return False
-        return key_size == -1 and value_end - value_start > 1 and self.buf[value_start + 1] in RUN_CLASSES
-
-    def _row(self, frame: Frame) -> VersionedRecord:
-        """One record, which lies at ``pos``; moves past it."""
-        delta, key_size, key_start, value_start, value_end = frame
+    def _require_delta(self, delta: int) -> None:
         if delta != self.delta:
             raise MalformedData(f"offset delta {delta} where {self.delta} is due")
-        self.pos = value_end + 1
-        self.delta += 1
-        value = bytes(self.buf[value_start:value_end])
-        if self.is_control:
-            return decode_control(self.buf[key_start : key_start + max(key_size, 0)], value)
-        return decode_value(value)
 
-    def _strided_run(self, frame: Frame) -> tuple[Run | None, int]:
-        """The longest run of one shape that begins here, if it is long enough, and the number of its rows.
+    def _rows(self, count: int) -> None:
+        """The next records one by one, mass records too."""
+        for _ in range(count):
+            delta, _, _, value_start, value_end = read_frame(self.buf, self.pos, self.end)
+            self._require_delta(delta)
+            self.found.append(decode_value_at(self.buf, value_start, value_end))
+            self.pos = value_end + 1
+            self.delta += 1
 
-        Moves past the run if there is one.
+    def _strided_run(self) -> int:
+        """The longest run of one shape that begins here, if it is long enough; moves past it then, and gives 0.
+
+        Else the number of records that are to be read one by one before another look is worth its while.
         """
-        _, _, _, value_start, value_end = frame
-        layout = read_layout(bytes(self.buf[value_start:value_end]))
+        _, _, _, value_start, value_end = read_frame(self.buf, self.pos, self.end)
+        layout = read_layout(self.buf[value_start:value_end])
         if layout is None:
-            return None, 1
+            return 1
         width = len(wire.varint(self.delta))
         form = row_form(layout, width)
         rows_max = min((self.end - self.pos) // form.size, (1 << (7 * width - 1)) - self.delta)
         rows = np.frombuffer(self.buf, np.uint8, rows_max * form.size, self.pos).reshape(rows_max, form.size)
         count = matching_rows(rows, form, self.delta)
         if count < _RUN_ROWS_MIN:
-            return None, max(count, 1)
+            return max(count, 1)
         self.pos += count * form.size
         self.delta += count
-        return run_of(layout, rows[:count, form.value_start : form.value_start + layout.size]), count
+        self.found.append(run_of(layout, rows[:count, form.value_start : form.value_start + layout.size]))
+        return 0
 
     # --- gathering -----------------------------------------------------------------------------------
 
-    def _indexed(self) -> Iterator[BatchItem]:
+    def _indexed(self) -> None:
         """The rest of the records, or all up to one whose length is not as usual; moves past them."""
         index = index_records(self.buf, self.pos, self.end, self.delta)
         first_delta = self.delta
         if not len(index):
-            yield self._row(read_frame(self.buf, self.pos, self.end))
+            self._rows(1)
             return
         kinds = _STRETCH_KINDS[index.types]
         borders = (np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist()
         for first, end in pairwise([0, *borders, len(index)]):
             if kinds[first] == _ONE_BY_ONE or end - first < _RUN_ROWS_MIN:
-                yield from self._rows_at(index, first_delta, range(first, end))
+                self._rows_at(index, first_delta, range(first, end))
             else:
-                yield from self._stretch(index, first_delta, first, end)
+                self._stretch(index, first_delta, first, end)
         self.pos = int(index.ends[-1])
         self.delta = first_delta + len(index)
 
-    def _rows_at(self, index: RecordIndex, first_delta: int, numbers: Iterable[int]) -> Iterator[VersionedRecord]:
+    def _rows_at(self, index: RecordIndex, first_delta: int, numbers: Iterable[int]) -> None:
         for number in numbers:
             self.pos = int(index.starts[number])
             self.delta = first_delta + number
-            yield self._row(read_frame(self.buf, self.pos, self.end))
+            self._rows(1)
 
-    def _stretch(self, index: RecordIndex, first_delta: int, first: int, end: int) -> Iterator[BatchItem]:
+    def _stretch(self, index: RecordIndex, first_delta: int, first: int, end: int) -> None:
         is_mass = np.isin(index.types[first:end], list(RUN_CLASSES))
         mass = np.flatnonzero(is_mass) + first
         if len(mass) < _RUN_ROWS_MIN:
-            yield from self._rows_at(index, first_delta, range(first, end))
+            self._rows_at(index, first_delta, range(first, end))
             return
-        yield from self._rows_at(index, first_delta, (np.flatnonzero(~is_mass) + first).tolist())
+        self._rows_at(index, first_delta, (np.flatnonzero(~is_mass) + first).tolist())
         array = np.frombuffer(self.buf, np.uint8)
         starts, sizes = index.value_starts[mass], index.value_sizes[mass]
         for begin, stop in unrepeated_stretches(array, starts):
@@ -172,6 +186,6 @@ class _Reader:
             if stop - begin >= _RUN_ROWS_MIN:
                 runs = gather_runs(array, starts[begin:stop], sizes[begin:stop])
             if runs is None:
-                yield from self._rows_at(index, first_delta, mass[begin:stop].tolist())
+                self._rows_at(index, first_delta, mass[begin:stop].tolist())
             else:
-                yield from runs
+                self.found += runs

@@ -19,6 +19,7 @@ from metadata_log.records import (
     NO_RECOVERY_CHANGE,
     PartitionChangeRecord,
     PartitionRecord,
+    VersionedRecord,
 )
 
 IntColumn = npt.NDArray[np.int32]
@@ -153,3 +154,6 @@ class PartitionRun(_Run):
 
 
 Run = PartitionRun | PartitionChangeRun
+
+#: What a batch holds, in the order of its offsets.
+BatchItem = VersionedRecord | PartitionRun | PartitionChangeRun

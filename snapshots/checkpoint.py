@@ -13,7 +13,7 @@ from typing import Final
 
 from metadata_log.batch import control_batch, parse_header, place_batch
 from metadata_log.builder import build_batches
-from metadata_log.columns import BatchItem, decode_batch
+from metadata_log.columns import decode_batch
 from metadata_log.errors import MalformedData
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.records import (
@@ -25,6 +25,7 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
+from metadata_log.runs import BatchItem
 from metadata_log.wire import Buffer
 from snapshots.as_records import after_topics, before_topics
 from snapshots.image import EMPTY_IMAGE, MetadataImage
@@ -100,7 +101,7 @@ def read_checkpoint(batches: Iterable[Buffer], end_offset: int | None, epoch: in
     is_complete = False
     for batch in batches:
         header = parse_header(batch)
-        items = list(decode_batch(batch))
+        items = decode_batch(batch)
         if log_time_ms is None:
             log_time_ms = _log_time(items[0])
         if is_complete:

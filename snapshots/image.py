@@ -6,7 +6,7 @@ part that did not change; so part identity tells cheaply what may differ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from snapshots.cluster import ClusterImage
 from snapshots.image_parts import (
@@ -24,24 +24,39 @@ from snapshots.image_parts import (
 from snapshots.partition_table import PartitionTable
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataImage:
-    """The whole state. Two images are equal if they say the same and cover the same."""
+class MetadataImage(NamedTuple):
+    """The whole state. Two images are equal if they say the same and cover the same.
 
-    provenance: Provenance = field(default_factory=Provenance)
-    features: FeaturesImage = field(default_factory=FeaturesImage)
-    kraft: KRaftImage = field(default_factory=KRaftImage)
-    cluster: ClusterImage = field(default_factory=ClusterImage)
-    topics: TopicsImage = field(default_factory=TopicsImage)
+    A named tuple, because one is made for every write event: making a frozen dataclass takes many times as long.
+    """
+
+    provenance: Provenance
+    features: FeaturesImage
+    kraft: KRaftImage
+    cluster: ClusterImage
+    topics: TopicsImage
     #: Partitions of all topics, by topic id.
-    partitions: PartitionTable = field(default_factory=PartitionTable)
-    configs: ConfigsImage = field(default_factory=ConfigsImage)
-    client_quotas: ClientQuotasImage = field(default_factory=ClientQuotasImage)
-    producer_ids: ProducerIdsImage = field(default_factory=ProducerIdsImage)
-    acls: AclsImage = field(default_factory=AclsImage)
-    scram: ScramImage = field(default_factory=ScramImage)
-    delegation_tokens: DelegationTokensImage = field(default_factory=DelegationTokensImage)
+    partitions: PartitionTable
+    configs: ConfigsImage
+    client_quotas: ClientQuotasImage
+    producer_ids: ProducerIdsImage
+    acls: AclsImage
+    scram: ScramImage
+    delegation_tokens: DelegationTokensImage
 
 
 #: The state before the first record.
-EMPTY_IMAGE = MetadataImage()
+EMPTY_IMAGE = MetadataImage(
+    Provenance(),
+    FeaturesImage(),
+    KRaftImage(),
+    ClusterImage(),
+    TopicsImage(),
+    PartitionTable(),
+    ConfigsImage(),
+    ClientQuotasImage(),
+    ProducerIdsImage(),
+    AclsImage(),
+    ScramImage(),
+    DelegationTokensImage(),
+)

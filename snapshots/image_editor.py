@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from metadata_log.ids import Uuid
 from metadata_log.records import AccessControlEntryRecord, DelegationTokenRecord, UserScramCredentialRecord
@@ -20,8 +20,28 @@ from snapshots.image_parts import (
     Topic,
     TopicsImage,
 )
+from snapshots.nested_map import NestedMapEditor
 from snapshots.persistent_map import MapEditor
 from snapshots.table_editor import TableEditor
+
+E = TypeVar("E")
+
+
+class _Part(Generic[E]):
+    """An attribute that is made of the image when it is first asked for.
+
+    ``functools.cached_property`` without its lock: an editor belongs to one thread, and one is made for every batch.
+    """
+
+    def __init__(self, make: Callable[[MetadataImage], E]) -> None:
+        self._make = make
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, editor: ImageEditor, _: type) -> E:
+        made = editor.__dict__[self._name] = self._make(editor._image)
+        return made
 
 
 class ImageEditor:
@@ -33,55 +53,36 @@ class ImageEditor:
         self.kraft = image.kraft
         self.producer_ids = image.producer_ids
 
-    @cached_property
-    def brokers(self) -> MapEditor[int, BrokerRegistration]:
-        """Brokers by id."""
-        return MapEditor(self._image.cluster.brokers)
-
-    @cached_property
-    def controllers(self) -> MapEditor[int, ControllerRegistration]:
-        """Controllers by id."""
-        return MapEditor(self._image.cluster.controllers)
-
-    @cached_property
-    def topics_by_id(self) -> MapEditor[Uuid, Topic]:
-        """Topics by id."""
-        return MapEditor(self._image.topics.by_id)
-
-    @cached_property
-    def topics_by_name(self) -> MapEditor[str, Topic]:
-        """Topics by name."""
-        return MapEditor(self._image.topics.by_name)
-
-    @cached_property
-    def partitions(self) -> TableEditor:
-        """Partitions of all topics."""
-        return TableEditor(self._image.partitions)
-
-    @cached_property
-    def configs(self) -> MapEditor[tuple[int, str], Mapping[str, str]]:
-        """Configs by resource; the mappings are read-only."""
-        return MapEditor(self._image.configs.resources)
-
-    @cached_property
-    def quotas(self) -> MapEditor[QuotaEntity, Mapping[str, float]]:
-        """Quotas by entity; the mappings are read-only."""
-        return MapEditor(self._image.client_quotas.entities)
-
-    @cached_property
-    def acls(self) -> MapEditor[Uuid, AccessControlEntryRecord]:
-        """ACL entries by id."""
-        return MapEditor(self._image.acls.entries)
-
-    @cached_property
-    def scram(self) -> MapEditor[tuple[str, int], UserScramCredentialRecord]:
-        """SCRAM credentials by user and mechanism."""
-        return MapEditor(self._image.scram.credentials)
-
-    @cached_property
-    def tokens(self) -> MapEditor[str, DelegationTokenRecord]:
-        """Delegation tokens by id."""
-        return MapEditor(self._image.delegation_tokens.tokens)
+    #: Brokers by id.
+    brokers: _Part[MapEditor[int, BrokerRegistration]] = _Part(lambda image: MapEditor(image.cluster.brokers))
+    #: Controllers by id.
+    controllers: _Part[MapEditor[int, ControllerRegistration]] = _Part(
+        lambda image: MapEditor(image.cluster.controllers)
+    )
+    #: Topics by id.
+    topics_by_id: _Part[MapEditor[Uuid, Topic]] = _Part(lambda image: MapEditor(image.topics.by_id))
+    #: Topics by name.
+    topics_by_name: _Part[MapEditor[str, Topic]] = _Part(lambda image: MapEditor(image.topics.by_name))
+    #: Partitions of all topics.
+    partitions: _Part[TableEditor] = _Part(lambda image: TableEditor(image.partitions))
+    #: Configs by resource.
+    configs: _Part[NestedMapEditor[tuple[int, str], str, str]] = _Part(
+        lambda image: NestedMapEditor(image.configs.resources)
+    )
+    #: Quotas by entity.
+    quotas: _Part[NestedMapEditor[QuotaEntity, str, float]] = _Part(
+        lambda image: NestedMapEditor(image.client_quotas.entities)
+    )
+    #: ACL entries by id.
+    acls: _Part[MapEditor[Uuid, AccessControlEntryRecord]] = _Part(lambda image: MapEditor(image.acls.entries))
+    #: SCRAM credentials by user and mechanism.
+    scram: _Part[MapEditor[tuple[str, int], UserScramCredentialRecord]] = _Part(
+        lambda image: MapEditor(image.scram.credentials)
+    )
+    #: Delegation tokens by id.
+    tokens: _Part[MapEditor[str, DelegationTokenRecord]] = _Part(
+        lambda image: MapEditor(image.delegation_tokens.tokens)
+    )
 
     def finish(self, provenance: Provenance) -> MetadataImage:
         """The image with all changes."""
@@ -93,18 +94,16 @@ class ImageEditor:
             by_id = self.topics_by_id.finish()
             topics = topics if by_id is topics.by_id else TopicsImage(by_id, self.topics_by_name.finish())
         return MetadataImage(
-            provenance=provenance,
-            features=self.features,
-            kraft=self.kraft,
-            cluster=cluster,
-            topics=topics,
-            partitions=self.partitions.finish() if "partitions" in edited else image.partitions,
-            configs=ConfigsImage(self.configs.finish()) if "configs" in edited else image.configs,
-            client_quotas=ClientQuotasImage(self.quotas.finish()) if "quotas" in edited else image.client_quotas,
-            producer_ids=self.producer_ids,
-            acls=AclsImage(self.acls.finish()) if "acls" in edited else image.acls,
-            scram=ScramImage(self.scram.finish()) if "scram" in edited else image.scram,
-            delegation_tokens=(
-                DelegationTokensImage(self.tokens.finish()) if "tokens" in edited else image.delegation_tokens
-            ),
+            provenance,
+            self.features,
+            self.kraft,
+            cluster,
+            topics,
+            self.partitions.finish() if "partitions" in edited else image.partitions,
+            ConfigsImage(self.configs.finish()) if "configs" in edited else image.configs,
+            ClientQuotasImage(self.quotas.finish()) if "quotas" in edited else image.client_quotas,
+            self.producer_ids,
+            AclsImage(self.acls.finish()) if "acls" in edited else image.acls,
+            ScramImage(self.scram.finish()) if "scram" in edited else image.scram,
+            DelegationTokensImage(self.tokens.finish()) if "tokens" in edited else image.delegation_tokens,
         )

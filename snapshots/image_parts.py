@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -27,11 +26,10 @@ BROKER_LOGGER_RESOURCE: Final = 8
 CLIENT_METRICS_RESOURCE: Final = 16
 GROUP_RESOURCE: Final = 32
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[MappingProxyType[str, str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(NamedTuple):
     """What an image covers."""
 
     #: -1 = nothing.
@@ -100,9 +98,9 @@ class ConfigsImage:
     """Dynamic configs of all resources."""
 
     #: (resource type, resource name) -> its configs; a resource without any is absent.
-    resources: PersistentMap[tuple[int, str], Mapping[str, str]] = field(default_factory=PersistentMap)
+    resources: PersistentMap[tuple[int, str], MappingProxyType[str, str]] = field(default_factory=PersistentMap)
 
-    def of(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
+    def of(self, resource_type: int, resource_name: str) -> MappingProxyType[str, str]:
         """The dynamic configs of one resource. The cluster-wide broker default has the name ""."""
         return self.resources.get((resource_type, resource_name), _NOTHING) or _NOTHING
 
@@ -129,7 +127,7 @@ QuotaEntity = tuple[EntityData, ...]
 class ClientQuotasImage:
     """Quotas by entity (parts sorted by type), each with its values by key."""
 
-    entities: PersistentMap[QuotaEntity, Mapping[str, float]] = field(default_factory=PersistentMap)
+    entities: PersistentMap[QuotaEntity, MappingProxyType[str, float]] = field(default_factory=PersistentMap)
 
 
 @dataclass(frozen=True, slots=True)

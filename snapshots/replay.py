@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from metadata_log.columns import BatchItem
 from metadata_log.ids import Uuid, uuid_text
 from metadata_log.records import (
     AbortTransactionRecord,
@@ -32,7 +31,7 @@ from metadata_log.records import (
     VotersRecord,
     ZkMigrationStateRecord,
 )
-from metadata_log.runs import PartitionRun
+from metadata_log.runs import BatchItem, PartitionRun
 from snapshots import replay_cluster, replay_resources
 from snapshots.errors import ReplayError
 from snapshots.extents import TopicStretches
@@ -42,7 +41,7 @@ from snapshots.image_parts import TOPIC_RESOURCE, Provenance, Topic
 from snapshots.table_runs import change_run, clear_elrs, put_run, reserve_rows
 
 
-def replay(image: MetadataImage, items: Iterable[BatchItem], provenance: Provenance | None = None) -> MetadataImage:
+def replay(image: MetadataImage, items: Sequence[BatchItem], provenance: Provenance | None = None) -> MetadataImage:
     """The image after some records, in their order.
 
     Args:
@@ -54,15 +53,17 @@ def replay(image: MetadataImage, items: Iterable[BatchItem], provenance: Provena
         ReplayError: a record that the image cannot take.
     """
     editor = ImageEditor(image)
-    replay_items(editor, list(items))
+    replay_items(editor, items)
     return editor.finish(image.provenance if provenance is None else provenance)
 
 
 def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
     """Fold records into an image that is being made: what ``replay`` does, for readers of many batches."""
-    runs = {id(item): TopicStretches.of(item.topic_ids) for item in items if isinstance(item, PartitionRun)}
+    runs = [item for item in items if isinstance(item, PartitionRun)]
+    stretches = [TopicStretches.of(run.topic_ids) for run in runs]
     if runs:
-        reserve_rows(editor.partitions, ((run, runs[id(run)]) for run in items if isinstance(run, PartitionRun)))
+        reserve_rows(editor.partitions, zip(runs, stretches, strict=True))
+    stretches.reverse()
     for item in items:
         if isinstance(item, VersionedRecord):
             record = item.record
@@ -71,9 +72,9 @@ def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
                 raise ReplayError(f"{type(record).__name__} is not replayed by itself")
             rule(editor, record)
         elif isinstance(item, PartitionRun):
-            stretches = runs[id(item)]
-            _require_topics(editor, stretches.topics)
-            put_run(editor.partitions, item, stretches)
+            of_run = stretches.pop()
+            _require_topics(editor, of_run.topics)
+            put_run(editor.partitions, item, of_run)
         else:
             change_run(editor.partitions, item)
 
@@ -102,7 +103,7 @@ def _remove_topic(editor: ImageEditor, record: RemoveTopicRecord) -> None:
     editor.topics_by_id.remove(topic.id)
     editor.topics_by_name.remove(topic.name)
     editor.partitions.remove_topic(topic.id)
-    editor.configs.remove((TOPIC_RESOURCE, topic.name))
+    editor.configs.remove_all((TOPIC_RESOURCE, topic.name))
 
 
 def _partition(editor: ImageEditor, record: PartitionRecord) -> None:

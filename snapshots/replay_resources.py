@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any, Final
 
 from metadata_log.ids import uuid_text
@@ -25,28 +24,18 @@ from snapshots.image_parts import ProducerIdsImage
 
 def _config(editor: ImageEditor, record: ConfigRecord) -> None:
     resource = (record.resource_type, record.resource_name)
-    configs = dict(editor.configs.get(resource) or {})
     if record.value is None:
-        configs.pop(record.name, None)
+        editor.configs.remove(resource, record.name)
     else:
-        configs[record.name] = record.value
-    if configs:
-        editor.configs[resource] = MappingProxyType(configs)
-    else:
-        editor.configs.remove(resource)
+        editor.configs.put(resource, record.name, record.value)
 
 
 def _client_quota(editor: ImageEditor, record: ClientQuotaRecord) -> None:
     entity = tuple(sorted(record.entity, key=lambda part: part.entity_type))
-    values = dict(editor.quotas.get(entity) or {})
     if record.remove:
-        values.pop(record.key, None)
+        editor.quotas.remove(entity, record.key)
     else:
-        values[record.key] = record.value
-    if values:
-        editor.quotas[entity] = MappingProxyType(values)
-    else:
-        editor.quotas.remove(entity)
+        editor.quotas.put(entity, record.key, record.value)
 
 
 def _producer_ids(editor: ImageEditor, record: ProducerIdsRecord) -> None:

@@ -6,29 +6,28 @@ state at an offset inside a transaction is the state before its Begin, and so is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Final, NamedTuple, NoReturn
 
 from metadata_log.batch import BatchHeader, iter_records, parse_header
-from metadata_log.columns import BatchItem, decode_batch
+from metadata_log.columns import decode_batch
 from metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     VersionedRecord,
 )
+from metadata_log.runs import BatchItem
 from metadata_log.wire import Buffer
 from snapshots.errors import ReplayError
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import Provenance
 from snapshots.replay import replay
 
-_MARKERS = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
+_MARKERS: Final = frozenset({BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord})
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayState:
+class ReplayState(NamedTuple):
     """Replay so far. An immutable value: whoever keeps one can go back to it."""
 
     #: The state outside of any transaction; it covers everything but what is pending.
@@ -62,20 +61,33 @@ class ReplayState:
         """
         header = parse_header(buf, pos)
         try:
-            return self.replay_items(list(decode_batch(buf, pos)), header)
+            return self.replay_items(decode_batch(buf, pos), header)
         except ReplayError:
             self._locate(buf, pos, header)
 
-    def replay_items(self, items: Iterable[BatchItem], header: BatchHeader) -> ReplayState:
-        """The state after the records of one batch, already decoded.
+    def replay_items(self, items: Sequence[BatchItem], header: BatchHeader) -> ReplayState:
+        """The state after the records of one batch, or the first of them, already decoded.
 
         Raises:
             ReplayError: a record cannot be replayed; its offset is not known here.
         """
+        end_offset = header.base_offset
+        has_markers = False
+        for item in items:
+            if isinstance(item, VersionedRecord):
+                end_offset += 1
+                has_markers |= type(item.record) in _MARKERS
+            else:
+                end_offset += len(item)
+        if has_markers:
+            return self._replay_around_markers(items, header)
+        return self._advanced(items, _provenance(header, end_offset), is_control=header.is_control)
+
+    def _replay_around_markers(self, items: Sequence[BatchItem], header: BatchHeader) -> ReplayState:
         state, offset = self, header.base_offset
         waiting: list[BatchItem] = []
         for item in items:
-            if isinstance(item, VersionedRecord) and isinstance(item.record, _MARKERS):
+            if isinstance(item, VersionedRecord) and type(item.record) in _MARKERS:
                 if waiting:
                     state = state._advanced(waiting, _provenance(header, offset))
                     waiting = []
@@ -85,7 +97,7 @@ class ReplayState:
             offset += 1 if isinstance(item, VersionedRecord) else len(item)
         return state._advanced(waiting, _provenance(header, offset), is_control=header.is_control)
 
-    def _advanced(self, items: list[BatchItem], provenance: Provenance, *, is_control: bool = False) -> ReplayState:
+    def _advanced(self, items: Sequence[BatchItem], provenance: Provenance, *, is_control: bool = False) -> ReplayState:
         if self.pending is None:
             return ReplayState(replay(self.stable, items, provenance))
         pending = replay(self.pending, items, provenance)
@@ -102,7 +114,7 @@ class ReplayState:
             raise ReplayError(f"{type(record).__name__} outside of a transaction")
         if isinstance(record, EndTransactionRecord):
             return ReplayState(self.pending)
-        return ReplayState(replace(self.stable, provenance=self.pending.provenance))
+        return ReplayState(self.stable._replace(provenance=self.pending.provenance))
 
     def _locate(self, buf: Buffer, pos: int, header: BatchHeader) -> NoReturn:
         """Replay record by record to say which one fails."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from controller.bootstrap import FRESH_FEATURES, fresh_records
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.columns import BatchItem
 from metadata_log.ids import Uuid
 from metadata_log.records import (
     BrokerEndpoint,
@@ -20,7 +19,7 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from metadata_log.runs import PartitionRun
+from metadata_log.runs import BatchItem, PartitionRun
 from snapshots.checkpoint import checkpoint_batches
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import Provenance

@@ -17,7 +17,7 @@ from metadata_log.records import (
 )
 from snapshots.checkpoint import checkpoint_batches
 from snapshots.delta import MetadataDelta
-from snapshots.image import MetadataImage
+from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_digest import digest_image
 from snapshots.replay_state import ReplayState
 from tests.integration.broker_stage import surroundings
@@ -34,7 +34,7 @@ class Recorder(MetadataPublisher):
 
     manifests: list[Manifest] = field(default_factory=list)
     controllers: list[ControllerEpoch] = field(default_factory=list)
-    image: MetadataImage = field(default_factory=MetadataImage)
+    image: MetadataImage = EMPTY_IMAGE
 
     @property
     def name(self) -> str:

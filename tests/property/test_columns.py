@@ -15,11 +15,11 @@ from metadata_log.batch import (
 )
 from metadata_log.builder import BatchBuilder, build_batches, encode_items
 from metadata_log.codec import encode_value
-from metadata_log.columns import BatchItem, decode_batch, decode_body
+from metadata_log.columns import decode_batch, decode_body
 from metadata_log.errors import MalformedData, UnsupportedRecord
 from metadata_log.ids import Uuid
 from metadata_log.records import PartitionChangeRecord, PartitionRecord, Record, VersionedRecord
-from metadata_log.runs import Run
+from metadata_log.runs import BatchItem, Run
 from tests.strategies import data_records, mass_records, records_of, runs
 
 TIME = 1_700_000_000_000

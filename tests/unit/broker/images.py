@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metadata_log.batch import data_batch, place_batch
-from metadata_log.columns import BatchItem
 from metadata_log.records import (
     BrokerRegistrationChangeRecord,
     FeatureLevelRecord,
@@ -16,6 +15,7 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
+from metadata_log.runs import BatchItem
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import Provenance
 from snapshots.replay import replay

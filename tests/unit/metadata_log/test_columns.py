@@ -9,7 +9,7 @@ import pytest
 from metadata_log.batch import build_batch, data_batch, frame_record, iter_records
 from metadata_log.builder import BatchBuilder, build_batches, encode_items, item_count
 from metadata_log.codec import encode_value
-from metadata_log.columns import BatchItem, decode_batch, decode_body
+from metadata_log.columns import decode_batch, decode_body
 from metadata_log.errors import MalformedData, UnsupportedRecord
 from metadata_log.records import (
     ConfigRecord,
@@ -20,7 +20,7 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from metadata_log.runs import PartitionChangeRun, PartitionRun
+from metadata_log.runs import BatchItem, PartitionChangeRun, PartitionRun
 from tests.strategies import records_of
 
 TIME = 1_700_000_000_000
@@ -325,7 +325,7 @@ def test_record_that_cannot_be_written_leaves_the_builder_as_it_was() -> None:
 
 def test_item_counts_its_records() -> None:
     assert item_count(no_ops(1)[0]) == 1
-    assert item_count(next(decode_batch(batch_of(changes(40))))) == 40
+    assert item_count(decode_batch(batch_of(changes(40)))[0]) == 40
 
 
 def test_reading_and_writing_a_run_make_no_object_per_record() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,5 +31,5 @@ def test_checkpoint_at_an_older_level_loses_nothing(kafka_data: Path, level: int
     """Directories, ELRs and cordoned directories that are set stay set; what is not set needs no newer version."""
     image = load_image(kafka_data / "dynamic-small/m1/log")
     levels = image.features.levels.put(METADATA_VERSION, level)
-    older = replace(image, features=FeaturesImage(levels, image.features.zk_migration_state))
+    older = image._replace(features=FeaturesImage(levels, image.features.zk_migration_state))
     assert written_and_read(older) == older
