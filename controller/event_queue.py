@@ -144,25 +144,26 @@ class EventQueue:
 
     def _turn(self) -> None:
         self._is_woken = self._ends_turn = False
-        ends_at = self._scheduler.monotonic_ms() + TURN_MS_MAX
+        now = self._scheduler.monotonic_ms()
+        ends_at = now + TURN_MS_MAX
         for _ in range(EVENTS_PER_TURN_MAX):
-            if not self._events or self._ends_turn:
+            if not self._events or self._ends_turn or now >= ends_at:
                 break
-            self._run(self._events.popleft())
-            if self._scheduler.monotonic_ms() >= ends_at:
-                break
+            now = self._run(self._events.popleft(), now)
         self._after_turn()
         if self._events:
             self._wake()
 
-    def _run(self, event: Event) -> None:
+    def _run(self, event: Event, now: float) -> float:
+        """The time when it is done."""
         self.external_count -= event.is_external
-        now = self._scheduler.monotonic_ms()
         if event.deadline_ms is not None and now > event.deadline_ms:
             self.timed_out_count += 1
             message = f"{event.name} waited {now - event.queued_at_ms:.0f} ms and was not started: nothing was changed"
             event.fail(ApiError(ErrorCode.REQUEST_TIMED_OUT, message))
-            return
+            return now
         event.run()
+        done_at = self._scheduler.monotonic_ms()
         if self.observe is not None:
-            self.observe(event.name, now - event.queued_at_ms, self._scheduler.monotonic_ms() - now)
+            self.observe(event.name, now - event.queued_at_ms, done_at - now)
+        return done_at

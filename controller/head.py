@@ -11,8 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metadata_log.batch import BatchHeader
-from metadata_log.builder import BatchBuilder, encode_items, item_count
+from metadata_log.builder import BatchBuilder, encode_items
 from metadata_log.columns import decode_body
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.runs import BatchItem
@@ -63,21 +62,19 @@ class Head:
         """The items as they would join the open batch now."""
         return encode_items(items, self._open.record_count)
 
-    def stage(self, piece: bytes, items: Sequence[BatchItem], wall_ms: int) -> None:
-        """Replay what ``encode`` gave and let it join the open batch.
+    def stage(self, piece: bytes, count: int, wall_ms: int) -> None:
+        """Replay what ``encode`` gave, which holds so many records, and let it join the open batch.
 
         Raises:
             ReplayError, MalformedData: replay cannot take it; the head and the batch are as they were.
         """
-        count = sum(map(item_count, items))
-        timestamp = self._timestamp
-        if self._open.record_count == 0:
-            timestamp = max(wall_ms, timestamp)  # time never runs backwards in the log
-        end_offset = self.next_offset + count
-        header = BatchHeader(self.next_offset, len(piece), self.epoch, 0, 0, timestamp, count)
-        self.state = self.state.replay_items(decode_body(piece, self._open.record_count, count), header)
+        staged = self._open.record_count
+        # One time for all of a batch, and it never runs backwards in the log.
+        timestamp = self._timestamp if staged else max(wall_ms, self._timestamp)
+        items = decode_body(piece, staged, count)
+        self.state = self.state.replay_items(items, self.next_offset, self.epoch, timestamp)
         self._timestamp = timestamp
-        self.next_offset = end_offset
+        self.next_offset += count
         self._open.push(piece, count)
 
     def close_batch(self) -> ClosedBatch | None:

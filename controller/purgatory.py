@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Reply(Protocol[T_contra]):
+    """Where an event's answer goes, exactly once."""
+
+    def complete(self, result: T_contra, /) -> None:
+        """It is done."""
+
+    def fail(self, error: Exception, /) -> None:
+        """It is not, or nobody knows."""
 
 
 class Purgatory:
     """Waiting replies in the order of their offsets. Owned by the controller's loop thread."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[int, Callable[[], None], Callable[[Exception], None]]] = deque()
+        #: (offset, reply, result), the offset exclusive.
+        self._waiting: deque[tuple[int, Reply[Any], Any]] = deque()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -20,21 +33,24 @@ class Purgatory:
         """The offset that the newest waiting reply needs; 0 when nothing waits."""
         return self._waiting[-1][0] if self._waiting else 0
 
-    def add(self, end_offset: int, complete: Callable[[], None], fail: Callable[[Exception], None]) -> None:
-        """Let a reply wait until everything below ``end_offset`` is committed.
+    def add(self, end_offset: int, reply: Reply[Any], result: object) -> None:
+        """Let a reply wait with its result until everything below ``end_offset`` is committed.
 
         Offsets never fall: replies are added in the order in which their events ran.
         """
-        assert end_offset >= self.last_offset, (end_offset, self.last_offset)
-        self._waiting.append((end_offset, complete, fail))
+        waiting = self._waiting
+        assert not waiting or end_offset >= waiting[-1][0], (end_offset, self.last_offset)
+        waiting.append((end_offset, reply, result))
 
     def complete_up_to(self, high_watermark: int) -> None:
         """Send every reply whose records are all below the high watermark."""
-        while self._waiting and self._waiting[0][0] <= high_watermark:
-            self._waiting.popleft()[1]()
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= high_watermark:
+            _, reply, result = waiting.popleft()
+            reply.complete(result)
 
     def fail_all(self, error: Exception) -> None:
         """Give every waiting reply this error, oldest first."""
         waiting, self._waiting = self._waiting, deque()
-        for _, _, fail in waiting:
-            fail(error)
+        for _, reply, _ in waiting:
+            reply.fail(error)

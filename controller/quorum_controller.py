@@ -16,19 +16,20 @@ from controller.decision import Decision, Slice
 from controller.event_queue import Event, EventQueue, Scheduler
 from controller.faults import FaultHandler, classify
 from controller.head import Head
-from controller.purgatory import Purgatory
+from controller.purgatory import Purgatory, Reply
 from controller.record_slices import as_transaction, slices_of
 from controller.seams import (
     Applied,
     CommittedBatches,
     ControllerLimits,
+    FutureReply,
     Quorum,
-    Reply,
     Role,
+    UnheardReply,
     WriteContext,
     no_soft_state,
 )
-from metadata_log.builder import item_count
+from metadata_log.builder import counted
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
 from metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
 from metadata_log.runs import BatchItem
@@ -122,7 +123,7 @@ class QuorumController:
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         deadline = None if timeout_ms is None else self.scheduler.monotonic_ms() + timeout_ms
-        event = self._write_event(name, operation, Reply.to_future(future), deadline, applied, is_external=True)
+        event = self._write_event(name, operation, FutureReply(future), deadline, applied, is_external=True)
         self._refuse_if_overloaded()
         self.events.append(event)
         if timeout_ms is None:
@@ -154,7 +155,8 @@ class QuorumController:
             if not (isinstance(error, ApiError) and error.code in _ENDED):
                 self._faults.fault(name, error)
 
-        return self._write_event(name, operation, Reply(lambda _: None, fail), None, applied, is_external=False)
+        reply: Reply[T] = UnheardReply(fail)
+        return self._write_event(name, operation, reply, None, applied, is_external=False)
 
     def close(self) -> None:
         """Fail what waits. The quorum is closed by its owner."""
@@ -198,17 +200,15 @@ class QuorumController:
         reply: Reply[T],
         applied: Applied[T],
     ) -> None:
-        scheduler = self.scheduler
-        decision = operation(WriteContext(head.image, head.next_offset, scheduler.monotonic_ms(), scheduler.wall_ms()))
-        items = [item for item in decision.records if item_count(item)]
-        count = sum(map(item_count, items))
+        decision = operation(WriteContext(head.image, head.next_offset, self.scheduler.monotonic_ms()))
+        items, count = counted(decision.records)
         slices = decision.slices
         if count == 0 and not slices:
             applied(decision, head.next_offset)
             # Its answer may rest on records that are not committed yet: it must not be given before they are.
             self._answer_at(head.next_offset if head.has_uncommitted else 0, decision.reply, reply)
         elif count <= RECORDS_PER_OPERATION_MAX and not slices:
-            self._stage(head, name, items)
+            self._stage(head, name, items, count)
             applied(decision, head.next_offset)
             self._answer_at(head.next_offset, decision.reply, reply)
         elif decision.is_atomic and not decision.is_internal:
@@ -220,7 +220,7 @@ class QuorumController:
                 slices = as_transaction(name, slices)
             self._begin_pass(head, name, slices, reply, lambda: applied(decision, head.next_offset), decision.reply)
 
-    def _stage(self, head: Head, name: str, items: Sequence[BatchItem]) -> None:
+    def _stage(self, head: Head, name: str, items: Sequence[BatchItem], count: int) -> None:
         """All of it in one batch, or none of it."""
         piece = head.encode(items)
         if not head.fits(len(piece)):
@@ -229,7 +229,7 @@ class QuorumController:
             if not head.fits(len(piece)):
                 message = f"{name} would write a batch of {len(piece)} bytes; {BATCH_BYTES_MAX} is the most"
                 raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
-        head.stage(piece, items, self.scheduler.wall_ms())
+        head.stage(piece, count, self.scheduler.wall_ms())
 
     def _begin_pass(
         self,
@@ -257,7 +257,7 @@ class QuorumController:
                 return
             try:
                 self._append(head)
-                self._stage(head, name, waiting.pop()(head.image))
+                self._stage(head, name, *counted(waiting.pop()(head.image)))
             except Exception as error:  # noqa: BLE001 - as above; and half a pass cannot be taken back
                 self._handle(name, error, reply, always_resign=True)
                 return
@@ -274,7 +274,7 @@ class QuorumController:
         if end_offset == 0:
             reply.complete(result)
         else:
-            self._purgatory.add(end_offset, lambda: reply.complete(result), reply.fail)
+            self._purgatory.add(end_offset, reply, result)
 
     def _flush(self) -> None:
         """End of a turn: what its events decided leaves as one batch."""
@@ -343,9 +343,8 @@ class QuorumController:
         def run() -> None:
             if self._head is not head:
                 return
-            reply: Reply[None] = Reply(lambda _: None, lambda _: None)
             try:
-                self._decide(head, "activation", lambda _: self._role.activation(state), reply, no_soft_state)
+                self._decide(head, "activation", lambda _: self._role.activation(state), UnheardReply(), no_soft_state)
                 self._role.activated()
             except Exception as error:  # noqa: BLE001 - an epoch that cannot begin must not serve
                 self._faults.fatal("activation", error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from controller.decision import Decision
 from snapshots.image import MetadataImage
@@ -59,14 +59,13 @@ class Role(Protocol):
         """Not active any more: drop soft state."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteContext:
-    """What an operation may look at. Times: monotonic for intervals, wall for record contents."""
+class WriteContext(NamedTuple):
+    """What an operation may look at."""
 
     image: MetadataImage
     next_offset: int
+    #: Monotonic.
     now_ms: float
-    wall_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +84,33 @@ def no_soft_state(decision: Decision[Any], end_offset: int) -> None:
     """Most operations have no soft state."""
 
 
-class Reply(Generic[T]):
-    """Where an event's answer goes, exactly once."""
+class FutureReply(Generic[T]):
+    """``controller.purgatory.Reply`` into a future, unless whoever waited for it has gone."""
 
-    def __init__(self, complete: Callable[[T], None], fail: Callable[[Exception], None]) -> None:
-        self.complete = complete
-        self.fail = fail
+    __slots__ = ("_future",)
 
-    @classmethod
-    def to_future(cls, future: asyncio.Future[T]) -> Reply[T]:
-        """Into a future, unless whoever waited for it has gone."""
+    def __init__(self, future: asyncio.Future[T]) -> None:
+        self._future = future
 
-        def complete(result: T) -> None:
-            if not future.done():
-                future.set_result(result)
+    def complete(self, result: T) -> None:
+        if not self._future.done():
+            self._future.set_result(result)
 
-        def fail(error: Exception) -> None:
-            if not future.done():
-                future.set_exception(error)
+    def fail(self, error: Exception) -> None:
+        if not self._future.done():
+            self._future.set_exception(error)
 
-        return cls(complete, fail)
+
+class UnheardReply:
+    """``controller.purgatory.Reply`` of an event that nobody waits for."""
+
+    __slots__ = ("_on_failure",)
+
+    def __init__(self, on_failure: Callable[[Exception], None] = lambda _: None) -> None:
+        self._on_failure = on_failure
+
+    def complete(self, result: object) -> None:
+        """Nobody waits for it."""
+
+    def fail(self, error: Exception) -> None:
+        self._on_failure(error)

@@ -22,6 +22,18 @@ def item_count(item: BatchItem) -> int:
     return 1 if isinstance(item, VersionedRecord) else len(item)
 
 
+def counted(items: Iterable[BatchItem]) -> tuple[list[BatchItem], int]:
+    """The items that stand for any records, and how many these are."""
+    present = []
+    count = 0
+    for item in items:
+        size = item_count(item)
+        if size:
+            present.append(item)
+            count += size
+    return present, count
+
+
 def encode_items(items: Sequence[BatchItem], first_delta: int) -> bytes:
     """The items as a piece of a batch body, with offset deltas from ``first_delta`` on.
 

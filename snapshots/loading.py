@@ -149,4 +149,5 @@ def _replayed(state: ReplayState, batch: FileBatch, offset: int | None) -> Repla
 def _replayed_in_part(state: ReplayState, batch: FileBatch, offset: int) -> ReplayState:
     """Replay the records of a batch below an offset."""
     items = [VersionedRecord(r.record, r.version) for r in iter_records(batch.data) if r.offset < offset]
-    return state.replay_items(items, batch.header)
+    header = batch.header
+    return state.replay_items(items, header.base_offset, header.epoch, header.timestamp, is_control=header.is_control)

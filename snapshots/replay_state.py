@@ -61,17 +61,29 @@ class ReplayState(NamedTuple):
         """
         header = parse_header(buf, pos)
         try:
-            return self.replay_items(decode_batch(buf, pos), header)
+            return self.replay_items(
+                decode_batch(buf, pos),
+                header.base_offset,
+                header.epoch,
+                header.timestamp,
+                is_control=header.is_control,
+            )
         except ReplayError:
             self._locate(buf, pos, header)
 
-    def replay_items(self, items: Sequence[BatchItem], header: BatchHeader) -> ReplayState:
-        """The state after the records of one batch, or the first of them, already decoded.
+    def replay_items(
+        self, items: Sequence[BatchItem], base_offset: int, epoch: int, log_time_ms: int, *, is_control: bool = False
+    ) -> ReplayState:
+        """The state after the records of one batch, or some in a row of them, already decoded.
+
+        Args:
+            base_offset: of the first of them.
+            epoch, log_time_ms, is_control: the batch's.
 
         Raises:
             ReplayError: a record cannot be replayed; its offset is not known here.
         """
-        end_offset = header.base_offset
+        end_offset = base_offset
         has_markers = False
         for item in items:
             if isinstance(item, VersionedRecord):
@@ -80,22 +92,25 @@ class ReplayState(NamedTuple):
             else:
                 end_offset += len(item)
         if has_markers:
-            return self._replay_around_markers(items, header)
-        return self._advanced(items, _provenance(header, end_offset), is_control=header.is_control)
+            return self._replay_around_markers(items, base_offset, epoch, log_time_ms)
+        return self._advanced(items, Provenance(end_offset - 1, epoch, log_time_ms), is_control=is_control)
 
-    def _replay_around_markers(self, items: Sequence[BatchItem], header: BatchHeader) -> ReplayState:
-        state, offset = self, header.base_offset
+    def _replay_around_markers(
+        self, items: Sequence[BatchItem], offset: int, epoch: int, log_time_ms: int
+    ) -> ReplayState:
+        """As ``replay_items``, for records among which a transaction begins or ends: never control records."""
+        state = self
         waiting: list[BatchItem] = []
         for item in items:
             if isinstance(item, VersionedRecord) and type(item.record) in _MARKERS:
                 if waiting:
-                    state = state._advanced(waiting, _provenance(header, offset))
+                    state = state._advanced(waiting, Provenance(offset - 1, epoch, log_time_ms))
                     waiting = []
                 state = state._marked(item.record, offset)
             else:
                 waiting.append(item)
             offset += 1 if isinstance(item, VersionedRecord) else len(item)
-        return state._advanced(waiting, _provenance(header, offset), is_control=header.is_control)
+        return state._advanced(waiting, Provenance(offset - 1, epoch, log_time_ms))
 
     def _advanced(self, items: Sequence[BatchItem], provenance: Provenance, *, is_control: bool = False) -> ReplayState:
         if self.pending is None:
@@ -122,11 +137,9 @@ class ReplayState(NamedTuple):
         for logged in iter_records(buf, pos):
             item = VersionedRecord(logged.record, logged.version)
             try:
-                state = state.replay_items([item], header._replace(base_offset=logged.offset, record_count=1))
+                state = state.replay_items(
+                    [item], logged.offset, header.epoch, header.timestamp, is_control=header.is_control
+                )
             except ReplayError as error:
                 raise ReplayError(error.reason, logged.offset) from error
         raise ReplayError("its records can be replayed one by one, but not together", header.base_offset)
-
-
-def _provenance(header: BatchHeader, end_offset: int) -> Provenance:
-    return Provenance(end_offset - 1, header.epoch, header.timestamp)

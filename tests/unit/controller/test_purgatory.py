@@ -7,11 +7,24 @@ import pytest
 from controller.purgatory import Purgatory
 
 
+class Told:
+    """A reply that notes what it is told."""
+
+    def __init__(self, told: list[object]) -> None:
+        self._told = told
+
+    def complete(self, result: object) -> None:
+        self._told.append(result)
+
+    def fail(self, error: Exception) -> None:
+        self._told.append(error)
+
+
 def test_purgatory_high_watermark_releases_exactly_what_is_committed() -> None:
-    told: list[int] = []
+    told: list[object] = []
     purgatory = Purgatory()
     for end_offset in (3, 5, 5, 8):
-        purgatory.add(end_offset, lambda e=end_offset: told.append(e), lambda _: told.append(-1))  # type: ignore[misc]
+        purgatory.add(end_offset, Told(told), end_offset)
     purgatory.complete_up_to(4)
     assert told == [3]
     purgatory.complete_up_to(5)
@@ -21,18 +34,18 @@ def test_purgatory_high_watermark_releases_exactly_what_is_committed() -> None:
 
 
 def test_purgatory_failing_all_answers_each_once() -> None:
-    errors: list[Exception] = []
+    told: list[object] = []
     purgatory = Purgatory()
-    purgatory.add(3, lambda: errors.append(AssertionError("completed")), errors.append)
+    purgatory.add(3, Told(told), 3)
     lost = RuntimeError("lost")
     purgatory.fail_all(lost)
     purgatory.complete_up_to(10)
-    assert errors == [lost]
+    assert told == [lost]
     assert purgatory.last_offset == 0
 
 
 def test_purgatory_falling_offsets_are_a_bug() -> None:
     purgatory = Purgatory()
-    purgatory.add(3, lambda: None, lambda _: None)
+    purgatory.add(3, Told([]), None)
     with pytest.raises(AssertionError):
-        purgatory.add(2, lambda: None, lambda _: None)
+        purgatory.add(2, Told([]), None)
