@@ -128,7 +128,7 @@ def _runs_of_factor(
     level = image.features.metadata_version
     directories = _directories(image, replicas) if level >= DIRECTORIES_LEVEL else None
     runs = []
-    for size in np.unique(sizes).tolist():
+    for size in np.flatnonzero(np.bincount(sizes)).tolist():
         rows = np.flatnonzero(sizes == size)
         count = len(rows)
         none = np.empty((count, 0), np.int32)

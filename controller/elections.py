@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.partition_columns import ELECT_PREFERRED, ELECT_UNCLEAN, PartitionChanges, PartitionTargets
-from controller.partition_rules import decide_changes
+from controller.partition_rules import decide_changes, decide_patterns
 from controller.partition_view import PartitionView, rule_settings, view_partitions, view_runs
 from controller.protocol import (
     ElectionPartitionResult,
@@ -65,7 +65,8 @@ def leader_and_isr_changes(
         isr=isr,
         unclean_shutdown=unclean_shutdown,
     )
-    return view_runs(image, view, decide_changes(view.rows, targets, rule_settings(image)))
+    changes, kinds = decide_patterns(view.rows, targets, rule_settings(image))
+    return view_runs(image, view, changes, kinds)
 
 
 def decide_elect_leaders(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.metadata_version import DIRECTORIES_LEVEL, NO_EPOCH_BUMP_ON_SHRINK_LEVEL
 from controller.partition_columns import (
@@ -41,6 +42,7 @@ from controller.partition_columns import (
     slots_of,
     take_rows,
 )
+from controller.row_patterns import patterns_of
 
 #: Rows decided at once, so that the temporary columns (some sixty of 8 bytes) of a large pass stay at 30 MB.
 BLOCK_ROWS: Final = 65_536
@@ -88,6 +90,20 @@ def decide_changes(rows: PartitionRows, targets: PartitionTargets, settings: Rul
     return join_changes(
         [_decide_block(take_rows(rows, block), take_rows(targets, block), settings) for block in blocks]
     )
+
+
+def decide_patterns(
+    rows: PartitionRows, targets: PartitionTargets, settings: RuleSettings
+) -> tuple[PartitionChanges, NDArray[np.int64] | None]:
+    """``decide_changes`` of each kind of rows, and int64[n], the kind of each; None where every row is its own.
+
+    Directories of a change are those of some row of its kind; no change names them then.
+    """
+    patterns = patterns_of(rows, targets)
+    if patterns is None:
+        return decide_changes(rows, targets, settings), None
+    examples = patterns.examples
+    return _decide_block(take_rows(rows, examples), take_rows(targets, examples), settings), patterns.of_row
 
 
 def _decide_block(rows: PartitionRows, targets: PartitionTargets, settings: RuleSettings) -> PartitionChanges:

@@ -45,17 +45,29 @@ class PartitionNames:
 
 
 def change_runs(
-    names: PartitionNames, changes: PartitionChanges, directory_ids: NDArray[np.uint8], version: int
+    names: PartitionNames,
+    changes: PartitionChanges,
+    directory_ids: NDArray[np.uint8],
+    version: int,
+    kinds: NDArray[np.int64] | None = None,
 ) -> list[PartitionChangeRun]:
     """The records of all rows that change, grouped by shape and in row order within a shape.
 
     Args:
         directory_ids: uint8[d, 16], the id of every directory code.
         version: of the record.
+        kinds: int64[n], the row of ``changes`` that says what changes in each row; None = the row itself.
     """
     shapes = np.where(changes.has_change, _shapes(changes), -1)
-    distinct = [shape for shape in np.unique(shapes).tolist() if shape >= 0]
-    return [_run(names, changes, np.flatnonzero(shapes == shape), directory_ids, version) for shape in distinct]
+    distinct = sorted(shape for shape in set(shapes.tolist()) if shape >= 0)
+    if kinds is not None:
+        shapes = shapes.take(kinds)
+    runs = []
+    for shape in distinct:
+        rows = np.flatnonzero(shapes == shape)
+        decided = rows if kinds is None else kinds.take(rows)
+        runs.append(_run(names, rows, changes, decided, directory_ids, version))
+    return runs
 
 
 def _shapes(changes: PartitionChanges) -> Slots:
@@ -77,57 +89,74 @@ def _shapes(changes: PartitionChanges) -> Slots:
 
 def _run(
     names: PartitionNames,
-    changes: PartitionChanges,
     rows: NDArray[np.intp],
+    changes: PartitionChanges,
+    decided: NDArray[np.intp],
     directory_ids: NDArray[np.uint8],
     version: int,
 ) -> PartitionChangeRun:
-    """The run of some rows, which all have the shape of the first one."""
-    first = rows[0]
-    brokers, width = names.brokers[rows], names.brokers.shape[1]
+    """The run of some rows, all of the first one's shape; the ``decided`` rows of ``changes`` say what changes."""
+    first = decided[0]
+    # Slot by slot, as they lie in memory: whole columns are copied and picked from, never one row.
+    brokers = np.ascontiguousarray(names.brokers.T).take(rows, axis=1)
     replica_count = int(np.bitwise_count(changes.replicas[first]))
 
     def members(masks: Masks) -> Ints:
-        return _sorted_ids(brokers, slots_of(masks[rows], width))
+        return _sorted_ids(brokers, slots_of(masks.take(decided), len(brokers)))
 
     has_replicas = bool(changes.has_replicas[first])
     has_directories = bool(changes.has_directories[first])
     last_known = int(changes.last_known_elr[first])
     return PartitionChangeRun(
         version=version,
-        topic_ids=names.topic_ids[rows],
-        partition_ids=names.partition_ids[rows],
-        isr=_isr(brokers, changes.isr_order[rows]) if changes.has_isr[first] else None,
-        leader=_leaders(brokers, changes.leader[rows]) if changes.has_leader[first] else None,
-        replicas=_listed(brokers, slots_of(changes.replicas[rows], width)) if has_replicas else None,
+        topic_ids=names.topic_ids.take(rows, axis=0),
+        partition_ids=names.partition_ids.take(rows),
+        isr=_isr(brokers, changes.isr_order, decided) if changes.has_isr[first] else None,
+        leader=_leaders(brokers, changes.leader.take(decided)) if changes.has_leader[first] else None,
+        replicas=_listed(brokers, slots_of(changes.replicas.take(decided), len(brokers))) if has_replicas else None,
         removing_replicas=members(changes.removing) if changes.has_removing[first] else None,
         adding_replicas=members(changes.adding) if changes.has_adding[first] else None,
-        leader_recovery_state=changes.is_recovering[rows].astype(np.int8) if changes.has_recovery[first] else None,
-        directories=directory_ids[changes.directories[rows, :replica_count]] if has_directories else None,
+        leader_recovery_state=changes.is_recovering.take(decided).astype(np.int8)
+        if changes.has_recovery[first]
+        else None,
+        directories=directory_ids[changes.directories[decided, :replica_count]] if has_directories else None,
         eligible_leader_replicas=members(changes.elr) if changes.has_elr[first] else None,
         last_known_elr=None if last_known == LAST_KNOWN_KEPT else _last_known(names.leaders[rows], last_known),
     )
 
 
+def _picked(brokers: Ints, slots: NDArray[np.int64]) -> Ints:
+    """int32[n]: the broker in one slot of each row; ``brokers`` is int32[w, n]."""
+    count = brokers.shape[1]
+    picked: Ints = brokers.reshape(-1).take(slots * count + np.arange(count))
+    return picked
+
+
 def _leaders(brokers: Ints, slots: Slots) -> Ints:
-    at = brokers[np.arange(len(slots)), np.maximum(slots, 0)]
-    return np.where(slots >= 0, at, np.int32(NO_LEADER))
+    return np.where(slots >= 0, _picked(brokers, np.maximum(slots, 0)), np.int32(NO_LEADER))
 
 
-def _isr(brokers: Ints, order: Orders) -> Ints:
-    length = int((order[0] != NO_SLOT).sum())
-    return np.take_along_axis(brokers, order[:, :length].astype(np.intp), axis=1)
+def _isr(brokers: Ints, order: Orders, decided: NDArray[np.intp]) -> Ints:
+    length = int((order[decided[0]] != NO_SLOT).sum())
+    isr = np.empty((len(decided), length), np.int32)
+    for place in range(length):
+        isr[:, place] = _picked(brokers, order[:, place].take(decided).astype(np.int64))
+    return isr
 
 
 def _listed(brokers: Ints, members: Flags) -> Ints:
     """The brokers of the flagged slots in slot order; every row has as many as the first."""
-    return brokers[members].reshape(len(brokers), int(members[0].sum()))
+    return brokers.T[members].reshape(len(members), int(members[0].sum()))
 
 
 def _sorted_ids(brokers: Ints, members: Flags) -> Ints:
     """The brokers of a set, ascending as Kafka writes them; every row has as many as the first."""
     length = int(members[0].sum())
-    return np.sort(np.where(members, brokers, _AFTER_ALL), axis=1)[:, :length]
+    if not length:
+        return np.empty((len(members), 0), np.int32)
+    if length == 1:
+        return _picked(brokers, members.argmax(axis=1))[:, None]
+    return np.sort(np.where(members, brokers.T, _AFTER_ALL), axis=1)[:, :length]
 
 
 def _last_known(leaders: Ints, kind: int) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +23,6 @@ from controller.partition_columns import (
 from controller.partition_rules import RuleSettings
 from controller.partition_runs import PartitionNames, change_runs
 from metadata_log.runs import PartitionChangeRun
-from snapshots import page_access
 from snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
 from snapshots.extents import TopicStretches
 from snapshots.image import MetadataImage
@@ -90,12 +89,14 @@ def view_partitions(
     )
 
 
-def view_runs(image: MetadataImage, view: PartitionView, changes: PartitionChanges) -> list[PartitionChangeRun]:
-    """The records of changes that were decided on a view."""
+def view_runs(
+    image: MetadataImage, view: PartitionView, changes: PartitionChanges, kinds: NDArray[np.int64] | None = None
+) -> list[PartitionChangeRun]:
+    """The records of changes that were decided on a view; ``kinds``: see ``change_runs``."""
     columns = view.columns
     names = PartitionNames(columns.topic_ids, columns.partition_ids, columns.slots, columns.leaders)
     version = partition_version(image.features.metadata_version)
-    return change_runs(names, changes, image.partitions.directories.ids, version)
+    return change_runs(names, changes, image.partitions.directories.ids, version, kinds)
 
 
 def _rule_rows(columns: PartitionColumns) -> PartitionRows:
@@ -141,27 +142,33 @@ def _online_replicas(image: MetadataImage, columns: PartitionColumns) -> Masks:
 def _topic_settings(image: MetadataImage, config: ControllerConfig, columns: PartitionColumns) -> tuple[Slots, Flags]:
     """Effective min ISR and whether unclean elections are allowed, by row; looked up once per stretch of a topic."""
     stretches = TopicStretches.of(columns.topic_ids)
-    topics = image.topics.by_id.get_many(stretches.topics)
-    names = ["" if topic is None else topic.name for topic in topics]
-    own_configs = image.configs.resources.get_many([(TOPIC_RESOURCE, name) for name in names])
     # Most topics have no configs of their own: then what holds for a topic that does not exist holds for them.
-    min_isr = np.full(len(names), min_insync_replicas(image, config, ""), np.int64)
-    allows = np.full(len(names), allows_unclean_election(image, config, ""), np.bool_)
-    for place, configs in enumerate(own_configs):
-        if configs is not None:
-            min_isr[place] = min_insync_replicas(image, config, names[place])
-            allows[place] = allows_unclean_election(image, config, names[place])
-    effective = np.minimum(min_isr, _first_replica_counts(image, stretches.topics))
+    min_isr = np.full(len(stretches), min_insync_replicas(image, config, ""), np.int64)
+    allows = np.full(len(stretches), allows_unclean_election(image, config, ""), np.bool_)
+    for place, name in _configured(image, stretches):
+        min_isr[place] = min_insync_replicas(image, config, name)
+        allows[place] = allows_unclean_election(image, config, name)
+    # The topic's first partition says how many replicas it has: partitions lie in the order of their numbers.
+    first_rows = columns.rows[stretches.starts] - columns.partition_ids[stretches.starts]
+    counts = image.partitions.column(first_rows, "replica_counts")
+    effective = np.minimum(min_isr, counts)
     return np.repeat(effective, stretches.lengths), np.repeat(allows, stretches.lengths)
 
 
-def _first_replica_counts(image: MetadataImage, topic_ids: list[bytes]) -> Slots:
-    """Replicas of each topic's first partition."""
-    extents = image.partitions.extents.get_many(topic_ids)
-    rows = np.array([0 if extent is None else extent.first_row for extent in extents], np.int64)
-    ascending, inverse = np.unique(rows, return_inverse=True)
-    counts = page_access.gather(image.partitions.pages, ascending, ("replica_counts",))["replica_counts"]
-    return counts[inverse].astype(np.int64)
+def _configured(image: MetadataImage, stretches: TopicStretches) -> Iterator[tuple[int, str]]:
+    """The stretches whose topic has configs of its own, and its name."""
+    resources = image.configs.resources
+    if len(resources) < len(stretches):
+        names = [name for kind, name in resources if kind == TOPIC_RESOURCE]
+        topics = {topic.id: topic.name for topic in map(image.topics.by_name.get, names) if topic is not None}
+        if topics:
+            yield from (
+                (place, topics[topic_id]) for place, topic_id in enumerate(stretches.topics) if topic_id in topics
+            )
+        return
+    for place, topic in enumerate(image.topics.by_id.get_many(stretches.topics)):
+        if topic is not None and (TOPIC_RESOURCE, topic.name) in resources:
+            yield place, topic.name
 
 
 def min_insync_replicas(image: MetadataImage, config: ControllerConfig, topic: str) -> int:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.heartbeats import BrokerHeartbeats
@@ -153,9 +151,9 @@ def _check_features(image: MetadataImage, request: BrokerRegistrationRequest) ->
 
 def _changes_without(image: MetadataImage, broker_id: int, *, is_unclean: bool) -> IsrChanges:
     """Take a broker out of every ISR; also out of every ELR if it may have lost data."""
-    rows = image.partitions.rows_with_isr(broker_id)
-    if is_unclean and image.features.metadata_version >= ELR_LEVEL:
-        rows = np.union1d(rows, image.partitions.rows_with_elr(broker_id))
+    table = image.partitions
+    loses_elr = is_unclean and image.features.metadata_version >= ELR_LEVEL
+    rows = table.rows_with_isr_or_elr(broker_id) if loses_elr else table.rows_with_isr(broker_id)
     return IsrChanges(rows, broker_to_remove=broker_id, is_unclean_shutdown=is_unclean)
 
 
@@ -197,8 +195,7 @@ def decide_unregister_broker(
     if broker is None:
         message = f"Broker ID {request.broker_id} is not currently registered"
         raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
-    table = image.partitions
-    rows = np.union1d(table.rows_with_isr(broker.id), table.rows_with_elr(broker.id))
+    rows = image.partitions.rows_with_isr_or_elr(broker.id)
     record = UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)
     parts: list[Part] = [IsrChanges(rows, broker_to_remove=broker.id), VersionedRecord(record, 0)]
     records, slices = records_or_slices(image, config, parts)

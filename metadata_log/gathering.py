@@ -27,7 +27,7 @@ def gather_runs(array: ByteColumn, starts: Positions, sizes: Positions) -> list[
     Rows of one run are in the order given.
     """
     runs: list[Run] = []
-    for size in np.unique(sizes).tolist():
+    for size in np.flatnonzero(np.bincount(sizes)).tolist():
         rows = _gathered(array, starts[sizes == size], size)
         for _ in range(_SHAPES_MAX):
             layout = read_layout(rows[0].tobytes())

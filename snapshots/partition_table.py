@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from metadata_log.ids import NO_LEADER, Uuid
 from snapshots import page_access
 from snapshots.directories import DirectoryDictionary
-from snapshots.extents import Extent, TopicStretches
+from snapshots.extents import Extent, ExtentFinder, TopicStretches
 from snapshots.pages import (
     COLUMNS,
     LIST_COLUMNS,
@@ -37,7 +37,7 @@ from snapshots.table_difference import tables_equal
 class PartitionTable:
     """The partitions of all topics. Rows without a partition have partition id -1."""
 
-    __slots__ = ("directories", "extents", "pages", "partition_count", "reserved_rows", "row_end")
+    __slots__ = ("directories", "extent_finder", "extents", "pages", "partition_count", "reserved_rows", "row_end")
 
     def __init__(
         self,
@@ -47,7 +47,9 @@ class PartitionTable:
         row_end: int = 0,
         reserved_rows: int = 0,
         partition_count: int = 0,
+        extent_finder: ExtentFinder | None = None,
     ) -> None:
+        """``extent_finder``: that of a table with the same ``extents``."""
         self.pages = pages
         #: Topics that have partitions.
         self.extents: PersistentMap[Uuid, Extent] = PersistentMap() if extents is None else extents
@@ -57,6 +59,7 @@ class PartitionTable:
         #: Rows that topics have now; the others below the end are free.
         self.reserved_rows = reserved_rows
         self.partition_count = partition_count
+        self.extent_finder = extent_finder or ExtentFinder(self.extents)
 
     def __len__(self) -> int:
         return self.partition_count
@@ -88,7 +91,8 @@ class PartitionTable:
 
     def rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: rows of the partitions (uint8[n, 16], int32[n]); -1 where there is none."""
-        rows = TopicStretches.of(topic_ids).find_rows(self.extents.get_many, partition_ids)
+        stretches = TopicStretches.of(topic_ids)
+        rows = stretches.find_rows(self.extent_finder.find(stretches), partition_ids)
         reserved = np.flatnonzero(rows >= 0)
         is_empty = self.gather_partition_ids(rows[reserved]) == NO_PARTITION
         rows[reserved[is_empty]] = -1
@@ -135,13 +139,14 @@ class PartitionTable:
 
     def topics_in(self, rows: Rows) -> set[Uuid]:
         """The topics of some rows."""
-        return set(TopicStretches.of(self._column(rows, "topic_ids")).topics)
+        return set(TopicStretches.of(self.column(rows, "topic_ids")).topics)
 
     def gather_partition_ids(self, rows: Rows) -> NDArray[np.int32]:
         """int32[n]: the partition numbers in some rows, -1 where there is none."""
-        return self._column(rows, "partition_ids")
+        return self.column(rows, "partition_ids")
 
-    def _column(self, rows: Rows, name: str) -> NDArray[Any]:
+    def column(self, rows: Rows, name: str) -> NDArray[Any]:
+        """One column of some rows as the pages hold it, in the order given."""
         return self._columns(rows, (name,))[name]
 
     def _columns(self, rows: Rows, names: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -174,6 +179,14 @@ class PartitionTable:
     def rows_with_elr(self, broker: int) -> Rows:
         """Rows with the broker in the ELR."""
         return self.select(lambda page: page_access.has_in_set(page, "elr", broker))
+
+    def rows_with_isr_or_elr(self, broker: int) -> Rows:
+        """Rows with the broker in the ISR or the ELR."""
+
+        def is_in(page: Page) -> NDArray[np.bool_]:
+            return page_access.has_in_set(page, "isr", broker) | page_access.has_in_set(page, "elr", broker)
+
+        return self.select(is_in)
 
     def rows_led_by(self, broker: int) -> Rows:
         """Rows that the broker leads."""

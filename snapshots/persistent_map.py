@@ -63,6 +63,11 @@ class PersistentMap(Mapping[K, V]):
         buckets, mask = self._buckets, self._mask
         return [buckets[hash(key) & mask].get(key) for key in keys]
 
+    def keys_and_values(self) -> tuple[list[K], list[V]]:
+        """All entries, as two lists in one order."""
+        keys = [key for bucket in self._buckets for key in bucket]
+        return keys, [value for bucket in self._buckets for value in bucket.values()]
+
     def __contains__(self, key: object) -> bool:
         return key in self._buckets[hash(key) & self._mask]
 
@@ -169,6 +174,11 @@ class MapEditor(Generic[K, V]):
         self._base_count = len(base)
         self._updates: dict[K, V] = {}
         self._removed: set[K] = set()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything was set or removed so far."""
+        return bool(self._updates or self._removed)
 
     def get(self, key: K) -> V | None:
         """The value as it is now, None if there is none."""

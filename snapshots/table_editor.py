@@ -6,15 +6,16 @@ be thrown away, and nothing has changed. Runs of records are applied by ``snapsh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metadata_log.ids import NO_LEADER, Uuid, uuid_text
 from metadata_log.records import PartitionChangeRecord, PartitionRecord
 from snapshots.errors import ReplayError
-from snapshots.extents import NO_ROWS, Extent
+from snapshots.extents import NO_ROWS, Extent, TopicStretches, extent_column
 from snapshots.page_access import holds_partition, read_partition, search
 from snapshots.page_editor import PageEditor
 from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
@@ -64,8 +65,9 @@ class TableEditor:
         extents = self._extents.finish()
         if pages is self._table.pages and extents is self._table.extents:
             return self._table
+        finder = self._table.extent_finder if extents is self._table.extents else None
         return PartitionTable(
-            pages, extents, self.directories, self._row_end, self._reserved_rows, self.partition_count
+            pages, extents, self.directories, self._row_end, self._reserved_rows, self.partition_count, finder
         )
 
     # --- topics --------------------------------------------------------------------------------------
@@ -74,9 +76,11 @@ class TableEditor:
         """A topic's rows as they are now."""
         return self._extents.get(topic_id)
 
-    def extents(self, topic_ids: Sequence[Uuid]) -> list[Extent | None]:
-        """The rows of many topics as they are now."""
-        return self._extents.get_many(topic_ids)
+    def find_extents(self, stretches: TopicStretches) -> NDArray[np.int64]:
+        """int64[s, 2]: first row and size of each stretch's topic as they are now; zeros where it has none."""
+        if self._extents.is_changed:
+            return extent_column(self._extents.get_many(stretches.topics))
+        return self._table.extent_finder.find(stretches)
 
     def reserve(self, sizes: Mapping[Uuid, int], width: int = NEW_PAGE_WIDTH) -> None:
         """Make sure that topics have rows for partitions 0 to their size (exclusive).

@@ -72,7 +72,7 @@ def put_run(editor: TableEditor, run: PartitionRun, stretches: TopicStretches) -
     """
     _check_ids(run)
     _check_recovery(run.leader_recovery_state, (RECOVERED, RECOVERING))
-    for rows, part in _in_order(stretches.find_rows(editor.extents, run.partition_ids), run):
+    for rows, part in _in_order(stretches.find_rows(editor.find_extents(stretches), run.partition_ids), run):
         for first in range(0, len(rows), _ROWS_AT_ONCE):
             end = first + _ROWS_AT_ONCE
             _put_rows(editor, rows[first:end], part.slice(first, end))
@@ -111,7 +111,8 @@ def change_run(editor: TableEditor, run: PartitionChangeRun) -> None:
     """
     _check_ids(run)
     _check_recovery(run.leader_recovery_state, (NO_RECOVERY_CHANGE, RECOVERED, RECOVERING))
-    rows = TopicStretches.of(run.topic_ids).find_rows(editor.extents, run.partition_ids)
+    stretches = TopicStretches.of(run.topic_ids)
+    rows = stretches.find_rows(editor.find_extents(stretches), run.partition_ids)
     if len(rows) and int(rows.min()) < 0:
         at = int(np.argmin(rows))
         raise unknown_partition(run.topic_ids[at].tobytes(), int(run.partition_ids[at]))

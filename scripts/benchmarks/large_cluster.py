@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.bootstrap import FRESH_FEATURES, fresh_records
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
@@ -66,9 +67,7 @@ def _registration(broker_id: int, directory: Uuid) -> RegisterBrokerRecord:
 
 def _partitions(count: int, topic_ids: list[Uuid], directories: list[Uuid]) -> PartitionRun:
     numbers = np.arange(count)
-    # Neighbours in the ring share partitions; the step of a topic's start keeps leaders even within any topic.
-    first = (numbers + numbers // PARTITIONS_PER_TOPIC) % BROKERS
-    places = (first[:, None] + np.arange(REPLICATION_FACTOR)) % BROKERS
+    places = _places(count)
     replicas = (places + FIRST_BROKER_ID).astype(np.int32)
     none = np.empty((count, 0), np.int32)
     topic_table = np.frombuffer(b"".join(topic_ids), np.uint8).reshape(-1, 16)
@@ -86,6 +85,20 @@ def _partitions(count: int, topic_ids: list[Uuid], directories: list[Uuid]) -> P
         partition_epoch=np.zeros(count, np.int32),
         directories=directory_table[places],
     )
+
+
+def partitions_of(broker_id: int, count: int) -> int:
+    """How many of ``count`` partitions have a replica on a broker: a quarter, give or take a few."""
+    return int((_places(count) + FIRST_BROKER_ID == broker_id).sum())
+
+
+def _places(count: int) -> NDArray[np.int64]:
+    """int64[count, replicas]: where in the ring each replica is."""
+    numbers = np.arange(count)
+    # Neighbours in the ring share partitions; the step of a topic's start keeps leaders even within any topic.
+    first = (numbers + numbers // PARTITIONS_PER_TOPIC) % BROKERS
+    places: NDArray[np.int64] = (first[:, None] + np.arange(REPLICATION_FACTOR)) % BROKERS
+    return places
 
 
 def write_checkpoint(directory: Path, image: MetadataImage) -> Path:
