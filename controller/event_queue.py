@@ -13,8 +13,9 @@ from typing import Final, Protocol
 
 from metadata_log.errors import ApiError, ErrorCode, Overloaded
 
-#: Events one turn runs at most: at some 50 us each a turn stays within a few milliseconds.
-EVENTS_PER_TURN_MAX: Final = 64
+#: Events one turn runs at most, and so has in one batch: what a batch costs on all controllers is shared by that many.
+#: A small one takes some 30 us; where they take longer, time ends the turn.
+EVENTS_PER_TURN_MAX: Final = 256
 #: No event is begun in a turn that has taken this long: bulk requests take tens of milliseconds each, and a handful in
 #: one turn would keep the heartbeats of the quorum waiting for an election timeout.
 TURN_MS_MAX: Final = 10.0

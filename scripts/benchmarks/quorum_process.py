@@ -10,7 +10,7 @@ from metadata_log.batch import build_batch, frame_record
 from quorum.host import CommittedBatches, SnapshotReader
 from scripts.benchmarks.member_process import Command, MemberProcess, run_member
 
-#: As many events as the controller takes in one turn of the loop.
+#: Batches that are begun in one turn of the loop at most, so that the sockets get their share.
 _APPENDS_PER_TURN: Final = 64
 
 
