@@ -1,10 +1,11 @@
-"""What the log asks of the disk: steps, captured on the loop thread, run in order on the disk thread.
+"""What the log asks of the disk: steps, captured on the loop thread, run in order, as a rule on the disk thread.
 
 A job carries everything staged since the job before it, so one sync covers all batches that queued up meanwhile.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -107,6 +108,12 @@ class FlushJob:
     def durable_end(self) -> int:
         """Exclusive end of what is durable when the job is done."""
         return self.mark.durable_end
+
+    @property
+    def written_bytes(self) -> float:
+        """Bytes to write when it is one write to a file that is there; infinite when it changes more than that."""
+        (step, *others) = self.steps
+        return step.end_position - step.position if isinstance(step, WriteBatches) and not others else math.inf
 
     def run(self) -> Iterator[None]:
         """Do the work; see ``DiskJob.run``."""

@@ -12,9 +12,10 @@ from quorum.checkpoint_exchange import Checkpoint, CheckpointExchange
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
 from quorum.errors import InvalidCheckpointOffset
-from quorum.host import CommittedBatches, Host, QuorumListener, QuorumMetrics
+from quorum.host import CommittedBatches, Host, QuorumListener
 from quorum.journal import LogJournal
 from quorum.leader_change import VoterHistory
+from quorum.metrics import QuorumMetrics
 
 
 class Delivery:

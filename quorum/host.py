@@ -25,8 +25,14 @@ class Host(Protocol):
     def send(self, peer: int, channel: Channel, payload: bytes) -> None:
         """Send a message if a connection stands; otherwise it is lost."""
 
-    def run_group(self, group: DiskGroup) -> None:
-        """Run ``group`` on the disk thread, then call ``QuorumNode.disk_done`` or ``disk_failed``."""
+    def run_group(self, group: DiskGroup) -> bool:
+        """Run ``group`` on the disk thread, return False, then call ``QuorumNode.disk_done`` or ``disk_failed``.
+
+        A group that ``is_short`` may be run at once instead: return True when it is done.
+
+        Raises:
+            OSError: the disk failed, in a group that was run at once.
+        """
 
     def run_bulk_job(self, job: DiskJob) -> None:
         """Run ``job`` on another thread than groups, then call ``QuorumNode.bulk_done`` or ``disk_failed``."""
@@ -126,18 +132,3 @@ class QuorumStatus:
     durable_end: int
     applied_end: int
     peers: tuple[PeerStatus, ...]
-
-
-@dataclass(slots=True)
-class QuorumMetrics:
-    """Counters since the process started."""
-
-    elections_started: int = 0
-    elections_won: int = 0
-    leaderships_lost: int = 0
-    appended_batches: int = 0
-    committed_batches: int = 0
-    disk_groups: int = 0
-    messages_received: int = 0
-    pauses_noticed: int = 0
-    checkpoints_installed: int = 0

@@ -35,11 +35,12 @@ from quorum.errors import (
     TransferInProgress,
 )
 from quorum.following import Follower
-from quorum.host import Host, QuorumListener, QuorumMetrics, QuorumStatus
+from quorum.host import Host, QuorumListener, QuorumStatus
 from quorum.journal import LogJournal
 from quorum.leader_change import VoterHistory, first_batch
 from quorum.membership import Membership
 from quorum.messages import Message
+from quorum.metrics import QuorumMetrics
 from quorum.outbox import Outbox
 from quorum.read_barrier import ReadBarrier
 from quorum.replication import Replication
@@ -86,7 +87,7 @@ class QuorumNode:
             self._log, self._votes, self._voter_history, limits.apply_batches, limits.apply_bytes, self._first_batch
         )
         self._outbox = Outbox(self._votes, host.send)
-        self._disk = DiskQueue(self._log, self._votes, self._run_group)
+        self._disk = DiskQueue(self._log, self._votes, host.run_group, self._metrics)
         self._bulk = BulkQueue(host.run_bulk_job)
         self._core = RaftCore(config.node_id, config.peer_ids, self._journal, self)
         now = host.now()
@@ -97,26 +98,12 @@ class QuorumNode:
             config, storage.disk, storage.checkpoints, self._bulk, self._outbox, storage.directory
         )
         self._replication = Replication(config, self._core, self._journal, self._outbox, self._checkpoints)
+        core, journal, log, voters = self._core, self._journal, self._log, self._voter_history
         self._ballots = Ballots(
-            config.node_id,
-            config.peer_ids,
-            self._core,
-            self._log,
-            self._journal,
-            self._elections,
-            self._membership,
-            self._outbox,
+            config.node_id, config.peer_ids, core, log, journal, self._elections, self._membership, self._outbox
         )
         self._delivery = Delivery(
-            config,
-            self._core,
-            self._journal,
-            self._log,
-            self._checkpoints,
-            self._voter_history,
-            self._listener,
-            host,
-            self._metrics,
+            config, core, journal, log, self._checkpoints, voters, self._listener, host, self._metrics
         )
         self._barrier = ReadBarrier()
         self._transfer = Transfer()
@@ -421,15 +408,24 @@ class QuorumNode:
         installed = self._delivery.install_received()
         if installed is not None:
             self._follower.matched_checkpoint(self.high_watermark, installed.end_offset, installed.epoch)
+        if not self._core.is_leader:
+            self._answer_leader()
         self._delivery.deliver()
         self._announce()
         if self._core.is_leader:
             self._send_as_leader(now)
-        else:
-            self._follower.send_reply()
-        self._disk.kick()
         self._outbox.flush()
+        # Last: the followers' disks work while this one's does.
+        if self._disk.kick() and (not self._core.is_leader or self._advance()):
+            self._host.request_pump()
         self._due = self._next_deadline(now)
+
+    def _answer_leader(self) -> None:
+        """What the leader waits for goes before what was committed."""
+        if self._disk.kick() and not self.is_voter:
+            self._host.request_pump()
+        self._follower.send_reply()
+        self._outbox.flush()
 
     def _lead(self, now: float) -> None:
         if now >= self._quiet_until and not self._replication.has_quorum(now):
@@ -437,7 +433,10 @@ class QuorumNode:
             self._observe(now)
             return
         self._transfer.expire(now)
-        self._replication.advance(self._log.durable_end, counts_itself=self.is_voter)
+        self._advance()
+
+    def _advance(self) -> bool:
+        return self._replication.advance(self._log.durable_end, counts_itself=self.is_voter)
 
     def _send_as_leader(self, now: float) -> None:
         target = self._transfer.target
@@ -500,10 +499,6 @@ class QuorumNode:
 
     def _first_batch(self) -> bytes:
         return first_batch(self._config, self._ballots.granters, self._voter_history.current(), self._host.wall_ms())
-
-    def _run_group(self, group: DiskGroup) -> None:
-        self._metrics.disk_groups += 1
-        self._host.run_group(group)
 
     def _guarded(self, action: Callable[[], None]) -> None:
         """Run ``action``. What is not a peer's mistake is ours or the disk's, and ends the node."""

@@ -147,20 +147,24 @@ class Replication:
 
     # --- what is decided on ----------------------------------------------------------------------------
 
-    def advance(self, durable_end: int, *, counts_itself: bool) -> None:
-        """Show the library what is durable on a majority of voters, this node's own disk included."""
+    def advance(self, durable_end: int, *, counts_itself: bool) -> bool:
+        """Show the library what is durable on a majority of voters, this node's own disk included.
+
+        Returns whether that is more than is committed.
+        """
         own = self._journal.index_at_or_below(durable_end) if counts_itself else 0
         acked = [own, *(p.acked_index if p.is_voter else 0 for p in self.progress.values())]
         acked.sort(reverse=True)
         visible = self._journal.visible_index = acked[self._config.majority - 1]
         if visible < self._core.first_own_index:
-            return  # Nothing of this epoch can be committed yet: spare the library a walk over older entries.
+            return False  # Nothing of this epoch can be committed yet: spare the library a walk over older entries.
         for peer, progress in self.progress.items():
             # Not beyond what may be committed: the library would walk there in vain, again and again.
             index = min(progress.acked_index, visible)
             if progress.is_voter and index > progress.fed_index:
                 progress.fed_index = index
                 self._core.feed_match(peer, index)
+        return visible > self._core.commit_index
 
     def has_quorum(self, now: float) -> bool:
         """Whether a majority, this node included, answered recently enough to go on leading."""

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from random import Random
 
-from metadata_log.disk import DiskJob
+from metadata_log.disk import DiskJob, drain
 from metadata_log.errors import StorageError
 from quorum.config import QuorumConfig
+from quorum.disk_pace import DiskPace
 from quorum.disk_queue import DiskGroup
 from quorum.disk_thread import DiskThread
 from quorum.errors import NotLeader, TransferFailed
@@ -42,6 +43,7 @@ class QuorumRuntime:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = math.inf
         self._is_stopping = False
+        self._pace = DiskPace()
         self._groups = DiskThread(f"log-disk-{config.node_id}", self._report_group)
         self._bulk = DiskThread(f"checkpoint-disk-{config.node_id}", self._report_bulk)
         self._transport = PeerTransport(config, self, secret)
@@ -119,8 +121,14 @@ class QuorumRuntime:
     def send(self, peer: int, channel: Channel, payload: bytes) -> None:
         self._transport.send(peer, channel, payload)
 
-    def run_group(self, group: DiskGroup) -> None:
-        self._groups.submit(group)
+    def run_group(self, group: DiskGroup) -> bool:
+        begun = time.monotonic()
+        if not (group.is_short and self._pace.is_quick(begun)):
+            self._groups.submit(group)
+            return False
+        drain(group)
+        self._pace.took(begun, time.monotonic())
+        return True
 
     def run_bulk_job(self, job: DiskJob) -> None:
         self._bulk.submit(job)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from metadata_log.disk import DiskJob
+from metadata_log.disk import DiskJob, drain
 from metadata_log.errors import StorageError
 from metadata_log.segment_log import LogConfig
 from quorum.config import QuorumConfig
@@ -21,6 +21,9 @@ from scripts.simulation.state_machine import StateMachine
 
 if TYPE_CHECKING:
     from scripts.simulation.world import World
+
+#: Virtual seconds.
+_STALL_MEAN = 0.3
 
 DIRECTORY = "node/__cluster_metadata-0"
 
@@ -118,8 +121,17 @@ class SimulatedNode:
         if connection is not None:
             self.world.network.send(self.node_id, peer, channel, payload, connection)
 
-    def run_group(self, group: DiskGroup) -> None:
-        self._schedule_disk(group, group.run())
+    def run_group(self, group: DiskGroup) -> bool:
+        world, options = self.world, self.world.options
+        if not group.is_short or self.disk_slowness > 1.0 or world.rng.random() >= options.inline_share:
+            self._schedule_disk(group, group.run())
+            return False
+        drain(group)
+        if not world.is_healed and world.rng.random() < options.stall_share:
+            # A disk that hangs stops the process that waits for it.
+            self.freeze()
+            world.scheduler.after(world.rng.expovariate(1.0 / _STALL_MEAN), self.thaw)
+        return True
 
     def run_bulk_job(self, job: DiskJob) -> None:
         self._schedule_bulk(job.run())

@@ -25,8 +25,8 @@ _Patches = list[tuple[type[Any], str, Callable[..., Any]]]
 def _leader_counts_itself_at_once() -> _Patches:
     original = Replication.advance
 
-    def advance(self: Replication, durable_end: int, *, counts_itself: bool) -> None:
-        original(self, self._journal.end_of(self._journal.last_index), counts_itself=counts_itself)
+    def advance(self: Replication, durable_end: int, *, counts_itself: bool) -> bool:
+        return original(self, self._journal.end_of(self._journal.last_index), counts_itself=counts_itself)
 
     return [(Replication, "advance", advance)]
 

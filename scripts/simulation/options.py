@@ -24,6 +24,10 @@ class Options:
     is_reordering: bool = False
     disk_delay_mean: float = 0.0003
     slow_disk_rate: float = 0.0
+    #: Share of the short disk groups that a node runs at once, on its loop thread.
+    inline_share: float = 0.0
+    #: Share of those that hold up the node.
+    stall_share: float = 0.0
     crash_rate: float = 0.0
     power_cut_share: float = 0.5
     crash_policy: CrashPolicy = CrashPolicy.MIXED
@@ -89,4 +93,6 @@ def draw(rng: Random) -> Options:
         apply_batches=rng.choice((2, 17, 1024)),
         append_bytes=rng.choice((300, 4000, 1024 * 1024)),
         chunk_bytes=rng.choice((64, 500, 1024 * 1024)),
+        inline_share=rng.choice((0.0, 0.5, 1.0)),
+        stall_share=sometimes(0.4, 0.01),
     )

@@ -21,7 +21,7 @@ FILE_LINES_MAX = 400
 LONG_FUNCTIONS = {"tests.unit.controller.partition_cases._columns": 55}
 LONG_FILES = {
     "metadata_log.records": 460,  # one dataclass a record type: a table
-    "quorum.node": 520,
+    "quorum.node": 515,
 }
 
 

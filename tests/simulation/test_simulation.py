@@ -16,7 +16,7 @@ from scripts.simulation.scenarios import SCENARIOS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-#: Which directed scenario notices that a measure was taken out. The two durability clamps need no direction: seed 0.
+#: Which directed scenario notices that a measure was taken out. The two durability clamps need no direction.
 NOTICED_BY: Final = {
     "stale-epoch-answer": "follower-one-epoch-ahead",
     "vote-sync": "forgotten-vote",
