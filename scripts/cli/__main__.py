@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 
@@ -88,7 +89,12 @@ def _keep_names() -> None:
 def main() -> None:
     """Run one command; errors that we raise on purpose become one sentence and an exit code."""
     try:
-        _app(sys.argv[1:])(prog_name="quorate")
+        # What is imported stays for as long as the process: the collector need not look at it, now or later.
+        gc.disable()
+        app = _app(sys.argv[1:])
+        gc.freeze()
+        gc.enable()
+        app(prog_name="quorate")
     except QuorateError as error:
         sys.stderr.write(f"quorate: {error}\n")
         sys.exit(exit_codes.REFUSED)
