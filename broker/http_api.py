@@ -17,7 +17,6 @@ from pydantic import BaseModel, ValidationError
 from broker.digests import Digests
 from broker.host import BrokerHost
 from broker.identity import Endpoint
-from broker.metrics import render_metrics
 from broker.replies import (
     DigestParameters,
     DigestReply,
@@ -123,6 +122,9 @@ class BrokerHttp:
 
     async def _metrics(self, request: web.Request) -> web.Response:
         _parameters(NoParameters, request)
+        # Imported by the first scrape: many processes are never scraped, and none while it starts.
+        from broker.metrics import render_metrics
+
         answer = web.Response(body=render_metrics(self._host))
         answer.headers["Content-Type"] = _METRICS
         return answer

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from controller.http.counters import Counters, EventTimes, Histogram
-from controller.http.models import Nothing
 from controller.http.ports import Node, QuorumView
 from controller.http.resources import PartitionCounts
 from snapshots.image import MetadataImage
-
-METRICS_MEDIA: Final = "text/plain"
-_METRICS_VERSION: Final = "0.0.4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +193,10 @@ async def take_scrape(node: Node) -> Scrape:
     )
 
 
-async def get_metrics(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
+async def render_metrics(node: Node) -> bytes:
+    """One scrape, in Prometheus' text form."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(ScrapeCollector(await take_scrape(node)))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
-    answer = web.Response(body=generate_latest(registry))
-    answer.headers["Content-Type"] = f"{METRICS_MEDIA}; version={_METRICS_VERSION}; charset=utf-8"
-    return answer
+    return generate_latest(registry)

@@ -1,4 +1,4 @@
-"""Answers that are no models: the metadata feed and checkpoints, as bytes."""
+"""Answers that are no models: the metadata feed, checkpoints and metrics, as bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aiohttp import web
 from controller.http import headers
 from controller.http.content import BATCHES, OCTETS
 from controller.http.feed import Chunk, MetadataFeed
-from controller.http.models import CheckpointParameters, FeedParameters
+from controller.http.models import CheckpointParameters, FeedParameters, Nothing
 from controller.http.ports import Node
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
 from metadata_log.checkpoints import PositionOutOfRange, UnknownCheckpoint
@@ -19,6 +19,8 @@ from metadata_log.errors import ApiError, ErrorCode
 
 #: A follower that does not take a chunk within this time is let go; it comes back where it was.
 _SEND_SECONDS_MAX: Final = 30.0
+METRICS_MEDIA: Final = "text/plain"
+_METRICS_VERSION: Final = "0.0.4"
 
 
 async def get_batches(node: Node, parameters: FeedParameters, request: web.Request) -> web.StreamResponse:
@@ -102,3 +104,12 @@ def _find(node: Node, parameters: CheckpointParameters) -> CheckpointInfo:
 def _not_found(checkpoint: CheckpointId) -> ApiError:
     name = f"{checkpoint.end_offset}-{checkpoint.epoch}"
     return ApiError(ErrorCode.SNAPSHOT_NOT_FOUND, f"there is no checkpoint {name} here: begin anew with the newest one")
+
+
+async def get_metrics(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
+    # Imported by the first scrape: many processes are never scraped, and none while it starts.
+    from controller.http.metrics import render_metrics
+
+    answer = web.Response(body=await render_metrics(node))
+    answer.headers["Content-Type"] = f"{METRICS_MEDIA}; version={_METRICS_VERSION}; charset=utf-8"
+    return answer

@@ -8,7 +8,6 @@ from controller.http import handlers, headers
 from controller.http.columns import AlterPartitionColumnsRequest, AlterPartitionColumnsResponse
 from controller.http.content import BATCHES, JSON, JSON_OR_MSGPACK, MSGPACK, OCTETS
 from controller.http.health import get_livez, get_readyz
-from controller.http.metrics import METRICS_MEDIA, get_metrics
 from controller.http.models import (
     BrokerParameters,
     BrokerViewParameters,
@@ -24,7 +23,7 @@ from controller.http.models import (
     ViewParameters,
 )
 from controller.http.openapi import get_openapi
-from controller.http.raw_handlers import get_batches, get_checkpoint
+from controller.http.raw_handlers import METRICS_MEDIA, get_batches, get_checkpoint, get_metrics
 from controller.http.resources import (
     BrokerReply,
     BrokersReply,

@@ -37,6 +37,6 @@ def test_server_start_leaves_out_what_no_server_uses(command: str, certificates:
         [sys.executable, "-c", _LOOK, command], env=environment, check=True, capture_output=True, text=True
     )
     seen = json.loads(done.stdout)
-    assert {"rich", "pygments"} & set(seen["modules"]) == set()
+    assert {"rich", "pygments", "prometheus_client"} & set(seen["modules"]) == set()
     assert seen["is_environment_kept"]
     assert seen["certificates"] == 0
