@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import typer
 
@@ -12,7 +13,7 @@ from metadata_log.errors import QuorateError
 from scripts.cli import exit_codes
 from scripts.lean_imports import import_lean
 
-# Each command is imported when it is called: looking into a file must not wait for the libraries of a server.
+# Looking into a file must not wait for the libraries of a server.
 
 
 def _log(app: typer.Typer) -> None:
@@ -55,19 +56,34 @@ def _up(app: typer.Typer) -> None:
     app.command()(up.up)
 
 
+class _Command(NamedTuple):
+    """A command that is imported when it is called."""
+
+    add: Callable[[typer.Typer], None]
+    #: What the list of commands says of it, which must not take the time to import them all.
+    summary: str
+
+
 #: By name, in the order of the help text.
-_COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
-    "up": _up,
-    "controller": _controller,
-    "broker": _broker,
-    "status": _status,
-    "image": _image,
-    "log": _log,
+_COMMANDS: Final = {
+    "up": _Command(
+        _up, "Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C."
+    ),
+    "controller": _Command(
+        _controller,
+        "Run one voter of the quorum: it agrees on the log, follows or decides, and serves the HTTP API.",
+    ),
+    "broker": _Command(
+        _broker, "Play brokers: register, follow the metadata log, heartbeat, lead and follow without any data."
+    ),
+    "status": _Command(_status, "Show the verdict on a cluster, its controllers, brokers and offline partitions."),
+    "image": _Command(_image, "The state that a log or a checkpoint adds up to."),
+    "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's."),
 }
 
 
 def _app(arguments: list[str]) -> typer.Typer:
-    """The application with the command that is called, or with all of them where none is (`--help`, a misspelling)."""
+    """The application with the command that is called, or with a list of all where none is (`--help`, misspellings)."""
     app = typer.Typer(
         name="quorate",
         help="A KRaft-style metadata controller: run it, look into it, rehearse on it.",
@@ -76,14 +92,21 @@ def _app(arguments: list[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_keep_names)
-    called = arguments[0] if arguments else ""
-    for name in [called] if called in _COMMANDS else _COMMANDS:
-        _COMMANDS[name](app)
+    called = next((argument for argument in arguments if argument != "--"), "")
+    if called in _COMMANDS:
+        _COMMANDS[called].add(app)
+    else:
+        for name, command in _COMMANDS.items():
+            app.command(name, help=command.summary)(_only_listed)
     return app
 
 
 def _keep_names() -> None:
     """Keep the name of a command necessary even where it is the only one that was imported."""
+
+
+def _only_listed() -> None:
+    raise AssertionError("a command that is called is imported")
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import json, os, sys
 import typer
 from scripts.cli.__main__ import _COMMANDS
 before = os.environ.get("SSL_CERT_FILE")
-_COMMANDS[sys.argv[1]](typer.Typer())
+_COMMANDS[sys.argv[1]].add(typer.Typer())
 import aiohttp.connector
 print(json.dumps({
     "modules": sorted(sys.modules),
