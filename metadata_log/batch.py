@@ -108,6 +108,10 @@ def _header_fault(magic: int, size: int, base: int, epoch: int, count: int, last
     return "compressed, transactional or multi-timestamp batches do not occur in a metadata log"
 
 
+#: Below this many bytes a copy is quicker than a view of them.
+_SMALL_BYTES: Final = 4096
+
+
 def crc_ok(buf: Buffer, pos: int, header: BatchHeader) -> bool:
     """Whether the whole batch is there and its CRC holds."""
     end = pos + header.size
@@ -120,12 +124,20 @@ def checked_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     Raises:
         MalformedData: as ``parse_header``, or the batch is cut short, or its CRC does not hold.
     """
-    header = parse_header(buf, pos)
-    if pos + header.size > len(buf):
-        raise MalformedData(f"batch of {header.size} bytes, {len(buf) - pos} there")
-    if not crc_ok(buf, pos, header):
+    return BatchHeader._make(checked_fields(buf, pos))
+
+
+def checked_fields(buf: Buffer, pos: int) -> tuple[int, int, int, int, int, int, int]:
+    """As ``checked_header``, without names: see ``header_fields``."""
+    fields = header_fields(buf, pos)
+    size = fields[1]
+    end = pos + size
+    if end > len(buf):
+        raise MalformedData(f"batch of {size} bytes, {len(buf) - pos} there")
+    covered = (buf if size < _SMALL_BYTES else memoryview(buf))[pos + CRC_START : end]
+    if crc32c(covered) != fields[3]:
         raise MalformedData("the CRC does not match")
-    return header
+    return fields
 
 
 def build_batch(body: Buffer, record_count: int, timestamp: int, *, is_control: bool = False) -> bytes:
@@ -146,8 +158,10 @@ def join_batch(pieces: Sequence[Buffer], record_count: int, timestamp: int, *, i
 
 def place_batch(batch: Buffer, base_offset: int, epoch: int) -> bytes:
     """The same batch at its place in the log."""
-    # One copy: a batch has up to 8 MiB.
     place = _PLACE.pack(base_offset, len(batch) - LOG_OVERHEAD_BYTES, epoch)
+    if len(batch) < _SMALL_BYTES:
+        return place + batch[_PLACE.size :]
+    # One copy: a batch has up to 8 MiB.
     return b"".join((place, memoryview(batch)[_PLACE.size :]))
 
 

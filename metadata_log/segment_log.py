@@ -162,7 +162,8 @@ class MetadataLog(LogIndex):
         Raises:
             InvariantViolation: it does not continue the log, its epoch falls, or its length is not what it says.
         """
-        self._check_usable()
+        if self.damage is not None:
+            raise DamagedLog(self.damage)
         entries = self._entries
         size = len(batch)
         placement: tuple[int, int, int, int]
@@ -178,10 +179,9 @@ class MetadataLog(LogIndex):
                 f"append of {size} bytes at offset {base_offset}, epoch {epoch}, with {count} records, to a log that "
                 f"ends at {self.end_offset}, epoch {self.last_epoch}"
             )
-        base, position = self._place(size)
-        entries.add_resident(base_offset + count, epoch, position, batch)
-        self._stage_write(base, position, batch)
-        return base_offset + count
+        end_offset = base_offset + count
+        entries.add_resident(end_offset, epoch, self._stage_write(batch, size), batch)
+        return end_offset
 
     def append_run(self, run: BatchRun) -> None:
         """Append batches that were received and checked together (``batch_run.split_run``); as ``append`` of each.
@@ -196,9 +196,7 @@ class MetadataLog(LogIndex):
                 f"ends at {self.end_offset}, epoch {self.last_epoch}"
             )
         if self._segments and self._segments[-1][1] + run.size <= self._config.segment_bytes:
-            base, position = self._place(run.size)
-            self._entries.add_resident_run(position, run)
-            self._stage_write(base, position, run.data)
+            self._entries.add_resident_run(self._stage_write(run.data, run.size), run)
         else:
             for batch in run.batches:
                 self.append(batch)
@@ -344,22 +342,20 @@ class MetadataLog(LogIndex):
         """Base of the segment that holds a batch starting at ``offset``."""
         return self._segments[bisect_right(self._segments, (offset, 1 << 62)) - 1][0]
 
-    def _place(self, size: int) -> tuple[int, int]:
-        """Where the next batch of ``size`` bytes goes: (segment base, position). Rolls when it would not fit."""
-        if self._segments:
-            base, used = self._segments[-1]
-            if used == 0 or used + size <= self._config.segment_bytes:
-                self._segments[-1] = (base, used + size)
-                return base, used
-        base = self.end_offset
-        self._segments.append((base, size))
-        self._staged.append(StartSegment(base))
-        return base, 0
-
-    def _stage_write(self, base: int, position: int, batch: bytes) -> None:
-        last = self._staged[-1] if self._staged else None
-        if isinstance(last, WriteBatches) and last.base == base and last.end_position == position:
-            last.chunks.append(batch)
-            last.end_position += len(batch)
+    def _stage_write(self, data: bytes, size: int) -> int:
+        """Stage ``data`` behind the log's last byte and return its position. Rolls when it would not fit."""
+        segments, staged = self._segments, self._staged
+        base, position = segments[-1] if segments else (self.end_offset, 0)
+        if not segments or (position and position + size > self._config.segment_bytes):
+            base, position = self.end_offset, 0
+            segments.append((base, size))
+            staged.append(StartSegment(base))
         else:
-            self._staged.append(WriteBatches(base, position, [batch], position + len(batch)))
+            segments[-1] = (base, position + size)
+        last = staged[-1] if staged else None
+        if isinstance(last, WriteBatches) and last.base == base and last.end_position == position:
+            last.chunks.append(data)
+            last.end_position = position + size
+        else:
+            staged.append(WriteBatches(base, position, [data], position + size))
+        return position

@@ -55,6 +55,8 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         self.visible_index: int | None = None
         self._commit_index = self.index_at_or_below(log.commit)
         self._last: Entry = (0, 0, 0)
+        #: No entry from here on has another epoch than the last one. May be too high, never too low.
+        self._uniform_from = 0
         #: (first index, last index, bytes) gathered last; void after every change but an append.
         self._gathered: tuple[int, int, bytes] = (0, 0, b"")
         self._refresh_last()
@@ -159,7 +161,11 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     def __getitem__(self, item: int | slice) -> Entry | Sequence[Entry]:
         # The library asks for the first, the last and a slice of one for every entry that it commits.
         if isinstance(item, slice):
-            return self._view(item)
+            start, stop, visible = item.start or 0, item.stop, self.visible_index
+            index = self.first_index + start
+            if stop == start + 1 and visible is not None and self._uniform_from <= index <= visible:
+                return ((index, index, self._last[2]),)
+            return self._view(start, stop)
         if item == -1:
             return self._last
         if item == 0:
@@ -197,6 +203,8 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         self._log.append(batch)
         self._voters.note(batch)
         index = self._last[1] + 1
+        if epoch != self._last[2]:
+            self._uniform_from = index
         self._last = (index, index, epoch)
 
     def delete_prefix(self, offset: int) -> None:
@@ -237,6 +245,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         if new.has_control:
             for batch in new.batches:
                 self._voters.note(batch)
+        self._uniform_from = last_index
         self._last = (last_index, last_index, new.epochs[-1])
 
     def _count_present(self, run: BatchRun, first: int) -> int:
@@ -253,6 +262,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     def _refresh_last(self) -> None:
         self._gathered = (0, 0, b"")
         index = self.first_index + self._log.entry_count
+        self._uniform_from = index
         self._last = (index, index, self._log.last_epoch)
 
     def _truncate_from(self, index: int) -> None:
@@ -264,17 +274,13 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         self._log.truncate_to(self.end_of(index - 1))
         self._refresh_last()
 
-    def _view(self, part: slice) -> Sequence[Entry]:
-        first = self.first_index
-        start = first + (part.start or 0)
+    def _view(self, first: int, behind: int | None) -> Sequence[Entry]:
+        start = self.first_index + first
         stop = self._last[1] + 1
-        if part.stop is not None:
-            stop = min(stop, first + part.stop)
-        visible = self.visible_index
-        if visible is not None and visible < stop - 1:
-            stop = min(stop, max(visible, self._commit_index) + 1)
-        if stop == start + 1:
-            return ((start, start, self.epoch_of(start)),)
+        if behind is not None:
+            stop = min(stop, self.first_index + behind)
+        if self.visible_index is not None:
+            stop = min(stop, max(self.visible_index, self._commit_index) + 1)
         return EntryView(self, start, self._bounded(start, min(stop, start + self._slice_entries_max)))
 
     def _bounded(self, start: int, stop: int) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, Final
 
-from metadata_log.batch import checked_header, place_batch
+from metadata_log.batch import checked_fields, parse_header, place_batch
 from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.errors import LimitExceeded, QuorateError, StorageError
 from metadata_log.limits import BATCH_BYTES_MAX
@@ -130,9 +130,9 @@ class QuorumNode:
             raise TransferInProgress(self._transfer.target)
         if len(payload) > BATCH_BYTES_MAX:
             raise LimitExceeded(f"a batch of {len(payload)} bytes is over the limit of {BATCH_BYTES_MAX}")
-        header = checked_header(payload)
-        if header.record_count != record_count or header.size != len(payload):
-            raise ProtocolError(f"a batch of {len(payload)} bytes, {record_count} records says of itself {header}")
+        _, size, _, _, _, _, count = checked_fields(payload, 0)
+        if count != record_count or size != len(payload):
+            raise ProtocolError(f"{len(payload)} bytes, {record_count} records: the batch says {parse_header(payload)}")
         self._journal.append(place_batch(payload, self._log.end_offset, epoch), epoch)
         self._metrics.appended_batches += 1
         self._host.request_pump()
