@@ -359,7 +359,9 @@ class QuorumNode:
             messages.EndEpoch: ballots.on_end_epoch,
             messages.CheckpointOffer: self._on_offer,
             messages.CheckpointProgress: replication.on_checkpoint_progress,
-            messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(peer, m, self._serving_epoch()),
+            messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(
+                peer, m, self._core.epoch if self._core.is_leader else None
+            ),
             messages.Chunk: lambda peer, m, now: checkpoints.on_chunk(peer, m),
         }
 
@@ -386,9 +388,6 @@ class QuorumNode:
             self._follower.matched_checkpoint(self.high_watermark, message.end_offset, message.last_epoch)
             return
         self._checkpoints.on_offer(peer, message, is_voter=self.is_voter)
-
-    def _serving_epoch(self) -> int | None:
-        return self._core.epoch if self._core.is_leader else None
 
     # --- one turn ------------------------------------------------------------------------------------
 
@@ -445,7 +444,8 @@ class QuorumNode:
             told = self._transfer.wants_to_tell(is_caught_up=acked == self._journal.last_index)
             if told is not None:
                 self._outbox.put(told, messages.TimeoutNow(self._core.epoch))
-        self._replication.send_pass(now, self._journal.commit_end)
+        if self._replication.send_pass(now, self._journal.commit_end):
+            self._host.request_pump()
         self._barrier.confirm(self._replication.majority_echoed(), self.applied_end)
 
     def _next_deadline(self, now: float) -> float:

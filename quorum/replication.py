@@ -7,7 +7,7 @@ point, a due heartbeat, a read that needs a round.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
 from metadata_log.errors import InvariantViolation
@@ -18,6 +18,10 @@ from quorum.journal import LogJournal
 from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
 from quorum.outbox import Outbox
 from quorum.progress import Progress
+
+#: Passes that a moved commit point waits for entries to go with. Whoever wrote what was committed writes again, if at
+#: all, within the next turns of the loop; followers are spared a message for every one of a stream of writes.
+_COMMIT_PATIENCE: Final = 2
 
 
 class OfferSource(Protocol):
@@ -45,6 +49,9 @@ class Replication:
         #: Number of the last pass that sent anything; the first of an epoch is 1.
         self.round = 0
         self._is_round_wanted = False
+        #: Passes in a row that left a follower untold of the commit point.
+        self._untold_passes = 0
+        self._is_untold = False
         self._acknowledged: tuple[tuple[int, int], ...] = ()
 
     # --- life of an epoch ----------------------------------------------------------------------------
@@ -186,13 +193,13 @@ class Replication:
 
     # --- passes --------------------------------------------------------------------------------------
 
-    def send_pass(self, now: float, commit_end: int) -> None:
-        """Send to every connected follower what is new for it."""
+    def send_pass(self, now: float, commit_end: int) -> bool:
+        """Send to every connected follower what is new for it. Returns whether the next turn has to do it again."""
         heartbeat_due = now - self._config.timing.heartbeat_interval
         if any(self._is_due(peer, heartbeat_due) for peer in self._links):
             self._refresh_acknowledged()
         self.round += 1
-        has_sent = False
+        has_sent = self._is_untold = False
         for peer in self._peers:
             if peer in self._links:
                 is_due = self._is_round_wanted or self._is_due(peer, heartbeat_due)
@@ -200,6 +207,8 @@ class Replication:
         self._is_round_wanted = self._is_round_wanted and bool(self._peers) and not has_sent
         if not has_sent and self._peers:
             self.round -= 1
+        self._untold_passes = self._untold_passes + 1 if self._is_untold else 0
+        return self._is_untold
 
     def next_deadline(self) -> float:
         """When the next heartbeat, or the next look at the quorum, is due."""
@@ -236,8 +245,11 @@ class Replication:
             self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)
             has_sent = True
         if not has_sent and commit_end > progress.sent_commit_end:
-            progress.sent_commit_end = commit_end
-            self._outbox.put(peer, Commit(self._core.epoch, commit_end))
+            if self._untold_passes < _COMMIT_PATIENCE:
+                self._is_untold = True
+            else:
+                progress.sent_commit_end = commit_end
+                self._outbox.put(peer, Commit(self._core.epoch, commit_end))
         return has_sent
 
     def _send_entries(self, peer: int, progress: Progress, now: float, commit_end: int, *, is_probe: bool) -> None:
