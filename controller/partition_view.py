@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.config_values import as_whole
 from controller.controller_config import ControllerConfig
 from controller.metadata_version import partition_version
 from controller.partition_columns import (
@@ -22,15 +23,13 @@ from controller.partition_columns import (
 )
 from controller.partition_rules import RuleSettings
 from controller.partition_runs import PartitionNames, change_runs
+from controller.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
 from metadata_log.runs import PartitionChangeRun
 from snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
 from snapshots.extents import TopicStretches
 from snapshots.image import MetadataImage
 from snapshots.image_parts import TOPIC_RESOURCE
 from snapshots.partition_columns import PartitionColumns
-
-MIN_ISR_CONFIG: Final = "min.insync.replicas"
-UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
 
 _ANY_OWNER: Final = -1
 _NO_OWNER: Final = -2
@@ -172,9 +171,16 @@ def _configured(image: MetadataImage, stretches: TopicStretches) -> Iterator[tup
 
 
 def min_insync_replicas(image: MetadataImage, config: ControllerConfig, topic: str) -> int:
-    """The topic's ``min.insync.replicas`` as resolved, not yet bounded by its replication factor."""
-    value = image.configs.topic_value(topic, MIN_ISR_CONFIG, config.node_id)
-    return int(value if value is not None else config.static_configs.get(MIN_ISR_CONFIG, "1"))
+    """The topic's ``min.insync.replicas`` as resolved, not yet bounded by its replication factor.
+
+    Controllers do not check values of brokers' configs. One that is no number counts as none, and the next place that
+    says something holds: a typing error must not end elections, as it does in Kafka.
+    """
+    for value in image.configs.topic_values(topic, MIN_ISR_CONFIG, config.node_id):
+        number = as_whole(value.strip())
+        if number is not None:
+            return number
+    return int(config.static_configs.get(MIN_ISR_CONFIG, "1"))
 
 
 def allows_unclean_election(image: MetadataImage, config: ControllerConfig, topic: str) -> bool:

@@ -17,9 +17,9 @@ from controller.assignments import (
     partition_runs,
     usable_brokers,
 )
+from controller.configuration import new_topic_configs
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
-from controller.partition_view import MIN_ISR_CONFIG
 from controller.placement import RandomSource, ReplicaPlacer
 from controller.protocol import (
     CreatableTopic,
@@ -34,15 +34,13 @@ from controller.protocol import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from controller.topic_configs import check_topic_configs
 from controller.topic_names import METADATA_TOPIC, has_collision_chars, name_problem, unified
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
 from metadata_log.ids import Uuid
 from metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from metadata_log.records import ClearElrRecord, ConfigRecord, RemoveTopicRecord, TopicRecord, VersionedRecord
+from metadata_log.records import RemoveTopicRecord, TopicRecord, VersionedRecord
 from metadata_log.runs import BatchItem
 from snapshots.image import MetadataImage
-from snapshots.image_parts import TOPIC_RESOURCE
 
 _TOO_MANY: Final = "Unable to perform excessively large batch operation."
 
@@ -131,18 +129,13 @@ def _create(
     records_left: int,
     new_topic_id: Callable[[], Uuid],
 ) -> _Creation:
-    check_topic_configs(topic.configs)
+    configs = new_topic_configs(image, topic.name, topic.configs)
     if topic.assignments:
         replicas = _given_replicas(image, topic)
     else:
         replicas = _placed_replicas(config, topic, placer, records_left)
     topic_id = new_topic_id()
-    records: list[BatchItem] = [VersionedRecord(TopicRecord(topic.name, topic_id), 0)]
-    for entry in topic.configs:
-        record = ConfigRecord(TOPIC_RESOURCE, topic.name, entry.name, entry.value)
-        records.append(VersionedRecord(record, 0))
-    if image.features.is_elr_enabled and any(entry.name == MIN_ISR_CONFIG for entry in topic.configs):
-        records.append(VersionedRecord(ClearElrRecord(topic.name), 0))
+    records: list[BatchItem] = [VersionedRecord(TopicRecord(topic.name, topic_id), 0), *configs]
     _check_records(len(records) + len(replicas), records_left)
     result = CreatableTopicResult(
         name=topic.name,

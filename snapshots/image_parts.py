@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -105,18 +106,21 @@ class ConfigsImage:
         return self.resources.get((resource_type, resource_name), _NOTHING) or _NOTHING
 
     def topic_value(self, topic: str, name: str, node_id: int | None = None) -> str | None:
-        """A topic config as resolved: the topic's, the node's as a broker if one is given, the cluster default's.
+        """A topic config as resolved: the first of ``topic_values``.
 
         None where no dynamic config sets it: then static configuration or Kafka's default hold.
         """
+        return next(self.topic_values(topic, name, node_id), None)
+
+    def topic_values(self, topic: str, name: str, node_id: int | None = None) -> Iterator[str]:
+        """What is set: the topic's, the node's as a broker if one is given, the cluster default's."""
         chain = [(TOPIC_RESOURCE, topic), (BROKER_RESOURCE, "")]
         if node_id is not None:
             chain.insert(1, (BROKER_RESOURCE, str(node_id)))
         for resource in chain:
             value = self.of(*resource).get(name)
             if value is not None:
-                return value
-        return None
+                yield value
 
 
 #: A quota entity: its parts by type. A part without a name is the default entity of its type.
