@@ -63,6 +63,10 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL_ATTRIBUTE)
 
 
+#: A ``BatchHeader`` without names.
+HeaderFields = tuple[int, int, int, int, int, int, int]
+
+
 def parse_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     """The header at ``pos``. The body behind it need not be there, and the CRC is not checked.
 
@@ -72,8 +76,8 @@ def parse_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     return BatchHeader._make(header_fields(buf, pos))
 
 
-def header_fields(buf: Buffer, pos: int) -> tuple[int, int, int, int, int, int, int]:
-    """As ``parse_header``, without names: for whoever reads a header per entry of the log."""
+def header_fields(buf: Buffer, pos: int) -> HeaderFields:
+    """As ``parse_header``, for whoever reads a header per entry of the log."""
     try:
         base, length, epoch, magic, crc, attributes, last_delta, time, time_max, producer, _, _, count = (
             _HEADER.unpack_from(buf, pos)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from metadata_log.batch import BatchHeader, iter_records
+from metadata_log.batch import BatchHeader, HeaderFields, iter_records
 from metadata_log.disk import Disk, DiskFile, OpenMode, remove_file, replace_file
 from metadata_log.errors import CorruptCheckpoint, MalformedData
 from metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
@@ -21,7 +21,6 @@ from metadata_log.segment_scan import scan_batches
 
 _CHECKPOINT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 MANIFEST_SUFFIX: Final = ".manifest"
-_CRC_BYTES: Final = 4 * 1024 * 1024
 
 
 class CheckpointId(NamedTuple):
@@ -121,29 +120,23 @@ def _check_file(file: DiskFile, path: str, checkpoint: CheckpointId) -> Checkpoi
     footer = _control_record(file, path, batches.last_position, batches.last, -1)
     if not isinstance(footer, SnapshotFooterRecord):
         raise CorruptCheckpoint(path, "it does not end with a SnapshotFooter")
-    return CheckpointInfo(checkpoint, file.size(), header.last_contained_log_timestamp, _file_crc(file))
-
-
-def _file_crc(file: DiskFile) -> int:
-    crc = position = 0
-    while data := file.pread(_CRC_BYTES, position):
-        crc = crc32c(data, crc)
-        position += len(data)
-    return crc
+    return CheckpointInfo(checkpoint, file.size(), header.last_contained_log_timestamp, batches.crc)
 
 
 class _Batches:
-    """First and last batch of a file, as a scan meets them."""
+    """First and last batch of a file, and the CRC of all of it, as a scan meets them."""
 
     def __init__(self) -> None:
         self.first: BatchHeader | None = None
         self.last: BatchHeader | None = None
         self.last_position = 0
+        self.crc = 0
 
-    def visit(self, position: int, header: BatchHeader) -> None:
-        self.first = self.first or header
-        self.last = header
+    def visit(self, position: int, fields: HeaderFields, batch: memoryview) -> None:
+        self.last = BatchHeader._make(fields)
+        self.first = self.first or self.last
         self.last_position = position
+        self.crc = crc32c(batch, self.crc)
 
 
 def _control_record(file: DiskFile, path: str, position: int, header: BatchHeader, index: int) -> object:

@@ -42,12 +42,12 @@ class EntryTable:
 
     def add(self, end_offset: int, epoch: int, position: int, size: int) -> None:
         """Append an entry that lies on disk only. To be used before the first ``add_resident``."""
+        self._resident_from += 1
         self._bases.append(self.end_offset)
         self._epochs.append(epoch)
         self._positions.append(position)
         self._sizes.append(size)
         self.end_offset = end_offset
-        self._resident_from = len(self._bases)
 
     def add_resident(self, end_offset: int, epoch: int, position: int, data: bytes) -> None:
         """Append an entry with its bytes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metadata_log.batch import BatchHeader
+from metadata_log.batch import CONTROL_ATTRIBUTE, HeaderFields
 from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.disk import Disk, OpenMode
 from metadata_log.log_entries import EntryTable
@@ -77,7 +77,8 @@ class Survey:
         finally:
             file.close()
 
-    def _visit(self, position: int, header: BatchHeader) -> None:
-        if header.is_control:
-            self.controls.append(header.base_offset)
-        self.entries.add(header.end_offset, header.epoch, position, header.size)
+    def _visit(self, position: int, fields: HeaderFields, batch: memoryview) -> None:
+        base, _, epoch, _, attributes, _, count = fields
+        if attributes & CONTROL_ATTRIBUTE:
+            self.controls.append(base)
+        self.entries.add(base + count, epoch, position, len(batch))

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from metadata_log.batch import HEADER_BYTES, BatchHeader, crc_ok, parse_header
+from crc32c import crc32c
+
+from metadata_log.batch import CRC_START, HEADER_BYTES, HeaderFields, crc_ok, header_fields, parse_header
 from metadata_log.disk import DiskFile
 from metadata_log.errors import MalformedData
 
@@ -35,6 +37,8 @@ class Window:
     def __init__(self, file: DiskFile) -> None:
         self._file = file
         self._data = b""
+        #: The same, to be cut without copying.
+        self.view = memoryview(b"")
         self._start = 0
 
     def covering(self, position: int, size: int) -> tuple[bytes, int]:
@@ -42,15 +46,18 @@ class Window:
         at = position - self._start
         if not 0 <= at <= len(self._data) - size:
             self._data = self._file.pread(max(_WINDOW_BYTES, size), position)
+            self.view = memoryview(self._data)
             self._start = position
             at = 0
         return self._data, at
 
 
 def scan_batches(
-    file: DiskFile, base_offset: int, epoch: int, visit: Callable[[int, BatchHeader], None]
+    file: DiskFile, base_offset: int, epoch: int, visit: Callable[[int, HeaderFields, memoryview], None]
 ) -> BadBatch | None:
-    """Call ``visit(position, header)`` for every good batch, in order; return the first bad one, None at a clean end.
+    """Call ``visit(position, header fields, bytes)`` for every good batch, in order.
+
+    Returns the first bad one, None at a clean end.
 
     Good is: CRC right, offsets dense from ``base_offset`` on, epochs never falling below ``epoch`` or the one before.
     """
@@ -59,31 +66,34 @@ def scan_batches(
     position = 0
     while position < size:
         try:
-            header = _good_batch(window, position, base_offset, epoch)
+            fields, batch = _good_batch(window, position, base_offset, epoch)
         except MalformedData as error:
             return BadBatch(position, base_offset, epoch, str(error))
-        visit(position, header)
-        position += header.size
-        base_offset = header.end_offset
-        epoch = header.epoch
+        visit(position, fields, batch)
+        _, batch_bytes, epoch, _, _, _, count = fields
+        position += batch_bytes
+        base_offset += count
     return None
 
 
-def _good_batch(window: Window, position: int, base_offset: int, epoch: int) -> BatchHeader:
+def _good_batch(window: Window, position: int, base_offset: int, epoch: int) -> tuple[HeaderFields, memoryview]:
+    # A log may have a million small batches, and a start waits for all of them: as few calls as can be.
     data, at = window.covering(position, HEADER_BYTES)
-    header = parse_header(data, at)
+    fields = header_fields(data, at)
+    found_base, size, found_epoch, crc, _, _, _ = fields
     # These three fields are what the CRC does not cover.
-    if header.base_offset != base_offset:
-        raise MalformedData(f"base offset {header.base_offset} where {base_offset} is due")
-    if header.epoch < epoch:
-        raise MalformedData(f"epoch {header.epoch} after epoch {epoch}")
-    if at + header.size > len(data):
-        data, at = window.covering(position, header.size)
-    if at + header.size > len(data):
-        raise MalformedData(f"batch of {header.size} bytes, {len(data) - at} there")
-    if not crc_ok(data, at, header):
+    if found_base != base_offset:
+        raise MalformedData(f"base offset {found_base} where {base_offset} is due")
+    if found_epoch < epoch:
+        raise MalformedData(f"epoch {found_epoch} after epoch {epoch}")
+    if at + size > len(data):
+        _, at = window.covering(position, size)
+    batch = window.view[at : at + size]
+    if len(batch) < size:
+        raise MalformedData(f"batch of {size} bytes, {len(batch)} there")
+    if crc32c(batch[CRC_START:]) != crc:
         raise MalformedData("the CRC does not match")
-    return header
+    return fields, batch
 
 
 def is_torn(file: DiskFile, bad: BadBatch) -> bool:
