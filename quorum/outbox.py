@@ -26,6 +26,8 @@ class Outbox:
         self._votes = votes
         self._send = send
         self._waiting: deque[tuple[int, int, Channel, Message]] = deque()
+        #: The message encoded last, and its bytes: what goes to all followers is encoded once.
+        self._encoded: tuple[Message | None, bytes] = (None, b"")
 
     def put(self, peer: int, message: Message, channel: Channel = Channel.CONSENSUS) -> None:
         """Send ``message`` at the next ``flush`` that may."""
@@ -37,7 +39,14 @@ class Outbox:
         durable = self._votes.durable_generation
         while waiting and waiting[0][0] <= durable:
             _, peer, channel, message = waiting.popleft()
-            self._send(peer, channel, encode(message))
+            self._send(peer, channel, self._encode(message))
+        # A message may hold a megabyte.
+        self._encoded = (None, b"")
+
+    def _encode(self, message: Message) -> bytes:
+        if self._encoded[0] is not message:
+            self._encoded = (message, encode(message))
+        return self._encoded[1]
 
     def drop_peer(self, peer: int) -> None:
         """Forget what waits for a peer whose connection broke."""

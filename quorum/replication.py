@@ -52,6 +52,10 @@ class Replication:
         #: Passes in a row that left a follower untold of the commit point.
         self._untold_passes = 0
         self._is_untold = False
+        #: The message made last in this pass, and the previous index and vouching it was made for: followers that are
+        #: level are sent the same one.
+        self._made: Append | None = None
+        self._made_for = (0, False)
         self._acknowledged: tuple[tuple[int, int], ...] = ()
 
     # --- life of an epoch ----------------------------------------------------------------------------
@@ -207,6 +211,7 @@ class Replication:
         self._is_round_wanted = self._is_round_wanted and bool(self._peers) and not has_sent
         if not has_sent and self._peers:
             self.round -= 1
+        self._made = None
         self._untold_passes = self._untold_passes + 1 if self._is_untold else 0
         return self._is_untold
 
@@ -265,10 +270,11 @@ class Replication:
     ) -> None:
         progress.sent_at = now
         progress.sent_commit_end = commit_end
-        journal = self._journal
-        self._outbox.put(
-            peer,
-            Append(
+        is_vouched = not progress.is_voter and self.majority_echoed() >= progress.joined_round
+        message = self._made
+        if message is None or message.batches is not batches or self._made_for != (prev_index, is_vouched):
+            journal = self._journal
+            message = self._made = Append(
                 self._core.epoch,
                 self.round,
                 journal.end_of(prev_index),
@@ -276,9 +282,10 @@ class Replication:
                 commit_end,
                 batches,
                 self._acknowledged,
-                not progress.is_voter and self.majority_echoed() >= progress.joined_round,
-            ),
-        )
+                is_vouched,
+            )
+            self._made_for = (prev_index, is_vouched)
+        self._outbox.put(peer, message)
 
     def _send_offer(self, peer: int, progress: Progress, is_due: bool, now: float) -> bool:
         offer = self._offers.offer()
