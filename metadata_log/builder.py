@@ -40,7 +40,7 @@ def encode_items(items: Sequence[BatchItem], first_delta: int) -> bytes:
     Raises:
         UnsupportedRecord, MalformedData: a record cannot be written in its version.
     """
-    pieces = []
+    pieces: list[Buffer] = []
     for item in items:
         pieces.append(_encode_item(item, first_delta))
         first_delta += item_count(item)

@@ -29,6 +29,7 @@ from metadata_log.wire import Buffer
 
 #: Records below which a run is not worth its set-up: they are read one by one.
 _RUN_ROWS_MIN: Final = 32
+_NO_RUNS: Final = -1
 #: So many short runs in a row mean that shapes alternate: from there on the records are indexed.
 _SHORT_RUNS_MAX: Final = 4
 
@@ -49,8 +50,10 @@ def decode_batch(buf: Buffer, pos: int = 0) -> list[BatchItem]:
     header = parse_header(buf, pos)
     end = pos + header.size
     data, start = (buf, pos) if isinstance(buf, bytes) else (bytes(memoryview(buf)[pos:end]), 0)
-    reader = _Reader(data, start + HEADER_BYTES, start + header.size, 0, header.record_count)
-    return reader.control_records() if header.is_control else reader.items()
+    start, end = start + HEADER_BYTES, start + header.size
+    if header.is_control:
+        return _control_records(data, start, end, header.record_count)
+    return _data_records(data, start, end, 0, header.record_count)
 
 
 def decode_body(body: bytes, first_delta: int, record_count: int) -> list[BatchItem]:
@@ -59,11 +62,41 @@ def decode_body(body: bytes, first_delta: int, record_count: int) -> list[BatchI
     Raises:
         MalformedData, UnsupportedRecord: as ``decode_batch``.
     """
-    return _Reader(body, 0, len(body), first_delta, first_delta + record_count).items()
+    return _data_records(body, 0, len(body), first_delta, first_delta + record_count)
+
+
+def _data_records(buf: bytes, pos: int, end: int, delta: int, end_delta: int) -> list[BatchItem]:
+    if end_delta - delta >= _RUN_ROWS_MIN:
+        return _Reader(buf, pos, end, delta, end_delta).items()
+    found: list[BatchItem] = []
+    _, delta = read_rows(buf, pos, end, delta, _NO_RUNS, found)
+    _require_count(delta, end_delta)
+    return found
+
+
+def _control_records(buf: bytes, pos: int, end: int, count: int) -> list[BatchItem]:
+    found: list[BatchItem] = []
+    while pos < end:
+        delta, key_size, key_start, value_start, value_end = read_frame(buf, pos, end)
+        _require_delta(delta, len(found))
+        found.append(decode_control(buf[key_start : key_start + max(key_size, 0)], buf[value_start:value_end]))
+        pos = value_end + 1
+    _require_count(len(found), count)
+    return found
+
+
+def _require_count(delta: int, end_delta: int) -> None:
+    if delta != end_delta:
+        raise MalformedData(f"records end at offset delta {delta}, not {end_delta}")
+
+
+def _require_delta(delta: int, due: int) -> None:
+    if delta != due:
+        raise MalformedData(f"offset delta {delta} where {due} is due")
 
 
 class _Reader:
-    """Walks records; ``pos`` and ``delta`` are where the next one begins and which it must be."""
+    """Walks records that may have runs; ``pos`` and ``delta`` are where the next one begins and which it must be."""
 
     __slots__ = ("buf", "delta", "end", "end_delta", "found", "pos")
 
@@ -94,34 +127,14 @@ class _Reader:
             else:
                 short_runs += 1
                 self._rows(rows)
-        self._require_count()
+        _require_count(self.delta, self.end_delta)
         return self.found
-
-    def control_records(self) -> list[BatchItem]:
-        """What is left, as control records."""
-        while self.pos < self.end:
-            delta, key_size, key_start, value_start, value_end = read_frame(self.buf, self.pos, self.end)
-            self._require_delta(delta)
-            key = self.buf[key_start : key_start + max(key_size, 0)]
-            self.found.append(decode_control(key, self.buf[value_start:value_end]))
-            self.pos = value_end + 1
-            self.delta += 1
-        self._require_count()
-        return self.found
-
-    def _require_count(self) -> None:
-        if self.delta != self.end_delta:
-            raise MalformedData(f"records end at offset delta {self.delta}, not {self.end_delta}")
-
-    def _require_delta(self, delta: int) -> None:
-        if delta != self.delta:
-            raise MalformedData(f"offset delta {delta} where {self.delta} is due")
 
     def _rows(self, count: int) -> None:
         """The next records one by one, mass records too."""
         for _ in range(count):
             delta, _, _, value_start, value_end = read_frame(self.buf, self.pos, self.end)
-            self._require_delta(delta)
+            _require_delta(delta, self.delta)
             self.found.append(decode_value_at(self.buf, value_start, value_end))
             self.pos = value_end + 1
             self.delta += 1

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from metadata_log.batch import data_head, read_frame
 from metadata_log.codec import decode_value_at
 from metadata_log.errors import MalformedData
 from metadata_log.run_layout import RUN_CLASSES
 from metadata_log.runs import BatchItem
+
+#: The bits of lengths that have two bytes at most and are not negative.
+_USUAL_LENGTHS: Final = (1 << 14) - 2
 
 
 def read_rows(
@@ -23,41 +28,36 @@ def read_rows(
         MalformedData, UnsupportedRecord: as ``metadata_log.columns.decode_batch``.
     """
     while pos < end:
-        value_start, value_end = _usual_value(buf, pos, end, delta) or _any_value(buf, pos, end, delta)
+        # Nearly all records are framed the same way, and that is read in place: a call costs as much as the reading.
+        head = data_head(delta)
+        try:
+            length, at = buf[pos], pos + 1
+            if length > 127:
+                length += (buf[at] << 7) - 128
+                at += 1
+            value_start = at + len(head) + 1
+            size = buf[value_start - 1]
+            if size > 127:
+                size += (buf[value_start] << 7) - 128
+                value_start += 1
+            value_end = value_start + (size >> 1)
+            is_usual = (
+                at + (length >> 1) == value_end + 1 <= end
+                and buf.startswith(head, at)
+                and buf[value_end] == 0
+                # An odd length is negative, and from 2^14 on there is a third byte.
+                and not (length | size) & ~_USUAL_LENGTHS
+            )
+        except IndexError:
+            is_usual, value_start, value_end = False, pos, pos
+        if not is_usual:
+            value_start, value_end = _any_value(buf, pos, end, delta)
         if delta <= last_run_delta and buf[value_start + 1] in RUN_CLASSES:
             break
         found.append(decode_value_at(buf, value_start, value_end))
         pos = value_end + 1
         delta += 1
     return pos, delta
-
-
-def _usual_value(buf: bytes, pos: int, end: int, delta: int) -> tuple[int, int] | None:
-    """Start and end of the value of a record that is framed as nearly all are; None where that is not so."""
-    try:
-        length, at = buf[pos], pos + 1
-        if length > 127:
-            length += (buf[at] << 7) - 128
-            at += 1
-        head = data_head(delta)
-        value_start = at + len(head) + 1
-        size = buf[value_start - 1]
-        if size > 127:
-            size += (buf[value_start] << 7) - 128
-            value_start += 1
-        value_end = value_start + (size >> 1)
-        record_end = at + (length >> 1)
-    except IndexError:
-        return None
-    # Lengths from 2^14 on have a third byte; an odd one is negative.
-    is_usual = (
-        record_end == value_end + 1 <= end
-        and buf.startswith(head, at)
-        and buf[value_end] == 0
-        and not (length | size) & 1
-        and (length | size) < 1 << 14
-    )
-    return (value_start, value_end) if is_usual else None
 
 
 def _any_value(buf: bytes, pos: int, end: int, delta: int) -> tuple[int, int]:

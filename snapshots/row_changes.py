@@ -21,32 +21,28 @@ def columns_in_place(page: Page, local: int, change: PartitionChangeRecord) -> d
     record is one to be refused: ``Partition.changed_by`` says why.
     """
     slots: list[int] = page.slots[:, local].tolist()
-    count = int(page.replica_counts[local])
+    count = page.replica_counts.item(local)
     has_others = count < len(slots) and slots[count] != NO_BROKER
     if has_others or change.replicas is not None or change.directories:
         return None
     replicas = slots[:count]
-    columns: dict[str, Any] = {"partition_epochs": page.partition_epochs[local] + 1}
-    sets = (
-        ("isr", change.isr),
-        ("elr", change.eligible_leader_replicas),
-        ("last_known_elr", change.last_known_elr),
-        ("adding", change.adding_replicas),
-        ("removing", change.removing_replicas),
-    )
+    columns: dict[str, Any] = {"partition_epochs": page.partition_epochs.item(local) + 1}
     try:
-        for name, ids in sets:
-            if ids is not None:
-                order = [replicas.index(broker) for broker in ids]
-                if len(set(order)) != len(order):
-                    return None
-                columns[name] = sum([1 << slot for slot in order])
-                if name == "isr":
-                    columns["isr_order"] = order
+        if change.isr is not None:
+            columns["isr_order"] = order = [replicas.index(broker) for broker in change.isr]
+            columns["isr"] = _mask(order)
         if change.leader != NO_LEADER_CHANGE:
             columns["leader_slots"] = NO_LEADER_SLOT if change.leader == NO_LEADER else replicas.index(change.leader)
-            columns["leader_epochs"] = page.leader_epochs[local] + 1
-    except ValueError:  # a broker that is no replica
+            columns["leader_epochs"] = page.leader_epochs.item(local) + 1
+        for name, ids in (
+            ("elr", change.eligible_leader_replicas),
+            ("last_known_elr", change.last_known_elr),
+            ("adding", change.adding_replicas),
+            ("removing", change.removing_replicas),
+        ):
+            if ids is not None:
+                columns[name] = _mask([replicas.index(broker) for broker in ids])
+    except ValueError:  # a broker that is no replica, or one named twice
         return None
     state = change.leader_recovery_state
     if state != NO_RECOVERY_CHANGE:
@@ -54,3 +50,17 @@ def columns_in_place(page: Page, local: int, change: PartitionChangeRecord) -> d
             return None
         columns["recovery_states"] = state
     return columns
+
+
+def _mask(slots: list[int]) -> int:
+    """The set of some slots.
+
+    Raises:
+        ValueError: one is named twice.
+    """
+    mask = 0
+    for slot in slots:
+        mask |= 1 << slot
+    if mask.bit_count() != len(slots):
+        raise ValueError("a slot is named twice")
+    return mask

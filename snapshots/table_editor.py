@@ -197,7 +197,7 @@ class TableEditor:
         if extent is not None and 0 <= partition_id < extent.size:
             row = extent.first_row + partition_id
             page, local = self.pages.page_of(row)
-            if page.partition_ids[local] != NO_PARTITION:
+            if page.partition_ids.item(local) != NO_PARTITION:
                 return row
         raise unknown_partition(topic_id, partition_id)
 
