@@ -11,8 +11,8 @@ from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.event_queue import Event
 from controller.heartbeats import BrokerHeartbeats, Session
-from controller.placement import RandomSource
 from controller.quorum_controller import QuorumController
+from controller.random_source import RandomSource
 from controller.seams import WriteContext
 from metadata_log.errors import NotController
 from metadata_log.ids import Uuid

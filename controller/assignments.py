@@ -12,7 +12,7 @@ from controller.metadata_version import DIRECTORIES_LEVEL, partition_version
 from controller.partition_columns import compact
 from controller.placement import UsableBroker
 from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, Uuid
+from metadata_log.ids import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, UUID_BYTES, Uuid
 from metadata_log.runs import PartitionRun
 from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage
@@ -121,38 +121,34 @@ def _runs_of_factor(
     replicas: NDArray[np.int32],
 ) -> list[PartitionRun]:
     """Runs of partitions with equally many replicas: one per size of the ISR."""
-    active = np.array(image.cluster.active_brokers(), np.int32)
-    is_active = np.isin(replicas, active)
-    isr = compact(replicas, is_active, _NO_BROKER)
-    sizes = is_active.sum(axis=1)
+    brokers = sorted(image.cluster.brokers.values(), key=lambda broker: broker.id)
+    at = np.searchsorted(np.array([broker.id for broker in brokers], np.int32), replicas)
+    is_active = np.array([broker.is_active for broker in brokers]).take(at)
+    isr = replicas if is_active.all() else compact(replicas, is_active, _NO_BROKER)
     level = image.features.metadata_version
-    directories = _directories(image, replicas) if level >= DIRECTORIES_LEVEL else None
+    directories = None
+    if level >= DIRECTORIES_LEVEL:
+        ids = np.frombuffer(b"".join(map(default_directory, brokers)), np.uint8).reshape(-1, UUID_BYTES)
+        directories = ids.take(at, axis=0)
+    sizes = is_active.sum(axis=1)
     runs = []
     for size in np.flatnonzero(np.bincount(sizes)).tolist():
         rows = np.flatnonzero(sizes == size)
         count = len(rows)
-        none = np.empty((count, 0), np.int32)
+        none, zeros = np.empty((count, 0), np.int32), np.zeros(count, np.int32)
         runs.append(
             PartitionRun(
                 version=partition_version(level),
-                topic_ids=topic_ids[rows],
-                partition_ids=partition_ids[rows],
-                replicas=replicas[rows],
-                isr=isr[rows, :size],
+                topic_ids=topic_ids.take(rows, axis=0),
+                partition_ids=partition_ids.take(rows),
+                replicas=replicas.take(rows, axis=0),
+                isr=isr[:, :size].take(rows, axis=0),
                 removing_replicas=none,
                 adding_replicas=none,
-                leader=isr[rows, 0],
-                leader_epoch=np.zeros(count, np.int32),
-                partition_epoch=np.zeros(count, np.int32),
-                directories=None if directories is None else directories[rows],
+                leader=isr[:, 0].take(rows),
+                leader_epoch=zeros,
+                partition_epoch=zeros,
+                directories=None if directories is None else directories.take(rows, axis=0),
             )
         )
     return runs
-
-
-def _directories(image: MetadataImage, replicas: NDArray[np.int32]) -> NDArray[np.uint8]:
-    """uint8[n, k, 16]: the default directory of each replica."""
-    brokers = sorted(image.cluster.brokers.values(), key=lambda broker: broker.id)
-    ids = np.array([broker.id for broker in brokers], np.int32)
-    table = np.frombuffer(b"".join(map(default_directory, brokers)), np.uint8).reshape(-1, 16)
-    return table[np.searchsorted(ids, replicas)]

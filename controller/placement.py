@@ -12,24 +12,21 @@ matters, and is said below.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.placement_regular import RackLists, RegularDraw, draw, work_out
+from controller.random_source import RandomSource, shuffle
 from metadata_log.errors import ApiError, ErrorCode
 
 _MAP_CAPACITY: Final = 16
 _MAP_LOAD: Final = 0.75
 
-
-class RandomSource(Protocol):
-    """Where random numbers come from; the shell supplies it, so that placement is reproducible."""
-
-    def next_int(self, bound: int) -> int:
-        """A number from 0 to ``bound`` (exclusive), all equally likely."""
+_NOT_YET: Final = np.empty((0, 0), np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +39,109 @@ class UsableBroker:
     is_fenced: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the partitions of one topic go: chosen, though perhaps not worked out yet."""
+
+    partition_count: int
+    replication_factor: int
+    choice: NDArray[np.int32] | RegularDraw
+
+
 class ReplicaPlacer:
     """Places the partitions of one topic after another among the brokers of one moment."""
 
     def __init__(self, brokers: Iterable[UsableBroker], random: RandomSource) -> None:
-        self._brokers = tuple(brokers)
+        self._racks = _Racks(brokers)
         self._random = random
 
-    def place(self, partition_count: int, replication_factor: int) -> NDArray[np.int32]:
-        """int32[partition_count, replication_factor]: broker ids, the preferred leader first.
+    def choose(self, partition_count: int, replication_factor: int) -> Placement:
+        """Draw the random numbers for one topic.
 
         Raises:
             ApiError: INVALID_REPLICATION_FACTOR if no such placement exists, also for no partitions at all.
         """
-        racks = _Racks(self._brokers, self._random)
+        racks, random = self._racks, self._random
+        offsets, first_rack = racks.start_anywhere(random)
         racks.check(replication_factor)
-        if racks.is_regular(replication_factor):
-            return racks.place_regular(partition_count, replication_factor)
-        flat: list[int] = []
-        for _ in range(partition_count):
-            racks.place_round(replication_factor, flat)
-        return np.array(flat, np.int32).reshape(partition_count, replication_factor)
+        choice: NDArray[np.int32] | RegularDraw
+        if racks.regular is not None and racks.regular.allow(replication_factor):
+            starts = [unfenced for unfenced, _ in offsets]
+            choice = draw(racks.regular, partition_count, replication_factor, first_rack, starts, random)
+        else:
+            rounds = _Rounds(racks, offsets, first_rack, random)
+            flat: list[int] = []
+            for _ in range(partition_count):
+                rounds.place(replication_factor, flat)
+            choice = np.array(flat, np.int32).reshape(partition_count, replication_factor)
+        return Placement(partition_count, replication_factor, choice)
+
+    def place(self, partition_count: int, replication_factor: int) -> NDArray[np.int32]:
+        """int32[partition_count, replication_factor]: broker ids, the preferred leader first; raises as ``choose``."""
+        return work_out_all([self.choose(partition_count, replication_factor)])[0]
+
+
+def work_out_all(placements: Sequence[Placement]) -> list[NDArray[np.int32]]:
+    """int32[partitions, factor] of each placement of one placer; those alike in both are worked out together."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    placed: list[NDArray[np.int32]] = []
+    for number, placement in enumerate(placements):
+        if isinstance(placement.choice, RegularDraw):
+            alike.setdefault((placement.partition_count, placement.replication_factor), []).append(number)
+            placed.append(_NOT_YET)
+        else:
+            placed.append(placement.choice)
+    for numbers in alike.values():
+        draws = [choice for number in numbers if isinstance(choice := placements[number].choice, RegularDraw)]
+        for number, replicas in zip(numbers, work_out(draws), strict=True):
+            placed[number] = replicas
+    return placed
+
+
+class _Racks:
+    """The brokers by rack and by whether they are fenced, as they are before anything is drawn."""
+
+    def __init__(self, brokers: Iterable[UsableBroker]) -> None:
+        racks: dict[str | None, tuple[list[int], list[int]]] = {}
+        for broker in brokers:
+            racks.setdefault(broker.rack, ([], []))[broker.is_fenced].append(broker.broker_id)
+        #: In the order in which rounds walk them, until shuffled: no rack first, then by name.
+        names = sorted(racks, key=lambda name: (name is not None, name or ""))
+        #: (unfenced, fenced) of each rack in that order, ascending.
+        self.lists = [(sorted(racks[name][0]), sorted(racks[name][1])) for name in names]
+        #: The order in which racks draw random numbers.
+        self.drawing = [names.index(name) for name in _java_map_order(racks)]
+        self.unfenced_count = sum(len(unfenced) for unfenced, _ in self.lists)
+        self.broker_count = sum(len(unfenced) + len(fenced) for unfenced, fenced in self.lists)
+        #: None where some brokers are fenced, or there are none.
+        self.regular: RackLists | None = None
+        if self.lists and self.unfenced_count == self.broker_count:
+            self.regular = RackLists.of([unfenced for unfenced, _ in self.lists], self.drawing)
+
+    def start_anywhere(self, random: RandomSource) -> tuple[list[tuple[int, int]], int]:
+        """Where each (unfenced, fenced) list starts, drawn for the fenced one first, and the rack to start with."""
+        offsets = [(0, 0)] * len(self.lists)
+        for rack in self.drawing:
+            unfenced, fenced = self.lists[rack]
+            fenced_offset = random.next_int(len(fenced)) if fenced else 0
+            offsets[rack] = (random.next_int(len(unfenced)) if unfenced else 0, fenced_offset)
+        return offsets, random.next_int(len(self.lists)) if self.lists else 0
+
+    def check(self, replication_factor: int) -> None:
+        """Refuse what cannot be placed."""
+        if replication_factor <= 0:
+            problem = f"Invalid replication factor {replication_factor}: the replication factor must be positive."
+        elif self.unfenced_count == 0:
+            problem = "All brokers are currently fenced, or have all their log directories cordoned."
+        elif replication_factor > self.broker_count:
+            problem = (
+                f"The target replication factor of {replication_factor} cannot be reached because only "
+                f"{self.broker_count} broker(s) are registered or some brokers have all their log directories "
+                "cordoned."
+            )
+        else:
+            return
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, problem)
 
 
 class _BrokerList:
@@ -70,17 +149,12 @@ class _BrokerList:
 
     __slots__ = ("brokers", "epoch", "index", "offset")
 
-    def __init__(self) -> None:
-        self.brokers: list[int] = []
+    def __init__(self, brokers: list[int], offset: int) -> None:
+        self.brokers = brokers.copy()
         #: Round in which the list was used last; a new round starts over, one broker further.
         self.epoch = 0
         self.index = 0
-        self.offset = 0
-
-    def start_anywhere(self, random: RandomSource) -> None:
-        if self.brokers:
-            self.brokers.sort()
-            self.offset = random.next_int(len(self.brokers))
+        self.offset = offset
 
     def next(self, epoch: int) -> int:
         """The next broker of this round, -1 when all have been used in it."""
@@ -99,96 +173,29 @@ class _BrokerList:
         return brokers[(self.offset + index) % size]
 
 
-class _Racks:
-    """All lists, and where the rounds stand."""
+class _Rounds:
+    """Where the rounds of one topic stand."""
 
-    def __init__(self, brokers: tuple[UsableBroker, ...], random: RandomSource) -> None:
-        racks: dict[str | None, tuple[_BrokerList, _BrokerList]] = {}
-        for broker in brokers:
-            lists = racks.setdefault(broker.rack, (_BrokerList(), _BrokerList()))
-            lists[broker.is_fenced].brokers.append(broker.broker_id)
+    def __init__(self, racks: _Racks, offsets: list[tuple[int, int]], first_rack: int, random: RandomSource) -> None:
         self._random = random
-        self._broker_count = len(brokers)
-        self._unfenced_count = sum(not broker.is_fenced for broker in brokers)
-        #: (unfenced, fenced) of each rack, in the order in which racks draw random numbers: fenced list first.
-        self._drawing = [racks[name] for name in _java_map_order(racks)]
-        for unfenced, fenced in self._drawing:
-            fenced.start_anywhere(random)
-            unfenced.start_anywhere(random)
-        #: The same in the order in which rounds walk them: no rack first, then by name, until shuffled.
-        self._walk = [racks[name] for name in sorted(racks, key=lambda name: (name is not None, name or ""))]
-        self._offset = random.next_int(len(self._walk)) if self._walk else 0
+        self._unfenced_count = racks.unfenced_count
+        self._walk = [
+            (_BrokerList(unfenced, starts[0]), _BrokerList(fenced, starts[1]))
+            for (unfenced, fenced), starts in zip(racks.lists, offsets, strict=True)
+        ]
+        self._offset = first_rack
         self._epoch = 0
         #: What a shuffle shuffles, in the order in which random numbers are drawn for it.
         self._shuffled: list[list[Any]] = [self._walk]
-        self._shuffled += [held.brokers for unfenced, fenced in self._drawing for held in (fenced, unfenced)]
+        for unfenced_list, fenced_list in [self._walk[rack] for rack in racks.drawing]:
+            self._shuffled += [fenced_list.brokers, unfenced_list.brokers]
 
-    def check(self, replication_factor: int) -> None:
-        """Refuse what cannot be placed."""
-        if replication_factor <= 0:
-            problem = f"Invalid replication factor {replication_factor}: the replication factor must be positive."
-        elif self._unfenced_count == 0:
-            problem = "All brokers are currently fenced, or have all their log directories cordoned."
-        elif replication_factor > self._broker_count:
-            problem = (
-                f"The target replication factor of {replication_factor} cannot be reached because only "
-                f"{self._broker_count} broker(s) are registered or some brokers have all their log directories "
-                "cordoned."
-            )
-        else:
-            return
-        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, problem)
-
-    def is_regular(self, replication_factor: int) -> bool:
-        """Whether replica j of every round is broker j // racks of the j-th rack from where the round starts.
-
-        So it is when no list runs out, none holds fenced brokers, and none is met again in the same epoch without
-        having been used in between: each is used in every round, or at least once in either half of the epochs.
-        """
-        rack_count = len(self._walk)
-        if self._unfenced_count < self._broker_count:
-            return False
-        if replication_factor < rack_count and self._unfenced_count < 2 * rack_count:
-            return False
-        laps = -(-replication_factor // rack_count)
-        return all(len(unfenced.brokers) >= laps for unfenced, _ in self._walk)
-
-    def place_regular(self, partition_count: int, replication_factor: int) -> NDArray[np.int32]:
-        """All rounds at once; the same placement, and the same random numbers, as round by round."""
-        lists = [unfenced for unfenced, _ in self._walk]
-        rack_count = len(lists)
-        number_of = {id(held): number for number, held in enumerate(lists)}
-        sizes = np.array([len(held.brokers) for held in lists])
-        rounds_per_epoch = self._unfenced_count if self._unfenced_count > 1 else max(partition_count, 1)
-        walk_numbers: list[int] = []
-        broker_ids: list[int] = []
-        for first_round in range(0, partition_count, rounds_per_epoch):
-            if first_round:
-                self._shuffle_all()
-            walk_numbers += [number_of[id(unfenced)] for unfenced, _ in self._walk]
-            for held in lists:
-                broker_ids += held.brokers
-        rounds = np.arange(partition_count)[:, None]
-        epochs = rounds // rounds_per_epoch
-        replicas = np.arange(replication_factor)
-        walk_at = (self._offset + rounds + replicas) % rack_count
-        racks = np.array(walk_numbers, np.intp)[epochs * rack_count + walk_at]
-        uses = np.zeros((partition_count, rack_count), np.intp)
-        uses[rounds, racks] = 1
-        # The first round of all uses the lists where they stand; each later use starts one broker further.
-        advances = (uses.cumsum(axis=0) - uses[:1])[rounds, racks]
-        offsets = np.array([held.offset for held in lists])
-        at = (offsets[racks] + advances + replicas // rack_count) % sizes[racks]
-        starts = sizes.cumsum() - sizes
-        placed: NDArray[np.int32]
-        placed = np.array(broker_ids, np.int32)[epochs * self._unfenced_count + starts[racks] + at]
-        return placed
-
-    def place_round(self, replication_factor: int, flat: list[int]) -> None:
+    def place(self, replication_factor: int, flat: list[int]) -> None:
         """Append the replicas of one more partition."""
         # A single unfenced broker is never shuffled: it is the end of a round each time.
         if self._epoch == self._unfenced_count > 1:
-            self._shuffle_all()
+            for items in self._shuffled:
+                shuffle(items, self._random)
             self._epoch = 0
         walk, epoch = self._walk, self._epoch
         rack_count = len(walk)
@@ -214,14 +221,6 @@ class _Racks:
             flat.append(broker)
         self._epoch += 1
         self._offset += 1
-
-    def _shuffle_all(self) -> None:
-        # Java's ``Collections.shuffle``: from the back, each with one at or before it.
-        next_int = self._random.next_int
-        for items in self._shuffled:
-            for last in range(len(items) - 1, 0, -1):
-                other = next_int(last + 1)
-                items[last], items[other] = items[other], items[last]
 
 
 def _java_map_order(names: Iterable[str | None]) -> list[str | None]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 import uuid
 from typing import Final
 
+import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from controller.http.counters import Counters
 from metadata_log.ids import Uuid, is_reserved_uuid
@@ -20,14 +21,20 @@ _FATAL_EXIT: Final = 1
 
 
 class OsRandom:
-    """``controller.placement.RandomSource``, seeded by the operating system."""
+    """``controller.random_source.RandomSource``, seeded by the operating system."""
 
     def __init__(self) -> None:
-        self._random = random.Random()
+        self._generator = np.random.default_rng()
 
     def next_int(self, bound: int) -> int:
         """A number from 0 to ``bound`` (exclusive)."""
-        return self._random.randrange(bound)
+        return int(self._generator.random() * bound)
+
+    def next_ints(self, bounds: NDArray[np.int64]) -> list[int]:
+        """``next_int`` of each bound."""
+        # Uniform to 53 bits. A bulk request draws some thousand numbers: one by one they would be half of its cost.
+        drawn: list[int] = (self._generator.random(len(bounds)) * bounds).astype(np.int64).tolist()
+        return drawn
 
 
 def new_topic_id() -> Uuid:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.assignments import (
     NewPartitions,
@@ -20,7 +19,7 @@ from controller.assignments import (
 from controller.configuration import new_topic_configs
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
-from controller.placement import RandomSource, ReplicaPlacer
+from controller.placement import Placement, ReplicaPlacer, work_out_all
 from controller.protocol import (
     CreatableTopic,
     CreatableTopicResult,
@@ -34,6 +33,7 @@ from controller.protocol import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from controller.random_source import RandomSource
 from controller.topic_names import METADATA_TOPIC, has_collision_chars, name_problem, unified
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
 from metadata_log.ids import Uuid
@@ -50,7 +50,8 @@ class _Creation:
     """What creates one topic."""
 
     records: list[BatchItem]
-    partitions: NewPartitions
+    topic_id: Uuid
+    placement: Placement
     result: CreatableTopicResult
 
 
@@ -84,14 +85,16 @@ def decide_create_topics(
         except ApiError as error:
             results.append(CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message))
             continue
-        left -= len(creation.records) + len(creation.partitions.replicas)
+        left -= len(creation.records) + creation.placement.partition_count
         created.append(creation)
         result = creation.result
         results.append(result.model_copy(update={"topic_id": None}) if request.validate_only else result)
     if request.validate_only:
         return Decision((), CreateTopicsResponse(topics=results))
     records: list[BatchItem] = [record for creation in created for record in creation.records]
-    records += partition_runs(image, [creation.partitions for creation in created])
+    placed = work_out_all([creation.placement for creation in created])
+    partitions = [NewPartitions(made.topic_id, 0, replicas) for made, replicas in zip(created, placed, strict=True)]
+    records += partition_runs(image, partitions)
     return Decision(records, CreateTopicsResponse(topics=results))
 
 
@@ -131,20 +134,20 @@ def _create(
 ) -> _Creation:
     configs = new_topic_configs(image, topic.name, topic.configs)
     if topic.assignments:
-        replicas = _given_replicas(image, topic)
+        placement = _given_replicas(image, topic)
     else:
-        replicas = _placed_replicas(config, topic, placer, records_left)
+        placement = _placed_replicas(config, topic, placer, records_left)
     topic_id = new_topic_id()
     records: list[BatchItem] = [VersionedRecord(TopicRecord(topic.name, topic_id), 0), *configs]
-    _check_records(len(records) + len(replicas), records_left)
+    _check_records(len(records) + placement.partition_count, records_left)
     result = CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,
-        num_partitions=replicas.shape[0],
-        replication_factor=replicas.shape[1],
+        num_partitions=placement.partition_count,
+        replication_factor=placement.replication_factor,
         configs=list(topic.configs),
     )
-    return _Creation(records, NewPartitions(topic_id, 0, replicas), result)
+    return _Creation(records, topic_id, placement, result)
 
 
 def _check_records(count: int, records_left: int) -> None:
@@ -152,7 +155,7 @@ def _check_records(count: int, records_left: int) -> None:
         raise LimitExceeded(_TOO_MANY, ErrorCode.POLICY_VIOLATION)
 
 
-def _given_replicas(image: MetadataImage, topic: CreatableTopic) -> NDArray[np.int32]:
+def _given_replicas(image: MetadataImage, topic: CreatableTopic) -> Placement:
     """The replicas that the request assigns, by partition."""
     for value, field in ((topic.replication_factor, "replication factor"), (topic.num_partitions, "numPartitions")):
         if value != -1:
@@ -172,12 +175,13 @@ def _given_replicas(image: MetadataImage, topic: CreatableTopic) -> NDArray[np.i
     if sorted(lists) != list(range(len(lists))):
         problem = "partitions should be a consecutive 0-based integer sequence"
         raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
-    return np.array([lists[partition] for partition in range(len(lists))], np.int32)
+    replicas = np.array([lists[partition] for partition in range(len(lists))], np.int32)
+    return Placement(len(replicas), replicas.shape[1], replicas)
 
 
 def _placed_replicas(
     config: ControllerConfig, topic: CreatableTopic, placer: ReplicaPlacer, records_left: int
-) -> NDArray[np.int32]:
+) -> Placement:
     """Replicas chosen by the placer."""
     if topic.replication_factor < -1 or topic.replication_factor == 0:
         problem = "Replication factor must be larger than 0, or -1 to use the default value."
@@ -191,9 +195,9 @@ def _placed_replicas(
     return _place(placer, count, factor)
 
 
-def _place(placer: ReplicaPlacer, count: int, factor: int) -> NDArray[np.int32]:
+def _place(placer: ReplicaPlacer, count: int, factor: int) -> Placement:
     try:
-        return placer.place(count, factor)
+        return placer.choose(count, factor)
     except ApiError as error:
         problem = f"Unable to replicate the partition {factor} time(s): {error.message}"
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, problem) from error
@@ -252,7 +256,8 @@ def _grow(
     _check_records(added, records_left)
     factor = len(image.partitions.partition(rows.start).replicas)
     if topic.assignments is None:
-        return NewPartitions(known.id, present, _place(placer, added, factor))
+        (replicas,) = work_out_all([_place(placer, added, factor)])
+        return NewPartitions(known.id, present, replicas)
     if len(topic.assignments) != added:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -9,7 +9,7 @@ one partition, and of other types only a topic or a config past the partitions d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -24,7 +24,7 @@ from metadata_log.record_index import RecordIndex, index_records
 from metadata_log.row_reader import read_rows
 from metadata_log.run_codec import matching_rows, run_of
 from metadata_log.run_layout import RUN_CLASSES, read_layout, row_form
-from metadata_log.runs import BatchItem
+from metadata_log.runs import BatchItem, ByteColumn
 from metadata_log.wire import Buffer
 
 #: Records below which a run is not worth its set-up: they are read one by one.
@@ -32,6 +32,9 @@ _RUN_ROWS_MIN: Final = 32
 _NO_RUNS: Final = -1
 #: So many short runs in a row mean that shapes alternate: from there on the records are indexed.
 _SHORT_RUNS_MAX: Final = 4
+
+#: Rows up to which pieces of one run are copied together: what is done once for a run then costs more than the copy.
+_JOINED_ROWS_MAX: Final = 16_384
 
 _TOPIC, _PARTITION, _CONFIG, _PARTITION_CHANGE = 2, 3, 4, 5
 _ONE_BY_ONE, _CREATIONS, _CHANGES = 0, 1, 2
@@ -148,16 +151,24 @@ class _Reader:
         layout = read_layout(self.buf[value_start:value_end])
         if layout is None:
             return 1
-        width = len(wire.varint(self.delta))
-        form = row_form(layout, width)
-        rows_max = min((self.end - self.pos) // form.size, (1 << (7 * width - 1)) - self.delta)
-        rows = np.frombuffer(self.buf, np.uint8, rows_max * form.size, self.pos).reshape(rows_max, form.size)
-        count = matching_rows(rows, form, self.delta)
-        if count < _RUN_ROWS_MIN:
-            return max(count, 1)
-        self.pos += count * form.size
-        self.delta += count
-        self.found.append(run_of(layout, rows[:count, form.value_start : form.value_start + layout.size]))
+        pos, delta = self.pos, self.delta
+        pieces: list[ByteColumn] = []
+        while True:  # One look for each width of the offset deltas; it ends where the width does, or before.
+            width = len(wire.varint(delta))
+            form = row_form(layout, width)
+            same_width = (1 << (7 * width - 1)) - delta
+            rows_max = min((self.end - pos) // form.size, same_width)
+            rows = np.frombuffer(self.buf, np.uint8, rows_max * form.size, pos).reshape(rows_max, form.size)
+            count = matching_rows(rows, form, delta)
+            pieces.append(rows[:count, form.value_start : form.value_start + layout.size])
+            pos += count * form.size
+            delta += count
+            if count < same_width:
+                break
+        if delta - self.delta < _RUN_ROWS_MIN:
+            return max(delta - self.delta, 1)
+        self.pos, self.delta = pos, delta
+        self.found += (run_of(layout, values) for values in _joined(pieces))
         return 0
 
     # --- gathering -----------------------------------------------------------------------------------
@@ -202,3 +213,11 @@ class _Reader:
                 self._rows_at(index, first_delta, mass[begin:stop].tolist())
             else:
                 self.found += runs
+
+
+def _joined(pieces: list[ByteColumn]) -> Iterator[ByteColumn]:
+    """The rows of all pieces: together where they are few, else as they lie."""
+    if sum(map(len, pieces)) <= _JOINED_ROWS_MAX:
+        yield pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    else:
+        yield from (piece for piece in pieces if len(piece))

@@ -30,9 +30,12 @@ _NAMES: Final = tuple(f"bench.{number}" for number in range(64))
 
 
 class _NoPlacement:
-    """``controller.placement.RandomSource``: nothing is placed here."""
+    """``controller.random_source.RandomSource``: nothing is placed here."""
 
     def next_int(self, bound: int) -> NoReturn:
+        raise QuorateError("no topics are created here")
+
+    def next_ints(self, bounds: object) -> NoReturn:
         raise QuorateError("no topics are created here")
 
 

@@ -10,7 +10,9 @@ from random import Random
 from typing import Any
 
 import aiohttp
+import numpy as np
 from aiohttp import web
+from numpy.typing import NDArray
 
 from controller.active_role import ActiveRole, RoleSettings
 from controller.bootstrap import fresh_records
@@ -47,6 +49,9 @@ class DrawnNumbers:
 
     def next_int(self, bound: int) -> int:
         return self._random.randrange(bound)
+
+    def next_ints(self, bounds: NDArray[np.int64]) -> list[int]:
+        return [self.next_int(bound) for bound in bounds.tolist()]
 
 
 class InstantQuorum(ManualQuorum):

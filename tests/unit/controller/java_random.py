@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 _MULTIPLIER = 0x5DEECE66D
 _MASK = (1 << 48) - 1
 
@@ -23,3 +26,6 @@ class JavaRandom:
         while drawn - drawn % bound + (bound - 1) >= 1 << 31:
             drawn = self._next_31_bits()
         return drawn % bound
+
+    def next_ints(self, bounds: NDArray[np.int64]) -> list[int]:
+        return [self.next_int(bound) for bound in bounds.tolist()]
