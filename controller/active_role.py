@@ -10,10 +10,11 @@ from controller.cluster_control import apply_fencing, decide_fence_stale_broker
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.event_queue import Event
-from controller.heartbeats import BrokerHeartbeats, Session
+from controller.heartbeats import BrokerHeartbeats
 from controller.quorum_controller import QuorumController
 from controller.random_source import RandomSource
 from controller.seams import WriteContext
+from controller.session_order import Session
 from metadata_log.errors import NotController
 from metadata_log.ids import Uuid
 from metadata_log.records import NoOpRecord, VersionedRecord

@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
-from controller.heartbeats import BrokerHeartbeats, BrokerState, Session
+from controller.heartbeats import NO_OFFSET, BrokerHeartbeats, BrokerState
 from controller.mass_changes import IsrChanges, Part, records_or_slices
 from controller.metadata_version import (
     CORDONED_DIRECTORIES_LEVEL,
@@ -24,6 +24,7 @@ from controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
 )
+from controller.session_order import Session
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import Uuid
 from metadata_log.records import (
@@ -69,6 +70,8 @@ class HeartbeatDecision(Decision[BrokerHeartbeatResponse]):
     """
 
     next_state: BrokerState = BrokerState.FENCED
+    #: It writes a change of the broker's registration.
+    changes_registration: bool = False
 
 
 def decide_broker_heartbeat(
@@ -116,6 +119,7 @@ def decide_broker_heartbeat(
         is_internal=True,
         slices=slices,
         next_state=next_state,
+        changes_registration=any(isinstance(part, VersionedRecord) for part in parts),
     )
 
 
@@ -124,7 +128,8 @@ def apply_heartbeat(
 ) -> None:
     """Soft state after a heartbeat; ``end_offset`` exclusive, after the decision's records."""
     is_down = decision.next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
-    heartbeats.touch(request.broker_id, is_down, request.current_metadata_offset)
+    offset = NO_OFFSET if decision.changes_registration else request.current_metadata_offset
+    heartbeats.touch(request.broker_id, is_down, offset)
     if decision.next_state == BrokerState.CONTROLLED_SHUTDOWN:
         heartbeats.start_shutdown(request.broker_id, end_offset - 1)
 
@@ -210,7 +215,7 @@ def _cordon_parts(image: MetadataImage, broker: BrokerRegistration, cordoned: li
 def decide_fence_stale_broker(
     image: MetadataImage, config: ControllerConfig, heartbeats: BrokerHeartbeats, now_ms: float
 ) -> Decision[Session | None]:
-    """Deal with the one session that ended first; the reply is that session, None if all are valid.
+    """Deal with one session that has ended; the reply is that session, None if all are valid.
 
     Its broker is fenced (again, if it was already). One at a time, so that the first broker hears of it soon; the
     caller repeats it until the reply is None. A session of an earlier registration, or of none, is just dropped.

@@ -9,18 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
+from controller.session_order import Session, SessionOrder
 from snapshots.image import MetadataImage
 
-_NO_OFFSET: Final = -1
-
-
-class Session(NamedTuple):
-    """One incarnation of a broker, by what its heartbeats say."""
-
-    broker_id: int
-    broker_epoch: int
+#: No offset of a log.
+NO_OFFSET: Final = -1
 
 
 class BrokerState(Enum):
@@ -39,9 +34,9 @@ class _Broker:
     #: The log holds the broker's registration from here on; a broker that has applied less is not caught up.
     registration_offset: int
     is_fenced: bool
-    metadata_offset: int = _NO_OFFSET
+    metadata_offset: int = NO_OFFSET
     #: End of what its controlled shutdown wrote; -1 = it is not shutting down.
-    shutdown_offset: int = _NO_OFFSET
+    shutdown_offset: int = NO_OFFSET
 
 
 class BrokerHeartbeats:
@@ -53,6 +48,8 @@ class BrokerHeartbeats:
         #: Time of the last heartbeat in each session. Also sessions that never were: a heartbeat is noted before
         #: it is checked. They end like all others, one session timeout later.
         self._contacts: dict[Session, float] = {}
+        #: The same sessions.
+        self._order = SessionOrder()
 
     @classmethod
     def of_image(
@@ -82,7 +79,7 @@ class BrokerHeartbeats:
     def state(self, broker_id: int) -> BrokerState:
         """What the broker is now: fenced, unfenced or in controlled shutdown."""
         broker = self._brokers[broker_id]
-        if broker.shutdown_offset != _NO_OFFSET:
+        if broker.shutdown_offset != NO_OFFSET:
             return BrokerState.CONTROLLED_SHUTDOWN
         return BrokerState.FENCED if broker.is_fenced else BrokerState.UNFENCED
 
@@ -99,16 +96,14 @@ class BrokerHeartbeats:
         active = [
             broker.metadata_offset
             for broker in self._brokers.values()
-            if not broker.is_fenced and broker.shutdown_offset == _NO_OFFSET
+            if not broker.is_fenced and broker.shutdown_offset == NO_OFFSET
         ]
         return not active or self._brokers[broker_id].shutdown_offset <= min(active)
 
     def stale_session_or_none(self, now_ms: float) -> Session | None:
-        """The session that ended first; None while all are valid."""
-        if not self._contacts:
-            return None
-        contact, session = min((contact, session) for session, contact in self._contacts.items())
-        return session if now_ms > contact + self._timeout_ms else None
+        """A session that has ended, the first in Kafka's order; None while all are valid."""
+        ended = (session for session in self._order if now_ms > self._contacts[session] + self._timeout_ms)
+        return next(ended, None)
 
     def next_check_ms(self) -> float | None:
         """When the first session ends unless its broker speaks, to be looked at just after; None if none is open."""
@@ -122,7 +117,10 @@ class BrokerHeartbeats:
 
     def note_contact(self, broker_id: int, broker_epoch: int, now_ms: float) -> None:
         """A heartbeat has arrived: noted before anybody looks at what it asks for."""
-        self._contacts[Session(broker_id, broker_epoch)] = now_ms
+        session = Session(broker_id, broker_epoch)
+        if session not in self._contacts:
+            self._order.add(session)
+        self._contacts[session] = now_ms
 
     def register(self, broker_id: int, is_fenced: bool, registration_offset: int) -> None:
         """A registration was written; ``registration_offset`` is its record's own offset."""
@@ -135,26 +133,29 @@ class BrokerHeartbeats:
     def touch(self, broker_id: int, is_fenced: bool, metadata_offset: int) -> None:
         """What a heartbeat led to. Fencing ends a controlled shutdown.
 
-        What a broker has applied counts from the first heartbeat after the one that unfenced it.
+        Args:
+            metadata_offset: what the broker has applied; -1 where the heartbeat changed its registration: then what
+                it has applied counts from its next heartbeat on.
         """
         broker = self._brokers[broker_id]
-        broker.metadata_offset = _NO_OFFSET if is_fenced or broker.is_fenced else metadata_offset
+        broker.metadata_offset = metadata_offset
         broker.is_fenced = is_fenced
         if is_fenced:
-            broker.shutdown_offset = _NO_OFFSET
+            broker.shutdown_offset = NO_OFFSET
 
     def drop_session(self, session: Session) -> None:
         """A session that ended has been dealt with."""
-        self._contacts.pop(session, None)
+        if self._contacts.pop(session, None) is not None:
+            self._order.remove(session)
 
     def fence(self, broker_id: int) -> None:
         """The broker was fenced because its session ended."""
         broker = self._brokers[broker_id]
         broker.is_fenced = True
-        broker.shutdown_offset = _NO_OFFSET
+        broker.shutdown_offset = NO_OFFSET
 
     def start_shutdown(self, broker_id: int, last_offset: int) -> None:
         """The broker is in controlled shutdown, whose records end at this offset. Only the first call counts."""
         broker = self._brokers[broker_id]
-        if broker.shutdown_offset == _NO_OFFSET:
+        if broker.shutdown_offset == NO_OFFSET:
             broker.shutdown_offset = last_offset

@@ -1,4 +1,4 @@
-"""Partition reassignments: start, cancel, list (Kafka's ``PartitionReassignmentReplicas`` and ``…Revert``).
+"""Partition reassignments: start, cancel, list.
 
 A reassignment that is started goes on by itself: its leader adds replicas to the ISR through AlterPartition, and
 the rules of ``controller.partition_rules`` complete it. The replicas of a partition are new here, so its slots are
@@ -38,6 +38,7 @@ from controller.protocol import (
     ReassignablePartitionResult,
     ReassignableTopicResult,
 )
+from controller.reassignment_rules import Assignment, revert_reassignment, start_reassignment
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.runs import PartitionChangeRun
 from snapshots.image import MetadataImage
@@ -123,18 +124,16 @@ def _check_factor(present: Partition, target: list[int]) -> None:
 
 
 def _start(topic: Topic, partition_id: int, present: Partition, target: list[int]) -> _Reassignment:
-    """Adding and removing are told from the present replicas, those of a reassignment that still runs included."""
-    removing = tuple(sorted(set(present.replicas) - set(target)))
-    adding = tuple(sorted(set(target) - set(present.replicas)))
+    started = start_reassignment(present.replicas, tuple(target))
     return _Reassignment(
         topic=topic,
         partition_id=partition_id,
         present=present,
-        replicas=(*target, *removing),
+        replicas=started.replicas,
         isr=present.isr,
         # Sets that would be empty leave those of the reassignment before as they are.
-        adding=adding or present.adding_replicas,
-        removing=removing or present.removing_replicas,
+        adding=started.adding or present.adding_replicas,
+        removing=started.removing or present.removing_replicas,
         election=ELECT_ONLINE,
     )
 
@@ -142,25 +141,20 @@ def _start(topic: Topic, partition_id: int, present: Partition, target: list[int
 def _cancel(
     image: MetadataImage, config: ControllerConfig, topic: Topic, partition_id: int, present: Partition
 ) -> _Reassignment:
-    """Drop the adding replicas; those that were to go stay. Their order before the reassignment is not known."""
+    """``revert_reassignment``; uncleanly only where the topic allows it."""
     if not present.is_reassigning:
         raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
-    replicas = tuple(broker for broker in present.replicas if broker not in present.adding_replicas)
-    isr = tuple(broker for broker in present.isr if broker not in present.adding_replicas)
-    if not replicas:
-        message = "Invalid replica assignment: addingReplicas contains all replicas."
-        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    assignment = Assignment(present.replicas, present.adding_replicas, present.removing_replicas)
+    reverted = revert_reassignment(assignment, present.isr)
     allows_unclean = allows_unclean_election(image, config, topic.name)
-    if not isr:
-        if not allows_unclean:
-            raise ApiError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Unable to revert partition assignment for {topic.name}:{partition_id} because it would require an "
-                "unclean leader election.",
-            )
-        isr = replicas[:1]
+    if reverted.is_unclean and not allows_unclean:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Unable to revert partition assignment for {topic.name}:{partition_id} because it would require an "
+            "unclean leader election.",
+        )
     election = ELECT_UNCLEAN if allows_unclean else ELECT_ONLINE
-    return _Reassignment(topic, partition_id, present, replicas, isr, (), (), election)
+    return _Reassignment(topic, partition_id, present, reverted.replicas, reverted.isr, (), (), election)
 
 
 # --- to columns --------------------------------------------------------------------------------------

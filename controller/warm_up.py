@@ -7,14 +7,13 @@ election before it. Nothing here touches the process's real controller, log or c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Final
 
 from controller.active_role import ActiveRole, RoleSettings
 from controller.controller_config import ControllerConfig
 from controller.event_queue import Scheduler
 from controller.faults import FaultHandler
+from controller.log_in_memory import LogInMemory
 from controller.operations import Operations
 from controller.protocol import (
     BrokerHeartbeatRequest,
@@ -27,7 +26,6 @@ from controller.protocol import (
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from controller.surroundings import OsRandom, new_topic_id
-from metadata_log.batch import parse_header, place_batch
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.records import FeatureLevelRecord, VersionedRecord
 
@@ -37,46 +35,13 @@ _ACTIVE, _STANDBY = 0, 1
 _EPOCH: Final = 1
 
 
-class _Committed:
-    """One batch, as a stretch of committed ones."""
-
-    def __init__(self, batch: bytes) -> None:
-        self._batch = batch
-        self.end_offset = parse_header(batch).end_offset
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter((self._batch,))
-
-
-class _LogInMemory:
-    """``controller.seams.Quorum``: what is appended is committed in the next turn of the loop, on both controllers."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-        self.leader_id: int | None = _ACTIVE
-        self.log_end_offset = 0
-        self.controllers: tuple[QuorumController, ...] = ()
-
-    def append(self, epoch: int, payload: bytes, record_count: int) -> int:
-        committed = _Committed(place_batch(payload, self.log_end_offset, epoch))
-        self.log_end_offset += record_count
-        for controller in self.controllers:
-            self._scheduler.call_soon(partial(controller.on_commit, committed))
-        return self.log_end_offset - 1
-
-    def resign(self, epoch: int) -> None:
-        self.leader_id = None
-
-    async def read_barrier(self) -> int:
-        return self.log_end_offset
-
-
 async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
     """Register two brokers, make a topic, fence a broker and delete the topic; a turn of the loop for each.
 
     A refusal is reported as a fault: it would mean that this build cannot make the simplest of changes.
     """
-    log = _LogInMemory(scheduler)
+    log = LogInMemory(scheduler)
+    log.leader_id = _ACTIVE
     config = ControllerConfig(node_id=_ACTIVE, cluster_id="rehearsal")
     bootstrap = (VersionedRecord(FeatureLevelRecord("metadata.version", _LEVEL), 0),)
     role = ActiveRole(config, RoleSettings(idle_noop_interval_ms=0), bootstrap, OsRandom(), new_topic_id)

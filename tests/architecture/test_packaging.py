@@ -9,7 +9,15 @@ import pytest
 
 from tests.architecture.source_tree import ROOT
 
-LAUNCHERS = ("scripts/bench", "scripts/quorate", "scripts/simulate", "scripts/test", "scripts/up", ".ci/run")
+LAUNCHERS = (
+    "scripts/bench",
+    "scripts/conformance",
+    "scripts/quorate",
+    "scripts/simulate",
+    "scripts/test",
+    "scripts/up",
+    ".ci/run",
+)
 
 
 def toml(name: str) -> dict[str, Any]:

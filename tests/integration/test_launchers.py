@@ -25,7 +25,7 @@ def checkout(tmp_path: Path) -> Path:
     """A checkout with the launchers and a finished environment, at a path with a space in it."""
     root = tmp_path / "a checkout"
     (root / "scripts").mkdir(parents=True)
-    for name in ("bench", "environment.py", "environment.sh", "quorate", "simulate", "test", "up"):
+    for name in ("bench", "conformance", "environment.py", "environment.sh", "quorate", "simulate", "test", "up"):
         shutil.copy(ROOT / "scripts" / name, root / "scripts")
     for name in ("pyproject.toml", "uv.lock"):
         shutil.copy(ROOT / name, root)
@@ -63,6 +63,7 @@ def launch(launcher: Path, *arguments: str, cwd: Path, path: str = "/usr/bin:/bi
         ("up", ["scripts.cli", "up"]),
         ("simulate", ["scripts.simulation"]),
         ("bench", ["scripts.benchmarks"]),
+        ("conformance", ["scripts.conformance_runner"]),
     ],
 )
 def test_launcher_from_another_directory_starts_its_module_there(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from controller.partition_rules import RuleSettings
-from tests.unit.controller.partition_cases import PartitionCase
+from scripts.conformance_runner.partition_cases import PartitionCase
 
 
 def naive_change(case: PartitionCase, settings: RuleSettings) -> dict[str, Any]:
@@ -103,5 +103,5 @@ def _elected(
 
 def _directories(case: PartitionCase, replicas: list[int]) -> list[str]:
     own = dict(zip(case.replicas, case.directories, strict=True))
-    default = case.default_directory
+    default = case.default_directory or ""
     return [case.set_directories.get(broker, own.get(broker, default.replace("*", str(broker)))) for broker in replicas]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from controller import partition_rules
 from controller.partition_rules import RuleSettings
+from scripts.conformance_runner.partition_cases import PartitionCase, decide_cases
 from tests.property.naive_partition_rules import naive_change
-from tests.unit.controller.partition_cases import PartitionCase, decide_cases
 
 BROKERS = range(8)
 

@@ -26,11 +26,11 @@ from metadata_log.columns import decode_body
 from metadata_log.ids import Uuid
 from metadata_log.records import FeatureLevelRecord, Record, VersionedRecord
 from metadata_log.runs import PartitionRun
+from scripts.conformance_runner.java_random import JavaRandom
 from snapshots.image import EMPTY_IMAGE
 from snapshots.image_parts import Provenance
 from snapshots.partition import Partition
 from snapshots.replay import replay
-from tests.unit.controller.java_random import JavaRandom
 
 CLUSTER_ID = "a-cluster"
 CONFIG = ControllerConfig(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=9_000)

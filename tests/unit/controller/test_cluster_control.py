@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from controller.cluster_control import apply_fencing, check_broker_epoch, decide_fence_stale_broker
-from controller.heartbeats import BrokerHeartbeats, Session
+from controller.heartbeats import BrokerHeartbeats
 from controller.protocol import SupportedFeature, UnregisterBrokerRequest
 from controller.registration import decide_unregister_broker
+from controller.session_order import Session
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.records import (
     BrokerRegistrationChangeRecord,

@@ -1,38 +1,13 @@
-"""The kernel against what Apache Kafka's ``PartitionChangeBuilder`` answered."""
+"""The kernel, rule by rule; tests/golden holds it against what Apache Kafka's ``PartitionChangeBuilder`` answered."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 from controller.partition_rules import RuleSettings
-from tests.unit.controller.partition_cases import PartitionCase, case_of_vector, decide_cases, settings_of_vector
+from scripts.conformance_runner.partition_cases import PartitionCase, decide_cases
 
-VECTORS = Path(__file__).parents[2] / "data" / "conformance" / "partition_change.jsonl.gz"
 CURRENT = RuleSettings(metadata_version=30, is_elr_enabled=True)
-SETS = ("elr", "last_known_elr", "removing_replicas", "adding_replicas")
-
-
-def with_sorted_sets(record: dict[str, Any] | None) -> dict[str, Any]:
-    return {name: sorted(value) if name in SETS else value for name, value in (record or {}).items()}
-
-
-def test_kernel_kafka_vectors_gives_the_same_records() -> None:
-    """3,000 random inputs and every one that leaves a last known leader of -1; each group of settings is one call."""
-    groups: dict[RuleSettings, list[dict[str, Any]]] = defaultdict(list)
-    with gzip.open(VECTORS, "rt") as lines:
-        for line in lines:
-            vector = json.loads(line)
-            groups[settings_of_vector(vector)].append(vector)
-    assert sum(map(len, groups.values())) > 3_000
-    for settings, vectors in groups.items():
-        decided = decide_cases([case_of_vector(vector) for vector in vectors], settings)
-        for vector, change in zip(vectors, decided, strict=True):
-            expected = with_sorted_sets(vector["expected"]["record"])
-            assert with_sorted_sets(change) == expected, json.dumps(vector["input"])
 
 
 def partition(**changes: Any) -> PartitionCase:

@@ -1,12 +1,8 @@
-"""The placer against Kafka's, number for number, and what always holds."""
+"""What always holds of placement; tests/golden holds it against Kafka's, number for number."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,25 +10,7 @@ from hypothesis import strategies as st
 
 from controller.placement import ReplicaPlacer, UsableBroker
 from metadata_log.errors import ApiError, ErrorCode
-from tests.unit.controller.java_random import JavaRandom
-
-VECTORS = Path(__file__).parents[2] / "data" / "conformance" / "placement.jsonl.gz"
-
-
-def test_placer_kafka_vectors_gives_the_same_replicas() -> None:
-    with gzip.open(VECTORS, "rt") as lines:
-        for line in lines:
-            vector = json.loads(line)
-            given_ = vector["input"]
-            brokers = [UsableBroker(b["id"], b["rack"], b["fenced"]) for b in given_["brokers"]]
-            placer = ReplicaPlacer(brokers, JavaRandom(given_["random_seed"]))
-            for call, expected in zip(given_["calls"], vector["expected"]["results"], strict=True):
-                count, factor = call["num_partitions"], call["replication_factor"]
-                if "exception" in expected:
-                    with pytest.raises(ApiError, match=re.escape(expected["exception"]["message"])):
-                        placer.place(count, factor)
-                else:
-                    assert placer.place(count, factor).tolist() == expected["assignments"], vector["id"]
+from scripts.conformance_runner.java_random import JavaRandom
 
 
 @st.composite

@@ -15,7 +15,7 @@ from controller.topic_description import describe_topic
 from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
 from metadata_log.errors import ErrorCode, LimitExceeded
 from metadata_log.records import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
-from tests.unit.controller.java_random import JavaRandom
+from scripts.conformance_runner.java_random import JavaRandom
 from tests.unit.controller.small_cluster import SmallCluster, records_of, uuid
 
 

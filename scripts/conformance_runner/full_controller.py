@@ -1,0 +1,110 @@
+"""``full_controller``: scenarios of requests and periodic work on one controller, compared step by step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from itertools import groupby
+from typing import Any, Final
+
+from metadata_log.errors import ApiError
+from scripts.conformance_runner import cluster_requests, partition_requests
+from scripts.conformance_runner.comparison import Difference, differences
+from scripts.conformance_runner.outcome import Outcome
+from scripts.conformance_runner.record_form import Form
+from scripts.conformance_runner.stage import Stage
+from scripts.conformance_runner.state_form import state_form
+
+_Operation = Callable[[Stage, Form], Awaitable[Any]]
+
+_OPERATIONS: Final[dict[str, _Operation]] = {
+    name: getattr(module, name)
+    for module, names in (
+        (
+            cluster_requests,
+            ("advance_time", "register_broker", "broker_heartbeat", "unregister_broker", "fence_stale_broker"),
+        ),
+        (
+            partition_requests,
+            (
+                "create_topics",
+                "create_partitions",
+                "delete_topics",
+                "alter_partition",
+                "alter_partition_reassignments",
+                "elect_leaders",
+                "balance_leaders",
+                "elect_unclean_leaders",
+            ),
+        ),
+    )
+    for name in names
+}
+#: Kafka's sentences may differ; its errors' names may not. Its Java classes say nothing more.
+_IGNORED: Final = ("message", "class")
+#: A request without an answer: nothing was asked.
+_NO_ANSWER: Final = ("advance_time",)
+
+
+def run_vector(vector: Any) -> Outcome:
+    """Step by step, up to the first that differs: after it the clusters are not the same any more."""
+    return asyncio.run(_run(vector))
+
+
+async def _run(vector: Any) -> Outcome:
+    stage = Stage(vector["input"]["settings"])
+    steps: Counter[tuple[str, bool]] = Counter()
+    await stage.begin()
+    for number, (op, expected) in enumerate(zip(vector["input"]["ops"], vector["expected"]["steps"], strict=True)):
+        found = await _step(stage, op, expected, f"step {number} ({op['op']})")
+        steps[op["op"], not found] += 1
+        if found:
+            return Outcome(vector["id"], found, steps, number)
+    stage.end()
+    return Outcome(vector["id"], [], steps)
+
+
+async def _step(stage: Stage, op: Form, expected: Form, place: str) -> list[Difference]:
+    operation = _OPERATIONS.get(op["op"])
+    if operation is None:
+        return [Difference(place, expected, "the controller has no such operation yet")]
+    got: Form = {"first_offset": stage.log.log_end_offset}
+    try:
+        answer = await operation(stage, op)
+        if op["op"] not in _NO_ANSWER:
+            got["response"] = answer
+    except ApiError as refusal:
+        got["exception"] = {"error": refusal.code.name}
+    got["records"] = _in_order(stage.take_records())
+    if "response" in got:
+        got["response"] = _named(got["response"], stage)
+    if "state" in expected:
+        got["state"] = state_form(stage)
+    wanted = expected | {"records": _in_order(expected["records"])}
+    return differences(wanted, got, place, ignores=_IGNORED)
+
+
+def _named(answer: Any, stage: Stage) -> Any:
+    """The answer with names for ids of topics that were created only now."""
+    if isinstance(answer, dict):
+        return {name: _named(value, stage) for name, value in answer.items()}
+    return stage.names.name(answer) if isinstance(answer, bytes) else answer
+
+
+def _in_order(records: list[Form]) -> list[Form]:
+    """Records in an order that has the same meaning, and is the same for both.
+
+    Runs of changes are sorted by partition, as in the vectors: Kafka's own order among topics is a hash map's. New
+    partitions come last, by topic and partition: our log holds those of one shape next to each other.
+    """
+    runs = [(kind, list(run)) for kind, run in groupby(records, key=lambda record: record["type"])]
+    ordered: list[Form] = []
+    for kind, run in runs:
+        ordered += sorted(run, key=_partition) if kind == "PartitionChangeRecord" else run
+    created = [record for record in ordered if record["type"] == "PartitionRecord"]
+    return [record for record in ordered if record["type"] != "PartitionRecord"] + sorted(created, key=_partition)
+
+
+def _partition(record: Form) -> tuple[int, int]:
+    return int(record["topic_id"].removeprefix("t")), record["partition"]

@@ -1,0 +1,25 @@
+"""The outcome of one vector."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from scripts.conformance_runner.comparison import Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A vector and where we differ from it; nowhere = passed."""
+
+    vector_id: str
+    differences: list[Difference]
+    #: For a scenario: steps taken as (operation, whether it agreed).
+    steps: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    #: For a scenario: the number of the step that differs.
+    failed_step: int | None = None
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences

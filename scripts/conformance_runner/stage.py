@@ -1,0 +1,114 @@
+"""One active controller on a log in memory, with a clock that moves only when it is told to.
+
+Nothing happens by itself here: timers never fire, and what a controller does periodically is done when a scenario says
+so. Everything else is production: events, decisions, encoding, replay, soft state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import MappingProxyType
+
+from controller.active_role import ActiveRole, RoleSettings
+from controller.controller_config import ControllerConfig
+from controller.log_in_memory import LogInMemory
+from controller.operations import Operations
+from controller.quorum_controller import QuorumController
+from controller.seams import ControllerLimits
+from metadata_log.batch import data_batch, iter_records
+from metadata_log.records import TopicRecord, VersionedRecord
+from scripts.conformance_runner.java_random import JavaRandom
+from scripts.conformance_runner.names import Names
+from scripts.conformance_runner.record_form import Form, record_form, record_of_form
+
+#: Of the log that a scenario begins with, and of the controller's own.
+_FIRST_EPOCH, _EPOCH = 1, 2
+
+
+class StoppedClock:
+    """``controller.event_queue.Scheduler``: the loop's turns, but a time of its own."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """In the next turn of the loop."""
+        asyncio.get_running_loop().call_soon(callback)
+
+    def call_later(self, delay_ms: float, callback: Callable[[], None]) -> StoppedClock:
+        """Never."""
+        return self
+
+    def cancel(self) -> None:
+        """``controller.event_queue.Timer``."""
+
+    def monotonic_ms(self) -> float:
+        """The scenario's time."""
+        return self.now_ms
+
+    def wall_ms(self) -> int:
+        """The same: no record of these scenarios has a time in it."""
+        return self.now_ms
+
+
+class FaultsAreErrors:
+    """``controller.faults.FaultHandler``: a fault ends the run, as what it is."""
+
+    def fault(self, what: str, error: Exception) -> None:
+        """Something is wrong."""
+        raise AssertionError(f"fault in {what}: {error}") from error
+
+    def fatal(self, what: str, error: Exception) -> None:
+        """The same."""
+        self.fault(what, error)
+
+
+class Stage:
+    """The controller of one scenario; belongs to the running loop."""
+
+    def __init__(self, settings: Form) -> None:
+        self.names = Names()
+        self.clock = StoppedClock()
+        self.config = ControllerConfig(
+            node_id=settings["controller_node_id"],
+            cluster_id=settings["cluster_id"],
+            session_timeout_ms=settings["session_timeout_ms"],
+            default_num_partitions=settings["default_num_partitions"],
+            default_replication_factor=settings["default_replication_factor"],
+            static_configs=MappingProxyType(settings["static_config"]),
+        )
+        self.log = LogInMemory(self.clock)
+        role_settings = RoleSettings(idle_noop_interval_ms=0)
+        self.role = ActiveRole(self.config, role_settings, (), JavaRandom(0), self.names.new_topic_id)
+        self.controller = QuorumController(
+            self.config.node_id, self.log, self.role, self.clock, FaultsAreErrors(), ControllerLimits()
+        )
+        self.role.bind(self.controller)
+        self.operations = Operations(self.controller, self.role)
+        self.log.controllers = (self.controller,)
+        self._first_records = [record_of_form(form) for form in settings["bootstrap_records"]]
+        self._batches_seen = 0
+
+    async def begin(self) -> None:
+        """Replay what the log begins with, then lead."""
+        self.log.write(_FIRST_EPOCH, data_batch([(r.record, r.version) for r in self._first_records], 0))
+        await asyncio.sleep(0)
+        self.log.leader_id = self.config.node_id
+        self.controller.on_leader_change(self.config.node_id, _EPOCH)
+        # What activation writes would be a step that the scenario does not have.
+        self._batches_seen = len(self.log.batches)
+
+    def end(self) -> None:
+        """Nothing is waiting any more."""
+        self.controller.close()
+
+    def take_records(self) -> list[Form]:
+        """What was written since the last call, as it lies in the log; new topics get their names."""
+        batches = self.log.batches[self._batches_seen :]
+        self._batches_seen += len(batches)
+        records = [record for batch in batches for record in iter_records(batch)]
+        for logged in records:
+            if isinstance(logged.record, TopicRecord):
+                self.names.topic_created(logged.record.topic_id)
+        return [record_form(VersionedRecord(logged.record, logged.version), self.names) for logged in records]

@@ -1,0 +1,24 @@
+"""The controller against what Apache Kafka's own classes decided; docs/conformance.md says how they are compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripts.conformance_runner.vector_file import RUNNERS, read_vectors
+
+DATA = Path(__file__).parents[1] / "data" / "conformance"
+
+
+@pytest.mark.parametrize(("kind", "least"), [("partition_change", 3_000), ("placement", 600), ("reassignment", 1_000)])
+def test_controller_kafka_vectors_decides_the_same(kind: str, least: int) -> None:
+    """Every difference is printed with the vector's id, for ``scripts/conformance --id``."""
+    outcomes = []
+    for found, vector in read_vectors(DATA / f"{kind}.jsonl.gz"):
+        assert found == kind
+        outcomes.append(RUNNERS[kind](vector))
+
+    failed = [f"{outcome.vector_id}: {found}" for outcome in outcomes for found in outcome.differences]
+    assert not failed, "\n".join(failed[:20])
+    assert len(outcomes) >= least
