@@ -55,6 +55,8 @@ def bench(
     chosen = _chosen(names or [])
     console = Console(width=_WIDTH)
     outcomes: list[tuple[Benchmark, Outcome]] = []
+    if profile is not None:
+        profile.mkdir(parents=True, exist_ok=True)
     with temporary_directory(directory) as own:
         machine = examine(own)
         if not as_json:
