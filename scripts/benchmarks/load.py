@@ -33,6 +33,7 @@ def run(workspace: Workspace) -> Outcome:
         "whole image; memory is the growth of the process's resident set, all of the image included",
         (
             Figure("time", "s", tuple(load["elapsed_s"] for load in loads), (Target(1.0),)),
+            Figure("processor time", "s", tuple(load["cpu_s"] for load in loads)),
             Figure(
                 "memory per partition", "B", tuple(load["resident_bytes"] / count for load in loads), (Target(120),)
             ),
