@@ -120,6 +120,8 @@ class FollowerModel:
 
         What is returned is held back until ``answered`` or ``postponed`` says more.
         """
+        if self._leaders.issubset(busy):  # As while the answer to the last request of the only leader is out.
+            return
         rows, masks = self._due_rows(now_ms)
         columns = self._image.partitions.gather(rows)
         chosen = {leader: at[:rows_max] for leader, at in _by_value(columns.leaders).items() if leader not in busy}

@@ -21,7 +21,7 @@ from metadata_log.segment_log import MetadataLog
 from snapshots.as_records import after_topics, before_topics
 from snapshots.checkpoint import checkpoint_batches
 from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
+from snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 from snapshots.record_versions import NEWEST_LEVEL
 
 
@@ -83,6 +83,8 @@ class CheckpointWriter:
         self._counted_offset = covered_offset
         self._bytes = 0
         self._last_ms = scheduler.monotonic_ms()
+        #: Of the last checkpoint, whose image it keeps: the next one's costs what changed, not a second a million.
+        self._digest = EMPTY_DIGEST
 
     def moved(self) -> None:
         """Write a checkpoint if one is due."""
@@ -128,14 +130,20 @@ class CheckpointWriter:
             self._is_writing = False
             self._report(end_offset, self._scheduler.monotonic_ms() - self._last_ms, error)
 
+        def describe() -> CheckpointManifest:
+            # On the writing thread; the next checkpoint is not begun before this one is done.
+            self._digest = digest_image(image, self._digest)
+            return manifest_of(self._digest)
+
         chunks = checkpoint_batches(image, self._scheduler.wall_ms())
-        self._write(end_offset, chunks, lambda: manifest_of(image), done)
+        self._write(end_offset, chunks, describe, done)
 
 
-def manifest_of(image: MetadataImage) -> CheckpointManifest:
+def manifest_of(digest: ImageDigest) -> CheckpointManifest:
     """What a checkpoint of the image holds: data records by type, and the state's digest."""
+    image = digest.image
     level = image.features.metadata_version or NEWEST_LEVEL
     counts = Counter(json_type(item.record) for item in (*before_topics(image, level), *after_topics(image)))
     counts[SCHEMA_OF_CLASS[TopicRecord].json_type] = len(image.topics)
     counts[SCHEMA_OF_CLASS[PartitionRecord].json_type] = len(image.partitions)
-    return CheckpointManifest(dict(+counts), digest_image(image).value)
+    return CheckpointManifest(dict(+counts), digest.value)

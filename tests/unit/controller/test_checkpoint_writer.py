@@ -10,6 +10,7 @@ import pytest
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter, manifest_of
 from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.errors import CorruptCheckpoint, StorageError
+from metadata_log.records import TopicRecord, VersionedRecord
 from metadata_log.segment_log import LogConfig
 from snapshots.checkpoint import read_checkpoint
 from snapshots.image import EMPTY_IMAGE, MetadataImage
@@ -42,6 +43,7 @@ class Writing:
         self, end_offset: int, chunks: Iterable[bytes], describe: Callable[[], CheckpointManifest], done: Done
     ) -> None:
         self.begun.append((end_offset, done))
+        self.describe = describe
 
     def report(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
         self.reported.append((end_offset, error is None))
@@ -52,7 +54,9 @@ class Writing:
             self.log.append(epoch=1)
         self.applied_offset = self.log.log.end_offset
         if not in_transaction:
-            self.stable = replay(EMPTY_IMAGE, [], Provenance(self.applied_offset - 1, 1, 0))
+            topic = TopicRecord(f"topic-{self.applied_offset}", self.applied_offset.to_bytes(16, "big"))
+            provenance = Provenance(self.applied_offset - 1, 1, 0)
+            self.stable = replay(self.stable, [VersionedRecord(topic, 0)], provenance)
         self.writer.moved()
 
     def finish(self, error: StorageError | None = None) -> None:
@@ -82,6 +86,15 @@ def test_checkpoint_is_written_after_so_many_bytes_of_log(batch_bytes: int) -> N
     writing.apply()
     assert writing.offsets == [3, 6]
     assert writing.reported == [(3, True)]
+
+
+def test_manifest_of_the_next_checkpoint_is_that_of_the_whole_state(batch_bytes: int) -> None:
+    writing = Writing(log_bytes=3 * batch_bytes)
+    for topics in (1, 2):
+        writing.apply(3)
+        assert writing.describe() == manifest_of(digest_image(writing.stable))
+        assert writing.describe().record_counts == {"TOPIC_RECORD": topics}
+        writing.finish()
 
 
 def test_checkpoint_at_start_counts_only_what_the_newest_one_does_not_cover(batch_bytes: int) -> None:
@@ -135,7 +148,7 @@ def test_checkpoint_that_failed_is_reported_and_tried_again_later(batch_bytes: i
 
 def test_manifest_counts_the_records_that_a_checkpoint_has(kafka_data: Path) -> None:
     image = load_image(kafka_data / "static" / "m2" / "log")
-    manifest = manifest_of(image)
+    manifest = manifest_of(digest_image(image))
     assert manifest.record_counts["TOPIC_RECORD"] == 76
     assert manifest.record_counts["PARTITION_RECORD"] == 3061
     assert manifest.record_counts["REGISTER_BROKER_RECORD"] == 4
