@@ -1,81 +1,109 @@
-"""An immutable map with cheap successors: two levels, a list of small dictionaries.
+"""An immutable map with cheap successors: three levels, a list of lists of small dictionaries.
 
-A change copies the outer list and one bucket, so it costs the square root of the size: a few microseconds at 100,000
-keys. A published map is never written to, so it may be read from any thread.
+A change copies the outer list, one group of buckets and one bucket, so it costs the square root of the number of
+buckets: two microseconds at 100,000 keys. A published map is never written to, so it may be read from any thread.
 Iteration order is unspecified: whoever needs an order sorts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from itertools import chain
 from typing import Any, Final, Generic, TypeVar, cast
 
 K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")
 
-#: Keys a bucket, as a multiple of the number of buckets, at which the number of buckets is doubled. A change copies
-#: buckets + 2 x keys a bucket references, which is least where there are twice as many buckets as keys in one.
-_FILL_MAX: Final = 0.5
+#: Keys a bucket, on average, at which the number of buckets is quadrupled: groups, and buckets a group, are doubled.
+#: A bucket is copied with every change, so it is small; yet large enough that a dictionary's own size does not count.
+_FILL_MAX: Final = 32
 
 
 class PersistentMap(Mapping[K, V]):
     """A mapping that is a value. ``put``, ``without`` and ``changed`` give successors and leave it as it is."""
 
-    __slots__ = ("_buckets", "_count", "_mask")
+    __slots__ = ("_bits", "_count", "_groups", "_mask")
 
     def __init__(self, entries: Mapping[K, V] | None = None) -> None:
-        self._buckets: list[dict[K, V]] = [{}]
+        #: Bucket ``(hash >> bits) & mask`` of group ``hash & mask``; there are as many groups as buckets in one.
+        self._groups: list[list[dict[K, V]]] = [[{}]]
         self._mask = 0
+        self._bits = 0
         self._count = 0
         if entries:
-            self._rebuild(dict(entries))
+            self._rebuild(entries)
 
-    def _rebuild(self, entries: dict[K, V]) -> None:
+    def _rebuild(self, entries: Mapping[K, V]) -> None:
         """Spread entries over as many buckets as their number asks for. Only on a map not published yet."""
-        size = 1
-        while len(entries) > _FILL_MAX * size * size:
-            size *= 2
-        self._buckets = [{} for _ in range(size)]
-        self._mask = size - 1
-        self._count = len(entries)
+        bits = 0
+        while len(entries) > _FILL_MAX << 2 * bits:
+            bits += 1
+        size, mask = 1 << bits, (1 << bits) - 1
+        groups: list[list[dict[K, V]]] = [[{} for _ in range(size)] for _ in range(size)]
         for key, value in entries.items():
-            self._buckets[hash(key) & self._mask][key] = value
+            at = hash(key)
+            groups[at & mask][at >> bits & mask][key] = value
+        self._groups, self._mask, self._bits = groups, mask, bits
+        self._count = len(entries)
 
-    def _with(self, buckets: list[dict[K, V]], count: int) -> PersistentMap[K, V]:
+    def _with(self, groups: list[list[dict[K, V]]], count: int) -> PersistentMap[K, V]:
         successor: PersistentMap[K, V] = PersistentMap.__new__(PersistentMap)
-        successor._buckets = buckets
+        successor._groups = groups
         successor._mask = self._mask
+        successor._bits = self._bits
         successor._count = count
-        if count > _FILL_MAX * len(buckets) * len(buckets):
-            successor._rebuild(dict(successor.items()))
+        if count > _FILL_MAX << 2 * self._bits:
+            successor._rebuild(successor._entries())
         return successor
 
+    def _bucket(self, key: object) -> dict[K, V]:
+        at = hash(key)
+        return self._groups[at & self._mask][at >> self._bits & self._mask]
+
+    def _buckets(self) -> Iterator[dict[K, V]]:
+        return chain.from_iterable(self._groups)
+
+    def _entries(self) -> dict[K, V]:
+        entries: dict[K, V] = {}
+        for bucket in self._buckets():
+            entries.update(bucket)
+        return entries
+
+    def items(self) -> ItemsView[K, V]:
+        """All entries."""
+        return self._entries().items()  # ``Mapping`` would look every key up
+
+    def values(self) -> ValuesView[V]:
+        """All values, in the order of iteration."""
+        return self._entries().values()
+
     def __getitem__(self, key: K) -> V:
-        return self._buckets[hash(key) & self._mask][key]
+        return self._bucket(key)[key]
 
     def get(self, key: K, default: V | D | None = None) -> V | D | None:  # type: ignore[override]
         """The value of ``key``, or ``default``."""
-        return self._buckets[hash(key) & self._mask].get(key, default)
+        at = hash(key)
+        return self._groups[at & self._mask][at >> self._bits & self._mask].get(key, default)
 
     def get_many(self, keys: Iterable[K]) -> list[V | None]:
         """The values of many keys, in their order; None for those that are absent."""
-        buckets, mask = self._buckets, self._mask
-        return [buckets[hash(key) & mask].get(key) for key in keys]
+        groups, mask, bits = self._groups, self._mask, self._bits
+        return [groups[(at := hash(key)) & mask][at >> bits & mask].get(key) for key in keys]
 
     def keys_and_values(self) -> tuple[list[K], list[V]]:
         """All entries, as two lists in one order."""
-        keys = [key for bucket in self._buckets for key in bucket]
-        return keys, [value for bucket in self._buckets for value in bucket.values()]
+        keys = [key for bucket in self._buckets() for key in bucket]
+        return keys, [value for bucket in self._buckets() for value in bucket.values()]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._buckets[hash(key) & self._mask]
+        return key in self._bucket(key)
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[K]:
-        for bucket in self._buckets:
+        for bucket in self._buckets():
             yield from bucket
 
     def __eq__(self, other: object) -> bool:
@@ -86,58 +114,49 @@ class PersistentMap(Mapping[K, V]):
         if len(self) != len(other):
             return False
         if self._mask == other._mask:
-            return bool(self._buckets == other._buckets)  # identical buckets are not compared entry by entry
-        return dict(self.items()) == dict(other.items())
+            return bool(self._groups == other._groups)  # identical buckets are not compared entry by entry
+        return bool(self._entries() == other._entries())
 
     def __hash__(self) -> int:
         raise TypeError("a map has no hash")
 
     def __repr__(self) -> str:
-        return f"PersistentMap({dict(self.items())!r})"
+        return f"PersistentMap({self._entries()!r})"
 
     def put(self, key: K, value: V) -> PersistentMap[K, V]:
         """The same map with ``key`` at ``value``."""
-        at = hash(key) & self._mask
-        bucket = self._buckets[at]
-        buckets = self._buckets.copy()
-        buckets[at] = changed = bucket.copy()
+        at = hash(key)
+        groups = self._groups.copy()
+        groups[at & self._mask] = group = groups[at & self._mask].copy()
+        at = at >> self._bits & self._mask
+        bucket = group[at]
+        group[at] = changed = bucket.copy()
         changed[key] = value
-        return self._with(buckets, self._count + len(changed) - len(bucket))
+        return self._with(groups, self._count + len(changed) - len(bucket))
 
     def without(self, key: K) -> PersistentMap[K, V]:
         """The same map without ``key``; itself if it has no such key."""
-        at = hash(key) & self._mask
-        if key not in self._buckets[at]:
-            return self
-        buckets = self._buckets.copy()
-        buckets[at] = changed = self._buckets[at].copy()
-        del changed[key]
-        return self._with(buckets, self._count - 1)
+        return self.changed({}, (key,)) if key in self else self
 
     def changed(self, updates: Mapping[K, V], removed: Iterable[K] = ()) -> PersistentMap[K, V]:
         """The same map without ``removed`` and then with ``updates``; every bucket is copied at most once."""
         if self._count < len(updates):
-            gone = set(removed)
-            entries = {key: value for key, value in self.items() if key not in gone}
-            return PersistentMap({**entries, **updates})
-        buckets = self._buckets.copy()
-        copied: set[int] = set()
+            entries = self._entries()
+            for key in removed:
+                entries.pop(key, None)
+            entries.update(updates)
+            return PersistentMap(entries)
+        changes = _Changes(self._groups, self._mask, self._bits)
         count = self._count
         for key in removed:
-            count -= key in self._owned(buckets, copied, key)
-            self._owned(buckets, copied, key).pop(key, None)
+            bucket = changes.bucket(key)
+            count -= key in bucket
+            bucket.pop(key, None)
         for key, value in updates.items():
-            bucket = self._owned(buckets, copied, key)
+            bucket = changes.bucket(key)
             count += key not in bucket
             bucket[key] = value
-        return self._with(buckets, count) if copied else self
-
-    def _owned(self, buckets: list[dict[K, V]], copied: set[int], key: K) -> dict[K, V]:
-        at = hash(key) & self._mask
-        if at not in copied:
-            copied.add(at)
-            buckets[at] = buckets[at].copy()
-        return buckets[at]
+        return self._with(changes.groups, count) if changes.is_any else self
 
     def changes_since(self, earlier: PersistentMap[K, V]) -> tuple[set[K], set[K]]:
         """Keys that are new or have another value here, and keys that only ``earlier`` has.
@@ -146,18 +165,55 @@ class PersistentMap(Mapping[K, V]):
         """
         if self is earlier:
             return set(), set()
-        if self._mask == earlier._mask:
-            pairs = [(a, b) for a, b in zip(earlier._buckets, self._buckets, strict=True) if a is not b]
-        else:
-            pairs = [(dict(earlier.items()), dict(self.items()))]
         absent = object()
         updated: set[K] = set()
         removed: set[K] = set()
-        for old, new in pairs:
+        for old, new in self._differing(earlier):
             old_any = cast("dict[K, Any]", old)
             updated.update(key for key, value in new.items() if _differs(old_any.get(key, absent), value))
             removed.update(key for key in old if key not in new)
         return updated, removed
+
+    def _differing(self, earlier: PersistentMap[K, V]) -> Iterator[tuple[dict[K, V], dict[K, V]]]:
+        """Pairs of buckets, earlier and here, that may differ; together they hold all that differs."""
+        if self._mask != earlier._mask:
+            yield earlier._entries(), self._entries()
+            return
+        for old_group, new_group in zip(earlier._groups, self._groups, strict=True):
+            if old_group is not new_group:
+                yield from ((a, b) for a, b in zip(old_group, new_group, strict=True) if a is not b)
+
+
+class _Changes(Generic[K, V]):
+    """Groups and buckets of a successor in the making: each is copied when it is first changed."""
+
+    __slots__ = ("_bits", "_mask", "_own_buckets", "_own_groups", "groups")
+
+    def __init__(self, groups: list[list[dict[K, V]]], mask: int, bits: int) -> None:
+        self.groups = groups.copy()
+        self._mask = mask
+        self._bits = bits
+        self._own_groups: set[int] = set()
+        self._own_buckets: set[int] = set()
+
+    @property
+    def is_any(self) -> bool:
+        """Whether a bucket was asked for."""
+        return bool(self._own_buckets)
+
+    def bucket(self, key: K) -> dict[K, V]:
+        """The bucket of a key, to be changed."""
+        at = hash(key)
+        number, place = at & self._mask, at >> self._bits & self._mask
+        whole = number << self._bits | place
+        if whole not in self._own_buckets:
+            self._own_buckets.add(whole)
+            if number not in self._own_groups:
+                self._own_groups.add(number)
+                self.groups[number] = self.groups[number].copy()
+            group = self.groups[number]
+            group[place] = group[place].copy()
+        return self.groups[number][place]
 
 
 def _differs(old: object, new: object) -> bool:
