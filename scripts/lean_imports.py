@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def import_lean() -> None:
-    """To be called before anything imports one of these libraries; afterwards it does nothing."""
+def import_lean_server() -> None:
+    """For a server. To be called before anything imports one of these libraries; afterwards it does nothing."""
     with _without_module("rich"):
         # For tracebacks in colour, in a server's log. Commands that write on a terminal import rich themselves.
         import structlog  # noqa: F401
+    import_lean_client()
+
+
+def import_lean_client() -> None:
+    """As ``import_lean_server``, for who only asks servers."""
     with _without_certificates():
         # It reads them twice, for clients of https; we speak plain http only (`controller.connection`).
         import aiohttp  # noqa: F401

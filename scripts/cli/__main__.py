@@ -11,7 +11,7 @@ import typer
 
 from metadata_log.errors import QuorateError
 from scripts.cli import exit_codes
-from scripts.lean_imports import import_lean
+from scripts.lean_imports import import_lean_client, import_lean_server
 
 # Looking into a file must not wait for the libraries of a server.
 
@@ -29,28 +29,28 @@ def _image(app: typer.Typer) -> None:
 
 
 def _status(app: typer.Typer) -> None:
-    import_lean()
+    import_lean_client()
     from scripts.cli import status
 
     app.command()(status.status)
 
 
 def _broker(app: typer.Typer) -> None:
-    import_lean()
+    import_lean_server()
     from scripts.cli import broker
 
     app.command()(broker.broker)
 
 
 def _controller(app: typer.Typer) -> None:
-    import_lean()
+    import_lean_server()
     from scripts.cli import controller
 
     app.command()(controller.controller)
 
 
 def _up(app: typer.Typer) -> None:
-    import_lean()
+    import_lean_client()
     from scripts.cli import up
 
     app.command()(up.up)
