@@ -59,10 +59,8 @@ class RegularDraw:
     first_rack: int
     #: Where each rack's list stands at the first round.
     offsets: list[int]
-    #: For each epoch in turn, the order in which the racks are walked.
-    walks: list[int]
-    #: For each epoch in turn, the brokers of all racks.
-    brokers: list[int]
+    #: int64[epochs - 1, k]: the random numbers of the shuffle after each epoch but the last.
+    shuffles: NDArray[np.int64]
 
 
 def draw(
@@ -74,26 +72,10 @@ def draw(
     random: RandomSource,
 ) -> RegularDraw:
     """Draw what follows the choice of ``first_rack`` and ``offsets``: a shuffle after every epoch."""
-    walk = list(range(len(lists.racks)))
-    held = [list(brokers) for brokers in lists.racks]
-    # As ``shuffle`` of the walk and of each list: what is exchanged with a place drawn for it.
-    exchanges = [
-        (items, last)
-        for items in (walk, *(held[rack] for rack in lists.drawing))
-        for last in range(len(items) - 1, 0, -1)
-    ]
-    epochs = range(0, partition_count, _rounds_per_epoch(lists, partition_count))
-    others = random.next_ints(np.tile(lists.shuffle_bounds, len(epochs) - 1)) if len(epochs) > 1 else []
-    walks = walk.copy()
-    brokers = [broker for rack in held for broker in rack]
-    for first in range(len(epochs) - 1):
-        drawn = others[first * len(exchanges) : (first + 1) * len(exchanges)]
-        for (items, last), other in zip(exchanges, drawn, strict=True):
-            items[last], items[other] = items[other], items[last]
-        walks += walk
-        for rack in held:
-            brokers += rack
-    return RegularDraw(lists, partition_count, replication_factor, first_rack, offsets, walks, brokers)
+    shuffles = max(0, -(-partition_count // _rounds_per_epoch(lists, partition_count)) - 1)
+    bounds = np.tile(lists.shuffle_bounds, shuffles)
+    drawn = random.next_ints(bounds).reshape(shuffles, len(lists.shuffle_bounds))
+    return RegularDraw(lists, partition_count, replication_factor, first_rack, offsets, drawn)
 
 
 def _rounds_per_epoch(lists: RackLists, partition_count: int) -> int:
@@ -115,7 +97,8 @@ def work_out(draws: Sequence[RegularDraw]) -> NDArray[np.int32]:
     epoch_count = int(epochs[-1, 0]) + 1
     first_racks = np.array([drawn.first_rack for drawn in draws])[:, None, None]
     walk_at = epochs * rack_count + (first_racks + rounds + replicas) % rack_count
-    racks = np.array([drawn.walks for drawn in draws]).take(topics * (epoch_count * rack_count) + walk_at)
+    walks, brokers = _shuffled(draws)
+    racks = walks.take(topics * (epoch_count * rack_count) + walk_at)
     # Uses of each list before each round, the first round of all left out: it uses the lists where they stand, each
     # later use starts one broker further.
     uses = np.zeros((topic_count, count, rack_count), np.intp)
@@ -126,6 +109,32 @@ def work_out(draws: Sequence[RegularDraw]) -> NDArray[np.int32]:
     offsets = np.array([drawn.offsets for drawn in draws]).take(topics * rack_count + racks)
     at = (offsets + advances + replicas // rack_count) % sizes.take(racks)
     starts = (sizes.cumsum() - sizes).take(racks)
-    brokers = np.array([drawn.brokers for drawn in draws], np.int32)
     placed: NDArray[np.int32] = brokers.take((topics * epoch_count + epochs) * lists.broker_count + starts + at)
     return placed
+
+
+def _shuffled(draws: Sequence[RegularDraw]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
+    """Of every draw and epoch, the order in which the racks are walked and the brokers of all racks in turn.
+
+    As ``controller.random_source.shuffle`` of the walk and of each list, for all draws at once.
+    """
+    lists, draw_count, epochs = draws[0].lists, len(draws), len(draws[0].shuffles) + 1
+    held = [broker for brokers in lists.racks for broker in brokers]
+    walks = np.empty((epochs, draw_count, len(lists.racks)), np.intp)
+    brokers = np.empty((epochs, draw_count, len(held)), np.int32)
+    walks[0], brokers[0] = np.arange(len(lists.racks)), held
+    others = np.stack([drawn.shuffles for drawn in draws], axis=2)  # [epochs - 1, k, draws]
+    rows = np.arange(draw_count)
+    starts = np.cumsum([0, *map(len, lists.racks)]).tolist()
+    for epoch in range(1, epochs):
+        walks[epoch], brokers[epoch] = walks[epoch - 1], brokers[epoch - 1]
+        places = [walks[epoch], *(brokers[epoch][:, starts[rack] : starts[rack + 1]] for rack in lists.drawing)]
+        number = 0
+        for items in places:
+            for last in range(items.shape[1] - 1, 0, -1):
+                other = others[epoch - 1, number]
+                exchanged = items[rows, other]
+                items[rows, other] = items[:, last]
+                items[:, last] = exchanged
+                number += 1
+    return np.ascontiguousarray(walks.swapaxes(0, 1)), np.ascontiguousarray(brokers.swapaxes(0, 1))

@@ -14,7 +14,7 @@ class RandomSource(Protocol):
     def next_int(self, bound: int) -> int:
         """A number from 0 to ``bound`` (exclusive), all equally likely."""
 
-    def next_ints(self, bounds: NDArray[np.int64]) -> list[int]:
+    def next_ints(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
         """``next_int`` of each bound, in order."""
 
 

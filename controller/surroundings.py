@@ -30,11 +30,10 @@ class OsRandom:
         """A number from 0 to ``bound`` (exclusive)."""
         return int(self._generator.random() * bound)
 
-    def next_ints(self, bounds: NDArray[np.int64]) -> list[int]:
+    def next_ints(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
         """``next_int`` of each bound."""
         # Uniform to 53 bits. A bulk request draws some thousand numbers: one by one they would be half of its cost.
-        drawn: list[int] = (self._generator.random(len(bounds)) * bounds).astype(np.int64).tolist()
-        return drawn
+        return (self._generator.random(len(bounds)) * bounds).astype(np.int64)
 
 
 def new_topic_id() -> Uuid:

@@ -27,5 +27,5 @@ class JavaRandom:
             drawn = self._next_31_bits()
         return drawn % bound
 
-    def next_ints(self, bounds: NDArray[np.int64]) -> list[int]:
-        return [self.next_int(bound) for bound in bounds.tolist()]
+    def next_ints(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self.next_int(bound) for bound in bounds.tolist()], np.int64)

@@ -50,8 +50,8 @@ class DrawnNumbers:
     def next_int(self, bound: int) -> int:
         return self._random.randrange(bound)
 
-    def next_ints(self, bounds: NDArray[np.int64]) -> list[int]:
-        return [self.next_int(bound) for bound in bounds.tolist()]
+    def next_ints(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self.next_int(bound) for bound in bounds.tolist()], np.int64)
 
 
 class InstantQuorum(ManualQuorum):
