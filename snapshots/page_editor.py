@@ -124,9 +124,12 @@ class PageEditor:
                     continue
                 target = self.column(number, name)
                 if name in LIST_COLUMNS:
+                    # Place by place: both indexes at once take five times as long.
                     shared = min(len(values), len(target))
-                    target[:shared, local] = values[:shared, at]
-                    target[shared:, local] = LIST_COLUMNS[name][1]
+                    for place in range(shared):
+                        target[place][local] = values[place, at]
+                    for place in range(shared, len(target)):
+                        target[place][local] = LIST_COLUMNS[name][1]
                 else:
                     target[local] = values[at]
 

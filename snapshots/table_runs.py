@@ -278,5 +278,5 @@ def _in_order(rows: Rows, run: AnyRun) -> Iterator[tuple[Rows, AnyRun]]:
 
 
 def _take(run: AnyRun, index: NDArray[np.int64]) -> AnyRun:
-    columns: dict[str, Any] = {name: column[index] for name, column in run.columns()}
+    columns: dict[str, Any] = {name: column.take(index, axis=0) for name, column in run.columns()}
     return replace(run, **columns)
