@@ -55,6 +55,14 @@ from controller.protocol import (
     ListPartitionReassignmentsResponse,
     UnregisterBrokerResponse,
 )
+from controller.protocol_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsResult,
+    IncrementalAlterConfigsRequest,
+    ResourceTypeName,
+)
+from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 if TYPE_CHECKING:
     # Of all that use a client only brokers need columns and numpy: commands should start fast.
@@ -226,6 +234,33 @@ class ControllerClient:
     async def elect_leaders(self, request: ElectLeadersRequest) -> ElectLeadersResponse:
         """Elect leaders now."""
         return await self._write("/v1/leader-elections", request, ElectLeadersResponse)
+
+    # --- configs and features ------------------------------------------------------------------------
+
+    async def describe_configs(
+        self, resource_type: ResourceTypeName, resource_name: str = "", *, is_linearizable: bool = False
+    ) -> DescribeConfigsResult:
+        """The configs of one resource; of the broker "": the default of all brokers."""
+        parameters = {"resource_type": resource_type, "resource_name": resource_name}
+        parameters["consistency"] = "linearizable" if is_linearizable else "committed"
+        return await self._read("/v1/configs", DescribeConfigsResult, parameters)
+
+    async def incremental_alter_configs(self, request: IncrementalAlterConfigsRequest) -> AlterConfigsResponse:
+        """Change configs one by one."""
+        return await self._write("/v1/configs", request, AlterConfigsResponse)
+
+    async def alter_configs(self, request: AlterConfigsRequest) -> AlterConfigsResponse:
+        """Replace all configs of resources."""
+        return await self._write("/v1/configs/replace", request, AlterConfigsResponse)
+
+    async def describe_features(self, *, is_linearizable: bool = False) -> DescribeFeaturesResponse:
+        """Feature levels."""
+        parameters = {"consistency": "linearizable" if is_linearizable else "committed"}
+        return await self._read("/v1/features", DescribeFeaturesResponse, parameters)
+
+    async def update_features(self, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+        """Raise or lower feature levels, all or none."""
+        return await self._write("/v1/features", request, UpdateFeaturesResponse)
 
     # --- broker RPCs: msgpack, and repeatable, for each carries the epoch or incarnation it is about ----
 

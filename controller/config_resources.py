@@ -99,7 +99,7 @@ def check_configs(resource: ConfigResource, configs: Mapping[str, str | None], p
     Raises:
         ApiError: INVALID_TOPIC_EXCEPTION, INVALID_REQUEST, INVALID_CONFIG.
     """
-    _check_name(resource)
+    check_resource(resource)
     if resource.type == BROKER_RESOURCE:
         return  # Names and values are the brokers' own affair.
     unset = [name for name, value in configs.items() if value is None]
@@ -114,7 +114,12 @@ def check_configs(resource: ConfigResource, configs: Mapping[str, str | None], p
         check_client_metrics_configs(values)
 
 
-def _check_name(resource: ConfigResource) -> None:
+def check_resource(resource: ConfigResource) -> None:
+    """Refuse a resource that cannot be.
+
+    Raises:
+        ApiError: INVALID_TOPIC_EXCEPTION, INVALID_REQUEST.
+    """
     name = resource.name
     problem: str | None = None
     if resource.type == TOPIC_RESOURCE:

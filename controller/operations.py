@@ -14,8 +14,11 @@ from controller.alter_partition import (
     decide_alter_partition_columns,
 )
 from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat
+from controller.config_description import describe_configs
+from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
 from controller.decision import Decision
 from controller.elections import decide_elect_leaders
+from controller.features import decide_update_features, describe_features
 from controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -38,6 +41,14 @@ from controller.protocol import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+from controller.protocol_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+)
+from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 from controller.quorum_controller import QuorumController
 from controller.reassignments import decide_alter_partition_reassignments, list_partition_reassignments
 from controller.registration import (
@@ -167,3 +178,39 @@ class Operations:
             timeout_ms,
             lambda _, __: apply_unregistration(self._role.sessions, request),
         )
+
+    # --- configs and features ------------------------------------------------------------------------
+
+    async def incremental_alter_configs(
+        self, request: IncrementalAlterConfigsRequest, timeout_ms: float
+    ) -> AlterConfigsResponse:
+        """Change configs one by one."""
+        return await self._controller.append_write_event(
+            "incremental_alter_configs",
+            lambda c: decide_incremental_alter_configs(c.image, self._config, request),
+            timeout_ms,
+        )
+
+    async def alter_configs(self, request: AlterConfigsRequest, timeout_ms: float) -> AlterConfigsResponse:
+        """Replace all configs of resources."""
+        return await self._controller.append_write_event(
+            "alter_configs", lambda c: decide_alter_configs(c.image, self._config, request), timeout_ms
+        )
+
+    async def describe_configs(
+        self, request: DescribeConfigsRequest, *, is_linearizable: bool
+    ) -> DescribeConfigsResponse:
+        """Configs as they hold."""
+        return await self._controller.append_read_event(
+            lambda image: describe_configs(image, self._config, request), is_linearizable=is_linearizable
+        )
+
+    async def update_features(self, request: UpdateFeaturesRequest, timeout_ms: float) -> UpdateFeaturesResponse:
+        """Change feature levels."""
+        return await self._controller.append_write_event(
+            "update_features", lambda c: decide_update_features(c.image, self._config, request), timeout_ms
+        )
+
+    async def describe_features(self, *, is_linearizable: bool) -> DescribeFeaturesResponse:
+        """Feature levels as they hold."""
+        return await self._controller.append_read_event(describe_features, is_linearizable=is_linearizable)

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any
 
 
 class QuorateError(Exception):
@@ -141,10 +143,12 @@ class ErrorCode(IntEnum):
 class ApiError(QuorateError):
     """A refusal that the caller can understand and act on. Nothing was changed."""
 
-    def __init__(self, code: ErrorCode, message: str) -> None:
+    def __init__(self, code: ErrorCode, message: str, details: Mapping[str, Any] | None = None) -> None:
+        """``details``: facts for programs, beside the sentence for people."""
         super().__init__(message)
         self.code = code
         self.message = message
+        self.details: Mapping[str, Any] = details or {}
 
 
 class NotController(ApiError):

@@ -104,10 +104,7 @@ _RETRIABLE: Final = frozenset(
 
 
 class HttpRefusal(ApiError):
-    """A request refused for its form, with a status that Kafka's codes do not tell apart.
-
-    ``details`` are facts for programs, beside the sentence for people.
-    """
+    """A request refused for its form, with a status that Kafka's codes do not tell apart."""
 
     def __init__(
         self,
@@ -116,9 +113,8 @@ class HttpRefusal(ApiError):
         code: ErrorCode = ErrorCode.INVALID_REQUEST,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(code, message)
+        super().__init__(code, message, details)
         self.status = status
-        self.details = dict(details or {})
 
 
 class FeedOutOfRange(ApiError):
@@ -128,22 +124,18 @@ class FeedOutOfRange(ApiError):
     """
 
     def __init__(self, message: str, *, is_diverging: bool, log_start_offset: int, epoch: int, end_offset: int) -> None:
-        super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+        details = {
+            "is_diverging": is_diverging,
+            "log_start_offset": log_start_offset,
+            "epoch": epoch,
+            "end_offset": end_offset,
+        }
+        super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, message, details)
         self.is_diverging = is_diverging
         self.log_start_offset = log_start_offset
         #: The highest epoch of this log that is not above the follower's, and its (exclusive) end here.
         self.epoch = epoch
         self.end_offset = end_offset
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """The attributes, as they stand in the error reply."""
-        return {
-            "is_diverging": self.is_diverging,
-            "log_start_offset": self.log_start_offset,
-            "epoch": self.epoch,
-            "end_offset": self.end_offset,
-        }
 
 
 def status_of(error: ApiError) -> int:
@@ -164,7 +156,6 @@ def retriable(error: ApiError) -> Retriable:
 
 def error_reply(error: ApiError, request_id: str, incident_id: str | None = None) -> ErrorReply:
     """The one shape that every error has on the wire."""
-    details = error.details if isinstance(error, HttpRefusal | FeedOutOfRange) else {}
     return ErrorReply(
         error=error.code.name,
         code=int(error.code),
@@ -173,7 +164,7 @@ def error_reply(error: ApiError, request_id: str, incident_id: str | None = None
         leader_id=error.leader_id if isinstance(error, NotController) else None,
         request_id=request_id,
         incident_id=incident_id,
-        details=details,
+        details=dict(error.details),
     )
 
 
@@ -194,4 +185,4 @@ def error_from_reply(reply: ErrorReply, status: int) -> ApiError:
         return Overloaded(reply.message)
     if status != STATUS[code]:
         return HttpRefusal(status, reply.message, code, reply.details)
-    return ApiError(code, reply.message)
+    return ApiError(code, reply.message, reply.details)

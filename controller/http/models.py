@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from controller.attribute_docs import attribute_docs
+from controller.protocol_configs import ResourceTypeName
 
 Retriable = Literal["yes", "no", "after-reading"]
 #: Offsets and positions: never negative, within an int64.
@@ -91,6 +92,15 @@ class TopicListParameters(ReadParameters):
     """Only names greater than this: the `next_after` of the page before."""
     limit: int = Field(default=100, ge=1, le=1000)
     """Most topics in the answer."""
+
+
+class ConfigParameters(ReadParameters):
+    """What has configs, and how fresh they must be."""
+
+    resource_type: ResourceTypeName
+    """Kind of resource."""
+    resource_name: str = Field(default="", max_length=1024)
+    """Its name; empty: the default of all brokers."""
 
 
 class BrokerParameters(HttpModel):

@@ -32,6 +32,14 @@ from controller.protocol import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+from controller.protocol_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+)
+from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
 from metadata_log.checkpoint_transfer import CheckpointChunk
 from snapshots.image import MetadataImage
@@ -87,6 +95,15 @@ class Operations(Protocol):
     async def alter_partition_columns(
         self, broker_id: int, broker_epoch: int, columns: AlterPartitionColumns, timeout_ms: float
     ) -> AlteredPartitions: ...
+    async def incremental_alter_configs(
+        self, request: IncrementalAlterConfigsRequest, timeout_ms: float
+    ) -> AlterConfigsResponse: ...
+    async def alter_configs(self, request: AlterConfigsRequest, timeout_ms: float) -> AlterConfigsResponse: ...
+    async def describe_configs(
+        self, request: DescribeConfigsRequest, *, is_linearizable: bool
+    ) -> DescribeConfigsResponse: ...
+    async def update_features(self, request: UpdateFeaturesRequest, timeout_ms: float) -> UpdateFeaturesResponse: ...
+    async def describe_features(self, *, is_linearizable: bool) -> DescribeFeaturesResponse: ...
 
 
 @dataclass(frozen=True, slots=True)

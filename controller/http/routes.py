@@ -6,6 +6,7 @@ from typing import Final
 
 from controller.http import handlers, headers
 from controller.http.columns import AlterPartitionColumnsRequest, AlterPartitionColumnsResponse
+from controller.http.config_routes import CONFIG_ROUTES
 from controller.http.content import BATCHES, JSON, JSON_OR_MSGPACK, MSGPACK, OCTETS
 from controller.http.health import get_livez, get_readyz
 from controller.http.models import (
@@ -269,6 +270,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         is_bulk=True,
         errors=(404, 409, 429),
     ),
+    *CONFIG_ROUTES,
     route(
         "POST",
         "/v1/broker-rpc/register",

@@ -1,0 +1,47 @@
+"""What the routes of configs and features do."""
+
+from __future__ import annotations
+
+from controller.http.models import ConfigParameters, Nothing, ReadParameters
+from controller.http.routing import Call
+from controller.protocol_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+    IncrementalAlterConfigsRequest,
+)
+from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+
+
+def _is_linearizable(parameters: ReadParameters) -> bool:
+    return parameters.consistency == "linearizable"
+
+
+async def describe_configs(call: Call, parameters: ConfigParameters, body: Nothing) -> DescribeConfigsResult:
+    resource = DescribeConfigsResource(
+        resource_type=parameters.resource_type, resource_name=parameters.resource_name, configuration_keys=None
+    )
+    response = await call.node.operations.describe_configs(
+        DescribeConfigsRequest(resources=[resource]), is_linearizable=_is_linearizable(parameters)
+    )
+    return response.results[0]
+
+
+async def incremental_alter_configs(
+    call: Call, parameters: Nothing, body: IncrementalAlterConfigsRequest
+) -> AlterConfigsResponse:
+    return await call.node.operations.incremental_alter_configs(body, call.write_timeout_ms)
+
+
+async def alter_configs(call: Call, parameters: Nothing, body: AlterConfigsRequest) -> AlterConfigsResponse:
+    return await call.node.operations.alter_configs(body, call.write_timeout_ms)
+
+
+async def describe_features(call: Call, parameters: ReadParameters, body: Nothing) -> DescribeFeaturesResponse:
+    return await call.node.operations.describe_features(is_linearizable=_is_linearizable(parameters))
+
+
+async def update_features(call: Call, parameters: Nothing, body: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+    return await call.node.operations.update_features(body, call.write_timeout_ms)
