@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from metadata_log.errors import ApiError
-from scripts.conformance_runner import cluster_requests, partition_requests
+from scripts.conformance_runner import cluster_requests, config_requests, partition_requests
 from scripts.conformance_runner.comparison import Difference, differences
 from scripts.conformance_runner.outcome import Outcome
 from scripts.conformance_runner.record_form import Form
@@ -25,6 +25,7 @@ _OPERATIONS: Final[dict[str, _Operation]] = {
             cluster_requests,
             ("advance_time", "register_broker", "broker_heartbeat", "unregister_broker", "fence_stale_broker"),
         ),
+        (config_requests, ("incremental_alter_configs", "update_features")),
         (
             partition_requests,
             (

@@ -11,7 +11,10 @@ from scripts.conformance_runner.vector_file import RUNNERS, read_vectors
 DATA = Path(__file__).parents[1] / "data" / "conformance"
 
 
-@pytest.mark.parametrize(("kind", "least"), [("partition_change", 3_000), ("placement", 600), ("reassignment", 1_000)])
+@pytest.mark.parametrize(
+    ("kind", "least"),
+    [("partition_change", 3_000), ("placement", 600), ("reassignment", 1_000), ("topic_names_configs", 876)],
+)
 def test_controller_kafka_vectors_decides_the_same(kind: str, least: int) -> None:
     """Every difference is printed with the vector's id, for ``scripts/conformance --id``."""
     outcomes = []

@@ -1,21 +1,14 @@
-"""Values and names of configs, as Kafka 4.3.1 takes them or refuses them."""
+"""Values of configs beyond Kafka's vectors, as Kafka 4.3.1 takes them or refuses them."""
 
 from __future__ import annotations
-
-import gzip
-import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from controller.config_resources import RESOURCE_TYPES, ConfigResource, check_configs, default_of, is_list, is_sensitive
 from controller.config_values import ConfigType, parse_value
 from controller.topic_configs import BROKER_SYNONYMS, TOPIC_CONFIGS, check_topic_configs
-from controller.topic_names import has_collision_chars, name_problem, unified
 from metadata_log.errors import ApiError
 
-VECTORS = Path(__file__).parents[2] / "data" / "conformance" / "topic_names_configs.jsonl.gz"
 ISOLATION = "String must be one of: read_committed, read_uncommitted"
 SHARE_RESET = (
     "Invalid value by_duration:-PT1H for configuration share.auto.offset.reset: Invalid value `by_duration:-PT1H` for "
@@ -34,53 +27,6 @@ def refusal(resource: ConfigResource, configs: dict[str, str | None], **present:
     except ApiError as error:
         return error.code.name, error.message
     return None
-
-
-def outcome(case: dict[str, Any]) -> Any:
-    """What we say of one of Kafka's cases, in the form of its ``expected``."""
-    kind = case["kind"]
-    if kind == "topic_collision":
-        a, b = case["a"], case["b"]
-        return {
-            "collides": unified(a) == unified(b),
-            "a_has_collision_chars": has_collision_chars(a),
-            "a_unified": unified(a),
-        }
-    if kind == "topic_name":
-        return name_problem(case["name"])
-    try:
-        if kind == "log_config":
-            check_topic_configs(case["configs"])
-        else:
-            resource = ConfigResource(RESOURCE_TYPES[case["resource_type"]], case["resource_name"])
-            check_configs(resource, case["configs"], {})
-    except ApiError as error:
-        return error.code.name, error.message
-    return None
-
-
-def expected(case: dict[str, Any], answer: dict[str, Any]) -> Any:
-    exception = answer.get("exception")
-    if case["kind"] == "topic_collision":
-        return answer
-    if exception is None:
-        return None
-    if case["kind"] == "topic_name":
-        return exception["message"]
-    # A ConfigException has no code of its own: the controller answers INVALID_CONFIG.
-    return exception.get("error", "INVALID_CONFIG"), exception["message"]
-
-
-def test_names_and_configs_agree_with_all_that_kafka_said() -> None:
-    with gzip.open(VECTORS, "rt") as lines:
-        cases = [json.loads(line) for line in lines]
-    assert len(cases) == 876
-    differing = [
-        (case["id"], case["input"], wanted, got)
-        for case in cases
-        if (wanted := expected(case["input"], case["expected"])) != (got := outcome(case["input"]))
-    ]
-    assert differing == []
 
 
 @pytest.mark.parametrize(
