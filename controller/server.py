@@ -33,7 +33,7 @@ from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
-from controller.settings import ControllerSettings
+from controller.settings import ControllerSettings, TopicSettings
 from controller.settings_source import read_secret
 from controller.surroundings import OsRandom, ProcessFaults, new_topic_id
 from controller.warm_up import warm_up
@@ -324,13 +324,20 @@ def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: Real
         session_timeout_ms=settings.brokers.session_timeout_ms,
         default_num_partitions=settings.topics.partitions,
         default_replication_factor=settings.topics.replication_factor,
-        static_configs={"min.insync.replicas": str(settings.topics.min_insync_replicas)},
+        static_configs=_static_configs(settings.topics),
     )
     role_settings = RoleSettings(
         idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
         starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
     )
     return ActiveRole(config, role_settings, records, OsRandom(), new_topic_id)
+
+
+def _static_configs(topics: TopicSettings) -> dict[str, str]:
+    """What the settings say, under Kafka's names; what they leave open is Kafka's default, and none of theirs."""
+    names = {"min.insync.replicas": "min_insync_replicas", "num.partitions": "partitions"}
+    names["default.replication.factor"] = "replication_factor"
+    return {name: str(getattr(topics, field)) for name, field in names.items() if field in topics.model_fields_set}
 
 
 def _feed(settings: ControllerSettings, storage: NodeStorage, controller: QuorumController) -> MetadataFeed:

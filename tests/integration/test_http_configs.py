@@ -139,7 +139,8 @@ CASES = [
     Bad("level as text", "POST", FEATURES, features(ELR, "1"), *FORM, "max_version_level"),
     Bad("huge level", "POST", FEATURES, features(ELR, 2**15), *FORM, "max_version_level"),
     Bad("unknown upgrade type", "POST", FEATURES, features(ELR, 1, "SIDEWAYS"), *FORM, "upgrade_type"),
-    Bad("too many features", "POST", FEATURES, {"feature_updates": [{"feature": "f", "max_version_level": 1}] * 101}, *FORM, "at most 100 items"),
+    Bad("too many features", "POST", FEATURES, {"feature_updates": [{"feature": "f", "max_version_level": 1}] * 101},
+        *FORM, "at most 100 items"),
     # --- what it says ---
     Bad("unknown config", *ALTER, one(entry(name="nope")), *CONFIG, "Unknown topic config name: nope"),
     Bad("bad value", *ALTER, one(entry(value="x")), *CONFIG, "Invalid value x for configuration"),
@@ -154,7 +155,8 @@ CASES = [
     Bad("unknown broker", *ALTER, one(entry(), kind="BROKER", name="99"), 404, "BROKER_ID_NOT_REGISTERED", "99"),
     Bad("broker that is no number", *ALTER, one(entry(), kind="BROKER", name="x"), *FORM, "parse"),
     Bad("logger", *ALTER, one(entry(), kind="BROKER_LOGGER", name="11"), *FORM, "BROKER_LOGGER"),
-    Bad("min ISR of one broker", *ALTER, one(entry(name="min.insync.replicas"), kind="BROKER", name="11"), *CONFIG, "Broker-level min.insync.replicas cannot be altered"),
+    Bad("min ISR of one broker", *ALTER, one(entry(name="min.insync.replicas"), kind="BROKER", name="11"), *CONFIG,
+        "Broker-level min.insync.replicas cannot be altered"),
     Bad("cluster without a min ISR", "POST", REPLACE, one(kind="BROKER", name=""), *CONFIG,
         "Cluster-level min.insync.replicas cannot be removed"),
     Bad("configs of no topic", "GET", f"{CONFIGS}?resource_type=TOPIC&resource_name=none", None, 404,
@@ -164,7 +166,8 @@ CASES = [
         "Invalid value 0 for configuration segment.ms: Value must be at least 1"),
     Bad("unknown feature", "POST", FEATURES, features("nope", 1), *LEVEL, "does not support"),
     Bad("level that is too high", "POST", FEATURES, features(ELR, 2), *LEVEL, "versions 0-1"),
-    Bad("lossy downgrade", "POST", FEATURES, features("metadata.version", 29, "UNSAFE_DOWNGRADE"), *LEVEL, "Unsupported metadata.version downgrade from 30 to 29."),
+    Bad("lossy downgrade", "POST", FEATURES, features("metadata.version", 29, "UNSAFE_DOWNGRADE"), *LEVEL,
+        "Unsupported metadata.version downgrade from 30 to 29."),
 ]  # fmt: skip
 
 
