@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metadata_log.batch import BatchHeader
+from metadata_log.segment_log import MetadataLog
 
 if TYPE_CHECKING:
     from scripts.simulation.host import SimulatedNode
@@ -34,6 +35,8 @@ class Checks:
         #: Highest acknowledged end offset.
         self.acknowledged_end = 0
         self._epochs: dict[int, int] = {}
+        #: What wiped nodes held when they lost it.
+        self._lost: dict[int, MetadataLog] = {}
 
     # --- events --------------------------------------------------------------------------------------
 
@@ -82,6 +85,11 @@ class Checks:
         """A process started: what lived in the memory of the last one is gone."""
         self._epochs.pop(owner.node_id, None)
 
+    def wiped(self, owner: SimulatedNode) -> None:
+        """A node lost its disk."""
+        if owner.storage is not None:
+            self._lost[owner.node_id] = owner.storage.log
+
     def read_confirmed(self, owner: SimulatedNode, offset: int, acknowledged_end: int) -> None:
         """A read that began when ``acknowledged_end`` was acknowledged may see the state at ``offset``."""
         if offset < acknowledged_end:
@@ -113,7 +121,7 @@ class Checks:
 
     def _acknowledge(self, header: BatchHeader) -> None:
         holders = [
-            node.node_id for node in self._world.nodes.values() if _durably_holds(node, header.end_offset, header.epoch)
+            node.node_id for node in self._world.nodes.values() if self._held(node, header.end_offset, header.epoch)
         ]
         if 2 * len(holders) <= len(self._world.nodes):
             self._world.violation(
@@ -121,6 +129,17 @@ class Checks:
             )
         self.acknowledged[header.end_offset] = header.crc
         self.acknowledged_end = max(self.acknowledged_end, header.end_offset)
+
+    def _held(self, node: SimulatedNode, end_offset: int, epoch: int) -> bool:
+        """Whether a node's disk holds a batch, its process running or not; or held it and was wiped.
+
+        An acknowledgement may be on its way while the disk that it speaks of is wiped. What it stands for stays true:
+        until the node has caught up it does not vote, so no majority can form without another holder.
+        """
+        if node.storage is not None and _durably_holds(node.storage.log, end_offset, epoch):
+            return True
+        is_amnesiac = node.node_id in self._world.amnesiac and node.node_id in self._lost
+        return is_amnesiac and _durably_holds(self._lost[node.node_id], end_offset, epoch)
 
     def _log_of(self, node: SimulatedNode) -> dict[int, tuple[int, int, bytes]]:
         assert node.storage is not None
@@ -133,9 +152,5 @@ class Checks:
         return found
 
 
-def _durably_holds(node: SimulatedNode, end_offset: int, epoch: int) -> bool:
-    """Whether a node's disk holds a batch, its process running or not. A wiped disk has no storage."""
-    if node.storage is None:
-        return False
-    log = node.storage.log
+def _durably_holds(log: MetadataLog, end_offset: int, epoch: int) -> bool:
     return log.durable_end >= end_offset and (log.start_offset >= end_offset or log.holds(end_offset, epoch))

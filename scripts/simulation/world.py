@@ -253,6 +253,7 @@ class World:
         if owner.node is not None:
             owner.stop()
             self.network.drop_node(owner.node_id, is_silent=False)
+        self.checks.wiped(owner)
         owner.disk.wipe()
         owner.disk.put(f"{DIRECTORY}/formatted", b"")
         owner.storage = None
