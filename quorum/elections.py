@@ -259,6 +259,9 @@ class Elections:
         )
 
     def _arm_fast(self, now: float) -> None:
+        if not self._is_round_fast:
+            # A round of the timeout drive may have been asked of nobody, and would be waited for long.
+            self._granted = None
         self._fast_rounds_left = FAST_ROUNDS_MAX
         self._fast_at = now + self._rank() * self._timing.stagger
 

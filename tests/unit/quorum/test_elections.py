@@ -162,6 +162,17 @@ def test_elections_cold_boot_majority_connected_asks_without_waiting() -> None:
     assert elections.tick(0.001) == PreVoteRound(1)
 
 
+def test_elections_cold_boot_round_asked_of_nobody_is_not_waited_for() -> None:
+    """A node that loaded its state for longer than the election timeout asks at once, and nobody is connected yet."""
+    elections = Elections(1, (0, 2), TIMING, Random(1), 0.0)
+    late = TIMING.election_timeout_max + 0.01
+    assert elections.tick(late) == PreVoteRound(1)
+
+    elections.connected(0, late + 0.01)
+
+    assert elections.tick(late + 0.01 + 2 * TIMING.stagger) == PreVoteRound(2)
+
+
 def test_elections_single_voter_stands_at_once() -> None:
     elections = voter(0, ())
 
