@@ -59,7 +59,7 @@ def proposals_of(
     members = np.where(ids == _NO_ID, np.int32(NO_MEMBER), ids)
     return IsrProposals(
         leader=leader,
-        topic_ids=columns.topic_ids.take(at, axis=0),
+        topic_ids=columns.topic_ids[at],
         partition_ids=columns.partition_ids[at],
         leader_epochs=columns.leader_epochs[at],
         partition_epochs=columns.partition_epochs[at],

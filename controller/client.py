@@ -40,6 +40,8 @@ from controller.protocol import (
     AlterPartitionReassignmentsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -291,6 +293,12 @@ class ControllerClient:
         request = request_of(broker_id, broker_epoch, columns)
         response = await self._broker_rpc("alter-partition-columns", request, AlterPartitionColumnsResponse, timeout_ms)
         return outcome_of(response)
+
+    async def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest, timeout_ms: float | None = None
+    ) -> AssignReplicasToDirsResponse:
+        """Say in which directories replicas lie."""
+        return await self._broker_rpc("assign-replicas-to-dirs", request, AssignReplicasToDirsResponse, timeout_ms)
 
     # --- the feed of one controller ------------------------------------------------------------------
 

@@ -185,12 +185,15 @@ def _shutdown_parts(image: MetadataImage, broker: BrokerRegistration) -> list[Pa
 
 
 def _offline_directory_parts(image: MetadataImage, broker: BrokerRegistration, offline: list[Uuid]) -> list[Part]:
-    """Directories that failed: the broker leaves the ISRs of what lies in them, then its registration changes."""
+    """Directories that failed: the broker leaves the ISRs of what lies in them, then its registration changes.
+
+    Also replicas that were not in sync are looked at: a reassignment may end, or somebody lead, where that was due.
+    """
     lost = [directory for directory in broker.directories if directory in set(offline)]
     if not lost:
         return []
     codes = [image.partitions.directories.code(directory) for directory in lost]
-    rows = image.partitions.rows_with_isr(broker.id)
+    rows = image.partitions.rows_with_replica(broker.id)
     columns = image.partitions.gather(rows)
     mine = columns.slots == broker.id
     in_lost = (mine & np.isin(columns.directories, [code for code in codes if code is not None])).any(axis=1)

@@ -17,6 +17,7 @@ from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decid
 from controller.config_description import describe_configs
 from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
 from controller.decision import Decision
+from controller.directory_assignments import decide_assign_replicas_to_dirs
 from controller.elections import decide_elect_leaders
 from controller.features import decide_update_features, describe_features
 from controller.protocol import (
@@ -24,6 +25,8 @@ from controller.protocol import (
     AlterPartitionReassignmentsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -105,6 +108,16 @@ class Operations:
         return await self._controller.append_write_event(
             "alter_partition",
             lambda c: decide_alter_partition_columns(c.image, self._config, broker_id, broker_epoch, columns),
+            timeout_ms,
+        )
+
+    async def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest, timeout_ms: float
+    ) -> AssignReplicasToDirsResponse:
+        """A broker says in which directories its replicas lie."""
+        return await self._controller.append_write_event(
+            "assign_replicas_to_dirs",
+            lambda c: decide_assign_replicas_to_dirs(c.image, self._config, request),
             timeout_ms,
         )
 

@@ -119,9 +119,7 @@ def _run(
         leader_recovery_state=changes.is_recovering.take(decided).astype(np.int8)
         if changes.has_recovery[first]
         else None,
-        directories=directory_ids.take(changes.directories[decided, :replica_count], axis=0)
-        if has_directories
-        else None,
+        directories=directory_ids[changes.directories[decided, :replica_count]] if has_directories else None,
         eligible_leader_replicas=members(changes.elr) if changes.has_elr[first] else None,
         last_known_elr=None if last_known == LAST_KNOWN_KEPT else _last_known(names.leaders[rows], last_known),
     )

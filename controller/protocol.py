@@ -15,6 +15,16 @@ from controller.protocol_brokers import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+from controller.protocol_directories import (
+    AssignedDirectory,
+    AssignedPartition,
+    AssignedTopic,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    DirectoryReplicas,
+    ReplicaInDirectory,
+    TopicInDirectory,
+)
 from controller.protocol_partitions import (
     AlterPartitionData,
     AlterPartitionReassignmentsRequest,
@@ -69,6 +79,11 @@ __all__ = [
     "AlterPartitionResult",
     "AlterPartitionTopic",
     "AlterPartitionTopicResult",
+    "AssignReplicasToDirsRequest",
+    "AssignReplicasToDirsResponse",
+    "AssignedDirectory",
+    "AssignedPartition",
+    "AssignedTopic",
     "BrokerHeartbeatRequest",
     "BrokerHeartbeatResponse",
     "BrokerRegistrationRequest",
@@ -87,6 +102,7 @@ __all__ = [
     "DeleteTopicsResponse",
     "DescribedPartition",
     "DescribedTopic",
+    "DirectoryReplicas",
     "ElectLeadersRequest",
     "ElectLeadersResponse",
     "ElectionPartitionResult",
@@ -105,8 +121,10 @@ __all__ = [
     "ReassignableTopic",
     "ReassignableTopicResult",
     "ReplicaAssignment",
+    "ReplicaInDirectory",
     "SupportedFeature",
     "TopicConfig",
+    "TopicInDirectory",
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
 ]

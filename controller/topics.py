@@ -34,6 +34,7 @@ from controller.protocol import (
     DeleteTopicsResponse,
 )
 from controller.random_source import RandomSource
+from controller.timeline_order import first_listed_partition
 from controller.topic_names import METADATA_TOPIC, has_collision_chars, name_problem, unified
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
 from metadata_log.ids import Uuid
@@ -254,7 +255,8 @@ def _grow(
         raise ApiError(ErrorCode.INVALID_PARTITIONS, problem)
     added = topic.count - present
     _check_records(added, records_left)
-    factor = len(image.partitions.partition(rows.start).replicas)
+    # Partitions that are being moved have other numbers of replicas for a while; Kafka goes by the first it meets.
+    factor = len(image.partitions.partition(rows[first_listed_partition(present)]).replicas)
     if topic.assignments is None:
         (replicas,) = work_out_all([_place(placer, added, factor)])
         return NewPartitions(known.id, present, replicas)

@@ -44,7 +44,7 @@ def partition_runs(table: PartitionTable, rows: Rows, level: int) -> Iterator[tu
 
 
 def _taken(column: AnyColumn, name: str, index: NDArray[np.int64]) -> AnyColumn:
-    return column.take(index, axis=0 if name == "topic_ids" else -1)
+    return column[index] if name == "topic_ids" else column[..., index]
 
 
 def _versions(columns: dict[str, AnyColumn], level: int) -> NDArray[np.int8]:
@@ -88,7 +88,7 @@ def _run(table: PartitionTable, columns: dict[str, AnyColumn], version: int) -> 
         leader=np.where(leader_slots < 0, np.int32(-1), leaders),
         leader_epoch=columns["leader_epochs"],
         partition_epoch=columns["partition_epochs"],
-        directories=table.directories.ids.take(codes.T, axis=0) if version >= 1 else None,
+        directories=table.directories.ids[codes.T] if version >= 1 else None,
         leader_recovery_state=columns["recovery_states"] if columns["recovery_states"][0] else None,
         eligible_leader_replicas=elr if elr.shape[1] else None,
         last_known_elr=last_known if last_known.shape[1] else None,

@@ -49,6 +49,8 @@ from controller.protocol import (
     AlterPartitionReassignmentsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -170,6 +172,12 @@ async def broker_heartbeat(call: Call, parameters: Nothing, body: BrokerHeartbea
 
 async def alter_partition(call: Call, parameters: Nothing, body: AlterPartitionRequest) -> AlterPartitionResponse:
     return await call.node.operations.alter_partition(body, call.write_timeout_ms)
+
+
+async def assign_replicas_to_dirs(
+    call: Call, parameters: Nothing, body: AssignReplicasToDirsRequest
+) -> AssignReplicasToDirsResponse:
+    return await call.node.operations.assign_replicas_to_dirs(body, call.write_timeout_ms)
 
 
 async def alter_partition_columns(

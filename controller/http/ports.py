@@ -17,6 +17,8 @@ from controller.protocol import (
     AlterPartitionReassignmentsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -104,6 +106,9 @@ class Operations(Protocol):
     ) -> DescribeConfigsResponse: ...
     async def update_features(self, request: UpdateFeaturesRequest, timeout_ms: float) -> UpdateFeaturesResponse: ...
     async def describe_features(self, *, is_linearizable: bool) -> DescribeFeaturesResponse: ...
+    async def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest, timeout_ms: float
+    ) -> AssignReplicasToDirsResponse: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ _OPERATIONS: Final[dict[str, _Operation]] = {
                 "delete_topics",
                 "alter_partition",
                 "alter_partition_reassignments",
+                "assign_replicas_to_dirs",
                 "elect_leaders",
                 "balance_leaders",
                 "elect_unclean_leaders",
@@ -56,14 +57,16 @@ def run_vector(vector: Any) -> Outcome:
 async def _run(vector: Any) -> Outcome:
     stage = Stage(vector["input"]["settings"])
     steps: Counter[tuple[str, bool]] = Counter()
+    found: list[Difference] = []
+    number = 0
     await stage.begin()
     for number, (op, expected) in enumerate(zip(vector["input"]["ops"], vector["expected"]["steps"], strict=True)):
         found = await _step(stage, op, expected, f"step {number} ({op['op']})")
         steps[op["op"], not found] += 1
         if found:
-            return Outcome(vector["id"], found, steps, number)
+            break
     stage.end()
-    return Outcome(vector["id"], [], steps)
+    return Outcome(vector["id"], found, steps, number if found else None)
 
 
 async def _step(stage: Stage, op: Form, expected: Form, place: str) -> list[Difference]:
@@ -77,6 +80,8 @@ async def _step(stage: Stage, op: Form, expected: Form, place: str) -> list[Diff
             got["response"] = answer
     except ApiError as refusal:
         got["exception"] = {"error": refusal.code.name}
+    if stage.faults.sentences:
+        return [Difference(place, expected, "; ".join(stage.faults.sentences))]
     got["records"] = _in_order(stage.take_records())
     if "response" in got:
         got["response"] = _named(got["response"], stage)

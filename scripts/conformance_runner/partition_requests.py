@@ -10,19 +10,23 @@ from controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,
     AlterPartitionTopic,
+    AssignReplicasToDirsRequest,
     BrokerState,
     CreatableTopic,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    DirectoryReplicas,
     ElectionPartitions,
     ElectLeadersRequest,
     ItemResult,
     ReassignablePartition,
     ReassignableTopic,
     ReplicaAssignment,
+    ReplicaInDirectory,
     TopicConfig,
+    TopicInDirectory,
 )
 from metadata_log.errors import ErrorCode
 from scripts.conformance_runner.cluster_requests import TIMEOUT_MS
@@ -148,6 +152,39 @@ async def alter_partition_reassignments(stage: Stage, op: Form) -> Form:
         {"topic": topic.name, "partition": result.partition_index, **result_form(result)}
         for topic in reply.responses
         for result in topic.partitions
+    ]
+    return {"error": ErrorCode.NONE.name, "partitions": partitions}
+
+
+async def assign_replicas_to_dirs(stage: Stage, op: Form) -> Form:
+    """In the order of the request."""
+    directories = [
+        DirectoryReplicas(
+            id=stage.names.id(directory["directory"]),
+            topics=[
+                TopicInDirectory(
+                    topic_id=stage.names.topic_id(topic["topic_id"]),
+                    partitions=[ReplicaInDirectory(partition_index=number) for number in topic["partitions"]],
+                )
+                for topic in directory["topics"]
+            ],
+        )
+        for directory in op["directories"]
+    ]
+    request = AssignReplicasToDirsRequest(
+        broker_id=op["broker"], broker_epoch=op["broker_epoch"], directories=directories
+    )
+    reply = await stage.operations.assign_replicas_to_dirs(request, TIMEOUT_MS)
+    partitions = [
+        {
+            "directory": stage.names.name(directory.id),
+            "topic_id": stage.names.name(topic.topic_id),
+            "partition": partition.partition_index,
+            "error": partition.error_code.name,
+        }
+        for directory in reply.directories
+        for topic in directory.topics
+        for partition in topic.partitions
     ]
     return {"error": ErrorCode.NONE.name, "partitions": partitions}
 

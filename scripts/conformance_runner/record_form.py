@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from controller.config_resources import RESOURCE_TYPES
 from metadata_log.records import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
@@ -22,18 +23,11 @@ from metadata_log.records import (
     VersionedRecord,
 )
 from scripts.conformance_runner.names import Names
-from snapshots.image_parts import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from snapshots.partition import Partition
 
 Form = dict[str, Any]
 
 RECOVERY_STATES: Final = ("RECOVERED", "RECOVERING")
-RESOURCE_TYPES: Final = {
-    "TOPIC": TOPIC_RESOURCE,
-    "BROKER": BROKER_RESOURCE,
-    "CLIENT_METRICS": CLIENT_METRICS_RESOURCE,
-    "GROUP": GROUP_RESOURCE,
-}
 RESOURCE_NAMES: Final = {number: name for name, number in RESOURCE_TYPES.items()}
 _UNCHANGED_LEADER: Final = -2
 

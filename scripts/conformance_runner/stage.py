@@ -52,16 +52,20 @@ class StoppedClock:
         return self.now_ms
 
 
-class FaultsAreErrors:
-    """``controller.faults.FaultHandler``: a fault ends the run, as what it is."""
+class KeptFaults:
+    """``controller.faults.FaultHandler``: a fault is kept; the step that it happened in has failed."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
 
     def fault(self, what: str, error: Exception) -> None:
         """Something is wrong."""
-        raise AssertionError(f"fault in {what}: {error}") from error
+        self.sentences.append(f"fault in {what}: {error!r}")
 
     def fatal(self, what: str, error: Exception) -> None:
-        """The same."""
+        """Something is wrong, and nothing more will come."""
         self.fault(what, error)
+        raise AssertionError(self.sentences[-1]) from error
 
 
 class Stage:
@@ -78,11 +82,12 @@ class Stage:
             default_replication_factor=settings["default_replication_factor"],
             static_configs=MappingProxyType(settings["static_config"]),
         )
+        self.faults = KeptFaults()
         self.log = LogInMemory(self.clock)
         role_settings = RoleSettings(idle_noop_interval_ms=0)
         self.role = ActiveRole(self.config, role_settings, (), JavaRandom(0), self.names.new_topic_id)
         self.controller = QuorumController(
-            self.config.node_id, self.log, self.role, self.clock, FaultsAreErrors(), ControllerLimits()
+            self.config.node_id, self.log, self.role, self.clock, self.faults, ControllerLimits()
         )
         self.role.bind(self.controller)
         self.operations = Operations(self.controller, self.role)

@@ -13,7 +13,13 @@ DATA = Path(__file__).parents[1] / "data" / "conformance"
 
 @pytest.mark.parametrize(
     ("kind", "least"),
-    [("partition_change", 3_000), ("placement", 600), ("reassignment", 1_000), ("topic_names_configs", 876)],
+    [
+        ("partition_change", 3_000),
+        ("placement", 600),
+        ("reassignment", 1_000),
+        ("topic_names_configs", 876),
+        ("full_controller", 20),
+    ],
 )
 def test_controller_kafka_vectors_decides_the_same(kind: str, least: int) -> None:
     """Every difference is printed with the vector's id, for ``scripts/conformance --id``."""

@@ -21,6 +21,7 @@ HEARTBEAT = "/v1/broker-rpc/heartbeat"
 REGISTER = "/v1/broker-rpc/register"
 ALTER = "/v1/broker-rpc/alter-partition"
 COLUMNS = "/v1/broker-rpc/alter-partition-columns"
+ASSIGN = "/v1/broker-rpc/assign-replicas-to-dirs"
 
 
 class Bad(NamedTuple):
@@ -42,6 +43,11 @@ def topic(**fields: Any) -> dict[str, Any]:
 
 def move(replicas: Any, name: str = "known", partition: Any = 0) -> dict[str, Any]:
     return {"topics": [{"name": name, "partitions": [{"partition_index": partition, "replicas": replicas}]}]}
+
+
+def in_directory(partition: Any) -> dict[str, Any]:
+    id_ = "A" * 21 + "Q"
+    return {"id": id_, "topics": [{"topic_id": id_, "partitions": [{"partition_index": partition}]}]}
 
 
 MILLION = list(range(1_000_000))
@@ -138,6 +144,42 @@ CASES = [
         409,
         "STALE_BROKER_EPOCH",
         "",
+    ),
+    Bad(
+        "stale epoch in assign-replicas-to-dirs",
+        "POST",
+        ASSIGN,
+        {"broker_id": 11, "broker_epoch": 10**9, "directories": []},
+        409,
+        "STALE_BROKER_EPOCH",
+        "",
+    ),
+    Bad(
+        "directory that is no uuid",
+        "POST",
+        ASSIGN,
+        {"broker_id": 11, "broker_epoch": 1, "directories": [{"id": "d", "topics": []}]},
+        400,
+        "INVALID_REQUEST",
+        "directories.0.id: 'd' is no uuid",
+    ),
+    Bad(
+        "negative partition in a directory",
+        "POST",
+        ASSIGN,
+        {"broker_id": 11, "broker_epoch": 1, "directories": [in_directory(-1)]},
+        400,
+        "INVALID_REQUEST",
+        "greater than or equal",
+    ),
+    Bad(
+        "too many directories",
+        "POST",
+        ASSIGN,
+        {"broker_id": 11, "broker_epoch": 1, "directories": [in_directory(0)] * 1_001},
+        400,
+        "INVALID_REQUEST",
+        "1000",
     ),
     Bad(
         "cluster that is not ours",

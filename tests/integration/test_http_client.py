@@ -18,12 +18,16 @@ from controller.http.errors import FeedOutOfRange
 from controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,
+    AssignReplicasToDirsRequest,
     BrokerHeartbeatRequest,
     CreatableTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    DirectoryReplicas,
     ReassignablePartition,
     ReassignableTopic,
+    ReplicaInDirectory,
+    TopicInDirectory,
 )
 from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 from tests.integration.http_servers import closed_port, frozen_server, server
@@ -71,6 +75,13 @@ async def test_client_does_all_that_the_api_can() -> None:
         await client.alter_partition(AlterPartitionRequest(broker_id=11, broker_epoch=epoch, topics=[]))
         topic_id = created.topics[1].topic_id
         assert topic_id is not None
+        place = DirectoryReplicas(
+            id=topic_id,
+            topics=[TopicInDirectory(topic_id=topic_id, partitions=[ReplicaInDirectory(partition_index=9)])],
+        )
+        request = AssignReplicasToDirsRequest(broker_id=11, broker_epoch=epoch, directories=[place])
+        (assigned,) = (await client.assign_replicas_to_dirs(request)).directories
+        assert assigned.topics[0].partitions[0].error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert (await client.delete_topics(DeleteTopicsRequest(topic_ids=[topic_id]))).responses[0].name == "bar"
         assert (await client.delete_topic("foo")).responses[0].name == "foo"
         await client.unregister_broker(12)
