@@ -34,12 +34,11 @@ Check = Callable[[str, Value], None]
 
 #: What Java's ``String.trim`` takes off.
 _BLANKS: Final = "".join(map(chr, range(0x21)))
-_COMMA: Final = re.compile(r"[ \t\n\v\f\r]*,[ \t\n\v\f\r]*")
-_WHOLE: Final = re.compile(r"[+-]?\d+")
-_DECIMAL: Final = re.compile(r"([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?", re.ASCII)
-_HEXADECIMAL: Final = re.compile(
-    r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII
-)
+# Compiled when first used: a controller should start fast.
+_COMMA: Final = r"[ \t\n\v\f\r]*,[ \t\n\v\f\r]*"
+_WHOLE: Final = r"[+-]?\d+"
+_DECIMAL: Final = r"([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?"
+_HEXADECIMAL: Final = r"[+-]?0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)[pP][+-]?\d+[fFdD]?"
 _WHOLE_BITS: Final = {ConfigType.INT: 32, ConfigType.LONG: 64}
 
 
@@ -103,7 +102,7 @@ def parse_value(name: str, type_: ConfigType, text: str) -> Value:
             raise invalid_value(name, text, "Expected value to be either true or false")
         return trimmed.lower() == "true"
     if type_ is ConfigType.LIST:
-        return tuple(_COMMA.split(trimmed)) if trimmed else ()
+        return tuple(re.split(_COMMA, trimmed)) if trimmed else ()
     if type_ is ConfigType.DOUBLE:
         number = _as_double(trimmed)
     else:
@@ -119,16 +118,16 @@ def parse_value(name: str, type_: ConfigType, text: str) -> Value:
 def as_whole(text: str, bits: int = 32) -> int | None:
     """A whole number of so many bits (sign included), as Java reads it; None if it is none."""
     # Python refuses texts of some thousands of digits; so many are never in range.
-    if not _WHOLE.fullmatch(text) or len(text.lstrip("+-0")) > bits:
+    if not re.fullmatch(_WHOLE, text) or len(text.lstrip("+-0")) > bits:
         return None
     number = int(text)
     return number if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None
 
 
 def _as_double(text: str) -> float | None:
-    if form := _DECIMAL.fullmatch(text):
+    if form := re.fullmatch(_DECIMAL, text, re.ASCII):
         return float(form[1])
-    if _HEXADECIMAL.fullmatch(text):
+    if re.fullmatch(_HEXADECIMAL, text, re.ASCII):
         try:
             return float.fromhex(text.rstrip("fFdD"))
         except OverflowError:

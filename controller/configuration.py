@@ -46,7 +46,7 @@ from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 _R = TypeVar("_R", AlterConfigsResource, ReplacedConfigsResource)
 
 _CORDONED: Final = "cordoned.log.dirs"
-_COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
+_COMMA: Final = r"(?a:\s*,\s*)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +237,8 @@ def _check_cordoned(image: MetadataImage, value: str | None, before: str | None)
         raise invalid_config(
             f"The {_CORDONED} configuration value cannot be set because it requires metadata.version >= 4.3-IV0"
         )
-    wanted = set() if value is None or not value.strip() else set(_COMMA.split(value.strip()))
-    if not wanted <= (set() if before is None else set(_COMMA.split(before.strip()))):
+    wanted = set() if value is None or not value.strip() else set(re.split(_COMMA, value.strip()))
+    if not wanted <= (set() if before is None else set(re.split(_COMMA, before.strip()))):
         raise invalid_config(
             f"When updating {_CORDONED} via controllers,  the new value must be a subset of the current configuration "
             "value."

@@ -19,9 +19,8 @@ from controller.config_values import (
 )
 from metadata_log.errors import ApiError, ErrorCode
 
-_DURATION: Final = re.compile(
-    r"[+]?P(?:([+]?\d{1,15})D)?(T(?=.)(?:([+]?\d{1,15})H)?(?:([+]?\d{1,15})M)?(?:([+]?\d{1,15})(?:[.,]\d{0,9})?S)?)?",
-    re.ASCII | re.IGNORECASE,
+_DURATION: Final = (
+    r"[+]?P(?:([+]?\d{1,15})D)?(T(?=.)(?:([+]?\d{1,15})H)?(?:([+]?\d{1,15})M)?(?:([+]?\d{1,15})(?:[.,]\d{0,9})?S)?)?"
 )
 _BY_DURATION: Final = "by_duration:"
 
@@ -31,7 +30,8 @@ def _offset_reset(name: str, value: Value) -> None:
     if value in ("earliest", "latest"):
         return
     duration = value.removeprefix(_BY_DURATION)
-    is_duration = duration != value and _DURATION.fullmatch(duration) and duration[-1].upper() not in "PT"
+    is_form = re.fullmatch(_DURATION, duration, re.ASCII | re.IGNORECASE) is not None
+    is_duration = duration != value and is_form and duration[-1].upper() not in "PT"
     if not is_duration:
         forms = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
         raise invalid_value(name, value, f"Invalid value `{value}` for configuration {name}. {forms}")
@@ -155,9 +155,30 @@ def _is_match(pattern: str) -> bool:
     parts = pattern.rstrip("=").split("=")
     if len(parts) != 2 or parts[0].strip() not in _MATCHED:
         return False
-    try:
-        # Brokers read it with Java's rules; what both take for no pattern at all is refused here.
-        re.compile(parts[1].strip())
-    except re.error:
-        return False
-    return True
+    return _could_be_pattern(parts[1].strip())
+
+
+def _could_be_pattern(text: str) -> bool:
+    """Whether Java could read it as a regular expression: nothing left open, nothing repeated that is not there.
+
+    What is wrong inside the brackets only brokers find out.
+    """
+    parentheses = brackets = 0
+    is_escaped = is_quoted = False
+    for place, char in enumerate(text):
+        if is_escaped:
+            is_escaped = False
+            is_quoted = char == "Q" or (is_quoted and char != "E")
+        elif char == "\\":
+            is_escaped = True
+        elif is_quoted:
+            continue
+        elif char == "[":
+            brackets += 1
+        elif char == "]":
+            brackets -= brackets > 0 and text[place - 1] != "["  # One right behind the opening one is a member.
+        elif not brackets:
+            parentheses += (char == "(") - (char == ")")
+            if parentheses < 0:
+                return False
+    return not (parentheses or brackets or is_escaped) and not text.startswith(("*", "+", "?"))

@@ -23,12 +23,12 @@ MIN_ISR_CONFIG: Final = "min.insync.replicas"
 UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
 
 _LONG_MAX: Final = str(2**63 - 1)
-_THROTTLED_REPLICA: Final = re.compile(r"(?:[0-9]+:[0-9]+)?")
+_THROTTLED_REPLICA: Final = r"(?:[0-9]+:[0-9]+)?"
 
 
 def _throttled_replicas(name: str, value: Value) -> None:
     """``partition:broker`` pairs, or all of them."""
-    if value != ("*",) and not all(_THROTTLED_REPLICA.fullmatch(item) for item in value):
+    if value != ("*",) and not all(re.fullmatch(_THROTTLED_REPLICA, item) for item in value):
         form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
         rule = f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
         raise invalid_value(name, value, rule)

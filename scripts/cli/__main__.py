@@ -56,6 +56,20 @@ def _up(app: typer.Typer) -> None:
     app.command()(up.up)
 
 
+def _configs(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import configs
+
+    app.add_typer(configs.app, name="configs")
+
+
+def _features(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import features
+
+    app.add_typer(features.app, name="features")
+
+
 class _Command(NamedTuple):
     """A command that is imported when it is called."""
 
@@ -77,6 +91,10 @@ _COMMANDS: Final = {
         _broker, "Play brokers: register, follow the metadata log, heartbeat, lead and follow without any data."
     ),
     "status": _Command(_status, "Show the verdict on a cluster, its controllers, brokers and offline partitions."),
+    "configs": _Command(
+        _configs, "Show and change the configs of topics, brokers, groups and client metrics subscriptions."
+    ),
+    "features": _Command(_features, "Show, raise and lower the levels of a cluster's features."),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to."),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's."),
 }

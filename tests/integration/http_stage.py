@@ -248,7 +248,7 @@ class Stage:
             "incarnation_id": "AAAAAAAAAAAAAAAAAAAA" + f"{broker_id:02d}"[0] + "A",
             "listeners": [{"name": "PLAINTEXT", "host": "127.0.0.1", "port": 9000 + broker_id}],
             "features": [
-                {"name": name, "min_supported_version": 1, "max_supported_version": 30}
+                {"name": name, "min_supported_version": 0, "max_supported_version": 30}
                 for name in (record.record.name for record in fresh_records())  # type: ignore[union-attr]
             ],
             "rack": rack,

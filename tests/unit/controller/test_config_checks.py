@@ -9,6 +9,7 @@ from controller.config_values import ConfigType, parse_value
 from controller.topic_configs import BROKER_SYNONYMS, TOPIC_CONFIGS, check_topic_configs
 from metadata_log.errors import ApiError
 
+DEEP = "(" * 9_000
 ISOLATION = "String must be one of: read_committed, read_uncommitted"
 SHARE_RESET = (
     "Invalid value by_duration:-PT1H for configuration share.auto.offset.reset: Invalid value `by_duration:-PT1H` for "
@@ -95,6 +96,8 @@ def test_value_of_another_type_is_refused(type_: ConfigType, text: str) -> None:
         ("CLIENT_METRICS", {"match": "a"}, "INVALID_CONFIG", "Illegal client matching pattern: a"),
         ("CLIENT_METRICS", {"match": "client_id=("}, "INVALID_CONFIG",
          "Illegal client matching pattern: client_id=("),
+        ("CLIENT_METRICS", {"match": f"client_id={DEEP}"}, "INVALID_CONFIG",
+         f"Illegal client matching pattern: client_id={DEEP}"),
         ("CLIENT_METRICS", {"interval.ms": "3600001"}, "INVALID_REQUEST",
          "Invalid value 3600001 for interval.ms, interval must be between 100 and 3600000 (1 hour)"),
         ("TOPIC", {"leader.replication.throttled.replicas": "1:2,x"}, "INVALID_CONFIG",
@@ -113,6 +116,7 @@ def test_config_is_refused_in_kafkas_words(kind: str, configs: dict[str, str | N
     ("kind", "configs"),
     [
         ("GROUP", {"share.auto.offset.reset": "by_duration:P1DT2H3M4.5S", "consumer.heartbeat.interval.ms": "15000"}),
+        ("CLIENT_METRICS", {"match": r"client_id=\p{Alpha}++[(\[]\Q(\E(?<n>a)"}),
         ("CLIENT_METRICS", {"metrics": "", "match": "client_id = x.* , client_source_port=1", "interval.ms": "100"}),
         ("TOPIC", {"leader.replication.throttled.replicas": "1:2, 3:4", "cleanup.policy": " compact , delete "}),
         ("BROKER", {"whatever": "x", "min.insync.replicas": "0", "none": None}),

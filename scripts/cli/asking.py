@@ -1,0 +1,42 @@
+"""A command's question to the controllers, and its exit code where there is no answer."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+
+from controller.client import ControllerClient
+from metadata_log.errors import NotController, OutcomeUnknown
+from scripts.cli import exit_codes
+from scripts.cli.connecting import find_controllers, find_secret
+
+T = TypeVar("T")
+
+
+def ask(controllers: str | None, secret_file: Path | None, question: Callable[[ControllerClient], Awaitable[T]]) -> T:
+    """The answer to one question.
+
+    Ends the command with its own exit code where no active controller was found, or a change may have been made.
+
+    Raises:
+        ApiError: the answer is a refusal. NoControllers, InvalidUrl: nobody to ask.
+    """
+    urls, secret = find_controllers(controllers), find_secret(secret_file)
+
+    async def run() -> T:
+        async with ControllerClient(urls, shared_secret=secret) as client:
+            return await question(client)
+
+    try:
+        return asyncio.run(run())
+    except NotController as error:
+        sys.stderr.write(f"quorate: {error}\n")
+        raise typer.Exit(exit_codes.UNREACHABLE) from None
+    except OutcomeUnknown as error:
+        sys.stderr.write(f"quorate: {error}\n")
+        raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from None

@@ -1,0 +1,107 @@
+"""`quorate features`: the levels of a cluster's features."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import typer
+
+from controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
+from metadata_log.errors import ApiError
+from scripts.cli.asking import ask
+from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.output import columns, reader_may_leave
+
+app = typer.Typer(help="Show, raise and lower the levels of a cluster's features.", no_args_is_help=True)
+
+UpgradeType = Literal["UPGRADE", "SAFE_DOWNGRADE", "UNSAFE_DOWNGRADE"]
+_LEVEL_MAX = 2**15 - 1
+
+Levels = Annotated[
+    list[str], typer.Argument(metavar="FEATURE=LEVEL...", help="As metadata.version=30.", show_default=False)
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would come of it, and change nothing.")]
+
+
+@app.command()
+def describe(
+    as_json: Annotated[bool, typer.Option("--json", help="JSON.")] = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Show the levels that hold, and those that the controllers can lead at.
+
+    Example: quorate features describe
+    """
+    described = ask(controllers, secret_file, lambda client: client.describe_features(is_linearizable=True))
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(described.model_dump_json() + "\n")
+            return
+        rows = [("FEATURE", "LEVEL", "SUPPORTED")]
+        for one in described.features:
+            supported = f"{one.min_supported_version}-{one.max_supported_version}"
+            rows.append((one.feature, str(one.finalized_version_level), supported))
+        sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+
+
+@app.command()
+def upgrade(
+    levels: Levels, dry_run: DryRun = False, controllers: Controllers = None, secret_file: SecretFile = None
+) -> None:
+    """Raise levels, all of them or none.
+
+    Example: quorate features upgrade metadata.version=30
+    """
+    _update(levels, "UPGRADE", controllers, secret_file, is_dry_run=dry_run)
+
+
+@app.command()
+def downgrade(
+    levels: Levels,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Also where metadata might be lost.")] = False,
+    dry_run: DryRun = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Lower levels, all of them or none, and say what is lost with them. Level 0 turns a feature off.
+
+    Example: quorate features downgrade eligible.leader.replicas.version=0 --dry-run
+    """
+    kind: UpgradeType = "UNSAFE_DOWNGRADE" if unsafe else "SAFE_DOWNGRADE"
+    _update(levels, kind, controllers, secret_file, is_dry_run=dry_run)
+
+
+def _update(
+    levels: list[str], kind: UpgradeType, controllers: Controllers, secret_file: SecretFile, *, is_dry_run: bool
+) -> None:
+    updates = [
+        FeatureUpdate(feature=name, max_version_level=level, upgrade_type=kind) for name, level in _pairs(levels)
+    ]
+    request = UpdateFeaturesRequest(feature_updates=updates, validate_only=is_dry_run)
+    try:
+        response = ask(controllers, secret_file, lambda client: client.update_features(request))
+    except ApiError as refused:
+        sys.stdout.writelines(_losses(refused.details.get("losses", ()), "would be lost"))
+        raise
+    for result in response.results:
+        verb = "can go" if is_dry_run else "went"
+        sys.stdout.write(f"{result.feature} {verb} from {result.level_before} to {result.level_after}.\n")
+        losses = [loss.model_dump() for loss in result.losses]
+        sys.stdout.writelines(_losses(losses, "would be lost" if is_dry_run else "lost"))
+
+
+def _losses(losses: Any, verb: str) -> Iterator[str]:
+    for loss in losses:
+        if isinstance(loss, Mapping):
+            yield f"  {verb} from level {loss.get('level')} down: {loss.get('count')} {loss.get('what')}\n"
+
+
+def _pairs(levels: list[str]) -> Iterator[tuple[str, int]]:
+    for text in levels:
+        name, _, level = text.rpartition("=")
+        if not name or not level.isascii() or not level.isdigit() or int(level[:6]) > _LEVEL_MAX:
+            raise typer.BadParameter(f"{text!r} is not FEATURE=LEVEL", param_hint="FEATURE=LEVEL")
+        yield name, int(level)
