@@ -165,6 +165,7 @@ def _could_be_pattern(text: str) -> bool:
     """
     parentheses = brackets = 0
     is_escaped = is_quoted = False
+    opened_at = -1
     for place, char in enumerate(text):
         if is_escaped:
             is_escaped = False
@@ -175,8 +176,9 @@ def _could_be_pattern(text: str) -> bool:
             continue
         elif char == "[":
             brackets += 1
+            opened_at = place
         elif char == "]":
-            brackets -= brackets > 0 and text[place - 1] != "["  # One right behind the opening one is a member.
+            brackets -= brackets > 0 and opened_at != place - 1  # One right behind the opening one is a member.
         elif not brackets:
             parentheses += (char == "(") - (char == ")")
             if parentheses < 0:
