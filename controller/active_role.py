@@ -1,14 +1,17 @@
-"""What a controller does because it is active: it begins its epoch, watches sessions, and keeps an idle log moving."""
+"""What a controller does because it is active: it begins its epoch, watches sessions, moves leaderships back, and keeps
+an idle log moving."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from controller.bootstrap import decide_activation
 from controller.cluster_control import apply_fencing, decide_fence_stale_broker
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
+from controller.elections import decide_balance_leaders, decide_elect_unclean_leaders
 from controller.event_queue import Event
 from controller.heartbeats import BrokerHeartbeats
 from controller.quorum_controller import QuorumController
@@ -18,10 +21,16 @@ from controller.session_order import Session
 from metadata_log.errors import NotController
 from metadata_log.ids import Uuid
 from metadata_log.records import NoOpRecord, VersionedRecord
+from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
 
 _FENCING = "fence_stale_broker"
 _NO_OP = "no_op"
+_BALANCE = "balance_leaders"
+_UNCLEAN = "elect_unclean_leaders"
+
+#: A bounded pass over partitions; its reply: whether there may be more to do.
+_Pass = Callable[[MetadataImage, ControllerConfig], Decision[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,10 @@ class RoleSettings:
     idle_noop_interval_ms: float = 500.0
     #: False: a broker's session begins with its first heartbeat, not with this controller's activation.
     starts_sessions: bool = True
+    #: Leadership is given back to preferred leaders this often; 0 = only on request.
+    leader_balance_interval_ms: float = 300_000.0
+    #: Where topics allow it, partitions without a leader elect uncleanly this often; 0 = only on request.
+    unclean_election_interval_ms: float = 300_000.0
 
 
 class ActiveRole:
@@ -104,12 +117,14 @@ class ActiveRole:
         )
         self.schedule_fencing()
         self._schedule_noop()
+        self._schedule_pass(_BALANCE, self._settings.leader_balance_interval_ms, decide_balance_leaders)
+        self._schedule_pass(_UNCLEAN, self._settings.unclean_election_interval_ms, decide_elect_unclean_leaders)
 
     def renounced(self) -> None:
         """Drop soft state and timers."""
         self._sessions = None
-        self.controller.events.cancel(_FENCING)
-        self.controller.events.cancel(_NO_OP)
+        for tag in (_FENCING, _NO_OP, _BALANCE, _UNCLEAN):
+            self.controller.events.cancel(tag)
 
     # --- by itself -----------------------------------------------------------------------------------
 
@@ -152,3 +167,20 @@ class ActiveRole:
             self._schedule_noop()
 
         return self.controller.write_internally(_NO_OP, decide, applied)
+
+    def _schedule_pass(self, tag: str, interval_ms: float, decide: _Pass) -> None:
+        """Hold a pass after the interval, and again and again."""
+        if interval_ms > 0:
+            now_ms = self.controller.scheduler.monotonic_ms()
+            make = partial(self._pass_event, tag, interval_ms, decide)
+            self.controller.events.schedule(tag, now_ms + interval_ms, make)
+
+    def _pass_event(self, tag: str, interval_ms: float, decide: _Pass) -> Event:
+        def applied(decision: Decision[bool], _: int) -> None:
+            if decision.reply:
+                # The next one at once, behind whatever waits already.
+                self.controller.events.append(self._pass_event(tag, interval_ms, decide))
+            else:
+                self._schedule_pass(tag, interval_ms, decide)
+
+        return self.controller.write_internally(tag, lambda c: decide(c.image, self.config), applied)

@@ -19,3 +19,5 @@ class ControllerConfig:
     default_replication_factor: int = 3
     #: Kafka configs that hold where no dynamic config says otherwise, such as ``min.insync.replicas``.
     static_configs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    #: Leadership goes back only to brokers that miss more than this share of what they are preferred for; None = any.
+    leader_imbalance_percentage: int | None = None

@@ -30,6 +30,8 @@ from snapshots.image import MetadataImage
 
 #: Elections that one background pass holds (Kafka's ``MAX_ELECTIONS_PER_IMBALANCE``).
 ELECTIONS_PER_PASS_MAX: Final = 1_000
+#: Rows that a background pass looks at before it asks whether it has enough.
+_ROWS_AT_ONCE: Final = 8_192
 
 Rows = NDArray[np.int64]
 
@@ -166,24 +168,42 @@ def _hold(image: MetadataImage, view: PartitionView, kind: int) -> PartitionChan
 def decide_balance_leaders(image: MetadataImage, config: ControllerConfig) -> Decision[bool]:
     """Give partitions back to their preferred leaders; True if there may be more than one pass holds."""
     rows = image.partitions.rows_not_led_by_preferred()
+    if config.leader_imbalance_percentage is not None and len(rows):
+        rows = _of_imbalanced_brokers(image, rows, config.leader_imbalance_percentage)
     return _background_pass(image, config, rows, ELECT_PREFERRED)
+
+
+def _of_imbalanced_brokers(image: MetadataImage, rows: Rows, percentage: int) -> Rows:
+    """Of ``rows``, those whose preferred leader misses more than this share of what it is preferred for."""
+    table = image.partitions
+    preferred = table.column(table.all_rows(), "slots")[0]
+    missed = table.column(rows, "slots")[0]
+    brokers, counts = np.unique(preferred, return_counts=True)
+    misses = np.bincount(np.searchsorted(brokers, missed), minlength=len(brokers))
+    above: Rows = rows[np.isin(missed, brokers[misses * 100 > counts * percentage])]
+    return above
 
 
 def decide_elect_unclean_leaders(image: MetadataImage, config: ControllerConfig) -> Decision[bool]:
     """Elect uncleanly where nobody leads and the topic allows it; True if there may be more."""
-    rows = image.partitions.rows_without_leader()
-    if len(rows):
-        rows = rows[view_partitions(image, config, rows).allows_unclean]
-    return _background_pass(image, config, rows, ELECT_UNCLEAN)
+    return _background_pass(image, config, image.partitions.rows_without_leader(), ELECT_UNCLEAN)
 
 
 def _background_pass(image: MetadataImage, config: ControllerConfig, rows: Rows, kind: int) -> Decision[bool]:
-    if not len(rows):
-        return Decision((), False, is_atomic=False, is_internal=True)
-    view = view_partitions(image, config, rows)
-    changes = _hold(image, view, kind)
-    found = np.flatnonzero(changes.has_change)
-    has_change = changes.has_change.copy()
-    has_change[found[ELECTIONS_PER_PASS_MAX:]] = False
-    runs = view_runs(image, view, replace(changes, has_change=has_change))
-    return Decision(runs, len(found) >= ELECTIONS_PER_PASS_MAX, is_atomic=False, is_internal=True)
+    """Elections of one kind in the first rows that have any, not more than a pass may hold."""
+    runs: list[PartitionChangeRun] = []
+    left = ELECTIONS_PER_PASS_MAX
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        view = view_partitions(image, config, rows[first : first + _ROWS_AT_ONCE])
+        if kind == ELECT_UNCLEAN and not view.allows_unclean.any():
+            continue
+        changes = _hold(image, view, kind)
+        if kind == ELECT_UNCLEAN:
+            changes.has_change[~view.allows_unclean] = False
+        found = np.flatnonzero(changes.has_change)
+        changes.has_change[found[left:]] = False
+        runs += view_runs(image, view, changes)
+        left -= min(left, len(found))
+        if left == 0:
+            break
+    return Decision(runs, left == 0, is_atomic=False, is_internal=True)

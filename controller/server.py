@@ -325,10 +325,13 @@ def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: Real
         default_num_partitions=settings.topics.partitions,
         default_replication_factor=settings.topics.replication_factor,
         static_configs=_static_configs(settings.topics),
+        leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
     )
     role_settings = RoleSettings(
         idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
         starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
+        leader_balance_interval_ms=settings.maintenance.leader_balance_interval_ms,
+        unclean_election_interval_ms=settings.maintenance.unclean_election_interval_ms,
     )
     return ActiveRole(config, role_settings, records, OsRandom(), new_topic_id)
 

@@ -152,6 +152,15 @@ class MaintenanceSettings(Group):
     idle_noop_interval_ms: int = Field(default=500, ge=0, le=600_000)
     """An idle log gets a NoOp record this often, so that standbys and brokers see that it lives; 0: never
     (Kafka's metadata.max.idle.interval.ms)."""
+    leader_balance_interval_ms: int = Field(default=300_000, ge=0, le=86_400_000)
+    """Leadership is given back to preferred leaders this often, in passes of at most 1,000 elections; 0: only on
+    request (Kafka's leader.imbalance.check.interval.seconds, and auto.leader.rebalance.enable)."""
+    leader_imbalance_percentage: int | None = Field(default=None, ge=0, le=100)
+    """... only to brokers that others stand in for in more than this share of the partitions they are preferred for
+    (leader.imbalance.per.broker.percentage, which Kafka ignores since it has KRaft); unset: to all."""
+    unclean_election_interval_ms: int = Field(default=300_000, ge=0, le=86_400_000)
+    """Partitions without a leader elect uncleanly this often where their topics allow it, in passes as above; 0: only
+    on request (Kafka's unclean.leader.election.interval.ms)."""
 
 
 class LogSettings(Group):
