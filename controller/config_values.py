@@ -6,7 +6,7 @@ Every refusal is an ``ApiError`` INVALID_CONFIG with Kafka's sentence, which nam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -76,18 +76,25 @@ class ConfigDefinition:
         return value
 
 
-def parse_all(definitions: Mapping[str, ConfigDefinition], texts: Mapping[str, str]) -> dict[str, Value]:
-    """The values of all configs, defaults where ``texts`` has none. Of several that are wrong the one defined first
-    is named.
+class ConfigDefinitions(dict[str, ConfigDefinition]):
+    """All configs of one kind of resource, by name, in Kafka's order."""
 
-    Raises:
-        ApiError: INVALID_CONFIG.
-    """
-    values: dict[str, Value] = {}
-    for name, definition in definitions.items():
-        text = texts.get(name, definition.default)
-        values[name] = None if text is None else definition.parse(text)
-    return values
+    def __init__(self, definitions: Iterable[ConfigDefinition]) -> None:
+        super().__init__((definition.name, definition) for definition in definitions)
+        self._defaults: dict[str, Value] | None = None
+
+    def parse(self, texts: Mapping[str, str]) -> dict[str, Value]:
+        """The values of all configs, defaults where ``texts`` has none. Of several that are wrong the one defined first
+        is named.
+
+        Raises:
+            ApiError: INVALID_CONFIG.
+        """
+        if self._defaults is None:
+            self._defaults = {
+                name: None if one.default is None else one.parse(one.default) for name, one in self.items()
+            }
+        return self._defaults | {name: one.parse(texts[name]) for name, one in self.items() if name in texts}
 
 
 def parse_value(name: str, type_: ConfigType, text: str) -> Value:

@@ -8,13 +8,13 @@ from typing import Final
 
 from controller.config_values import (
     ConfigDefinition,
+    ConfigDefinitions,
     ConfigType,
     Value,
     invalid_config,
     invalid_value,
     no_empty_items,
     one_of,
-    parse_all,
     within,
 )
 from metadata_log.errors import ApiError, ErrorCode
@@ -41,9 +41,8 @@ _INT: Final = ConfigType.INT
 _D = ConfigDefinition
 
 #: In Kafka's order.
-GROUP_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
-    definition.name: definition
-    for definition in (
+GROUP_CONFIGS: Final = ConfigDefinitions(
+    (
         _D("consumer.session.timeout.ms", _INT, "45000", within(1)),
         _D("consumer.heartbeat.interval.ms", _INT, "5000", within(1)),
         _D("consumer.assignment.interval.ms", _INT, "1000", within(0)),
@@ -63,7 +62,7 @@ GROUP_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("streams.initial.rebalance.delay.ms", _INT, "3000", within(0)),
         _D("streams.assignment.interval.ms", _INT, "1000", within(0)),
     )
-}  # fmt: skip
+)  # fmt: skip
 
 #: What a cluster allows its groups, by Kafka's defaults, in the order of Kafka's checks: config, the broker config of
 #: its lower bound and that bound, the same of the upper one.
@@ -103,7 +102,7 @@ def check_group_configs(configs: Mapping[str, str]) -> None:
     for name in configs:
         if name not in GROUP_CONFIGS:
             raise invalid_config(f"Unknown group config name: {name}")
-    values = parse_all(GROUP_CONFIGS, configs)
+    values = GROUP_CONFIGS.parse(configs)
     for name, low_name, low, high_name, high in _BOUNDS:
         if values[name] < low:
             raise invalid_config(f"{name} must be greater than or equal to group.{low_name}")
@@ -118,14 +117,13 @@ def check_group_configs(configs: Mapping[str, str]) -> None:
 # --- client metrics ----------------------------------------------------------------------------------
 
 _INTERVAL: Final = "interval.ms"
-CLIENT_METRICS_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
-    definition.name: definition
-    for definition in (
+CLIENT_METRICS_CONFIGS: Final = ConfigDefinitions(
+    (
         _D("metrics", ConfigType.LIST, "", no_empty_items),
         _D(_INTERVAL, _INT, "300000"),
         _D("match", ConfigType.LIST, "", no_empty_items),
     )
-}
+)
 _INTERVAL_MS: Final = range(100, 3_600_001)
 _MATCHED: Final = frozenset(
     f"client_{part}"
@@ -142,7 +140,7 @@ def check_client_metrics_configs(configs: Mapping[str, str]) -> None:
     for name in configs:
         if name not in CLIENT_METRICS_CONFIGS:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
-    values = parse_all(CLIENT_METRICS_CONFIGS, configs)
+    values = CLIENT_METRICS_CONFIGS.parse(configs)
     if values[_INTERVAL] not in _INTERVAL_MS:
         rule = "interval must be between 100 and 3600000 (1 hour)"
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Invalid value {values[_INTERVAL]} for {_INTERVAL}, {rule}")

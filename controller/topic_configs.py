@@ -8,13 +8,13 @@ from typing import Final
 
 from controller.config_values import (
     ConfigDefinition,
+    ConfigDefinitions,
     ConfigType,
     Value,
     each_of,
     invalid_config,
     invalid_value,
     one_of,
-    parse_all,
     within,
     within_or,
 )
@@ -39,9 +39,8 @@ _STRING, _LIST = ConfigType.STRING, ConfigType.LIST
 _D = ConfigDefinition
 
 #: In Kafka's order, which decides whose error is told.
-TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
-    definition.name: definition
-    for definition in (
+TOPIC_CONFIGS: Final = ConfigDefinitions(
+    (
         _D("segment.bytes", _INT, str(2**30), within(2**20)),
         _D("segment.ms", _LONG, "604800000", within(1)),
         _D("segment.jitter.ms", _LONG, "0", within(0)),
@@ -78,7 +77,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("remote.log.delete.on.disable", _BOOLEAN, "false"),
         _D("internal.segment.bytes", _INT, None, is_internal=True),
     )
-}  # fmt: skip
+)  # fmt: skip
 
 _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000
@@ -130,7 +129,7 @@ def check_topic_configs(configs: Mapping[str, str]) -> dict[str, Value]:
     for name in configs:
         if name not in TOPIC_CONFIGS:
             raise invalid_config(f"Unknown topic config name: {name}")
-    values = parse_all(TOPIC_CONFIGS, configs)
+    values = TOPIC_CONFIGS.parse(configs)
     shortest, longest = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     if shortest > longest:
         raise invalid_config(

@@ -20,9 +20,12 @@ def configure_log(level: Literal["debug", "info", "warning", "error"], form: Lit
     """Set up structlog for the whole process; call it once, before anything logs."""
     renderers: list[structlog.typing.Processor]
     if form == "json":
-        renderers = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        # Without the values of variables: among them may be a request's passwords.
+        tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        renderers = [structlog.processors.ExceptionRenderer(tracebacks), structlog.processors.JSONRenderer()]
     else:
-        renderers = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        plain = structlog.dev.plain_traceback
+        renderers = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
