@@ -147,7 +147,7 @@ class TopicReply(HttpModel):
     state_offset: int
     topic: DescribedTopic
     configs: list[TopicConfig]
-    """The topic's own dynamic configs."""
+    """The topic's own dynamic configs; the value of one that Kafka does not know, and that may be a secret, is null."""
 
 
 class StatusReply(HttpModel):

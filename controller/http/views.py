@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Final
 
+from controller.config_resources import is_sensitive
 from controller.http.heard import BrokerSession
 from controller.http.ports import Peer, QuorumView, VoterView
 from controller.http.resources import (
@@ -178,7 +179,10 @@ def topic_reply(image: MetadataImage, name: str) -> TopicReply:
     return TopicReply(
         state_offset=image.provenance.end_offset,
         topic=topic,
-        configs=[TopicConfig(name=key, value=configs[key]) for key in sorted(configs)],
+        configs=[
+            TopicConfig(name=key, value=None if is_sensitive(TOPIC_RESOURCE, key) else configs[key])
+            for key in sorted(configs)
+        ],
     )
 
 

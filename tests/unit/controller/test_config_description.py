@@ -6,6 +6,7 @@ import pytest
 
 from controller.config_description import describe_configs
 from controller.controller_config import ControllerConfig
+from controller.http.views import topic_reply
 from controller.partition_view import min_insync_replicas
 from controller.protocol_configs import DescribeConfigsRequest, DescribeConfigsResult
 from controller.topic_configs import TOPIC_CONFIGS
@@ -138,3 +139,12 @@ def test_sensitive_value_is_never_shown(cluster: SmallCluster, name: str) -> Non
 def test_resource_that_is_not_there_is_said_so(cluster: SmallCluster, kind: str, name: str, code: ErrorCode) -> None:
     result = describe(cluster, kind, name)
     assert (result.error_code, result.configs) == (code, [])
+
+
+def test_topics_own_config_that_nobody_knows_is_named_and_not_shown(cluster: SmallCluster) -> None:
+    cluster.write(ConfigRecord(TOPIC, "t", "of.another.vendor", "hush"))
+    reply = topic_reply(cluster.image, "t")
+    assert [(config.name, config.value) for config in reply.configs] == [
+        ("of.another.vendor", None),
+        ("retention.ms", "5"),
+    ]
