@@ -82,6 +82,9 @@ def decide_changes(rows: PartitionRows, targets: PartitionTargets, settings: Rul
     """What changes in n partitions when ``targets`` is asked of them.
 
     All columns have n rows, and all lists the same width, at most 64.
+
+    Raises:
+        ValueError: a replica without a directory, or a preferred election where there are no replicas.
     """
     count = len(rows.replicas)
     if count <= BLOCK_ROWS:
@@ -200,6 +203,8 @@ def _elect(
     winner = np.where(stays, leader, first)
     if (targets.election == ELECT_PREFERRED).any():
         preferred = lowest(target.replicas)
+        if ((targets.election == ELECT_PREFERRED) & (preferred < 0)).any():
+            raise ValueError("a partition without replicas has no preferred leader")
         takes_preferred = (targets.election == ELECT_PREFERRED) & ((valid & bits(preferred)) != EMPTY)
         stays |= takes_preferred  # Decided, and cleanly.
         winner = np.where(takes_preferred, preferred, winner)
@@ -276,6 +281,8 @@ def _assignment_lists(
     directories = compact(wanted, members, PADDING)
     if settings.metadata_version < DIRECTORIES_LEVEL:
         return has_replicas, directories, np.zeros(count, np.bool_)
+    if (members & (wanted < 0)).any():
+        raise ValueError("a replica is in no directory")
     old_slots = np.minimum(old_order, width - 1).astype(np.intp)
     old = np.where(old_order == NO_SLOT, PADDING, np.take_along_axis(rows.directories, old_slots, axis=1))
     has_directories = (directories != old).any(axis=1) & (replicas != EMPTY)

@@ -54,7 +54,7 @@ class PartitionCase:
     unclean_shutdown: frozenset[int] = frozenset()
     #: Directory of single replicas, as a request names them.
     set_directories: dict[int, str] = field(default_factory=dict)
-    #: "*" stands for the broker id: the directory that a new replica gets; None = there is none for it.
+    #: "*" stands for the broker id: the directory that a new replica gets; None = nobody can say where replicas are.
     default_directory: str | None = "d*.5"
 
     def default_of(self, broker: int) -> str | None:
@@ -191,7 +191,7 @@ class _Layout:
             adding=self._masks([c.adding if c.target_adding is None else c.target_adding for c in cases]),
             is_recovering=np.array(recovering),
             unclean_shutdown=self._masks([c.unclean_shutdown for c in cases]),
-            directories=self._directories([c.set_directories for c in cases]),
+            directories=self._target_directories(),
         )
 
     def _masks(self, sets: list[Any]) -> Masks:
@@ -210,9 +210,12 @@ class _Layout:
         for row, (at, case, replaced) in enumerate(zip(self._slot_of, self._cases, changed, strict=True)):
             own = dict(zip(case.replicas, case.directories, strict=True)) | replaced
             for broker, slot in at.items():
-                name = own.get(broker) or case.default_of(broker)
-                if name is not None:
-                    codes[row, slot] = self._codes.get(name, PADDING)
+                codes[row, slot] = self._codes.get(own.get(broker) or case.default_of(broker) or "", PADDING)
+        return codes
+
+    def _target_directories(self) -> NDArray[np.int32]:
+        codes = self._directories([case.set_directories for case in self._cases])
+        codes[[case.default_directory is None for case in self._cases]] = PADDING
         return codes
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from controller.partition_rules import RuleSettings
 from scripts.conformance_runner.partition_cases import PartitionCase, decide_cases
 
@@ -80,3 +82,14 @@ def test_kernel_shrink_before_level_12_raises_the_leader_epoch() -> None:
     case = partition(target_isr=[1, 2])
     assert decide(case, RuleSettings(11, is_elr_enabled=False)) == {"isr": [1, 2], "leader": 1}
     assert decide(case, RuleSettings(12, is_elr_enabled=False)) == {"isr": [1, 2]}
+
+
+def test_kernel_replica_without_a_directory_is_refused() -> None:
+    with pytest.raises(ValueError, match="no directory"):
+        decide(partition(default_directory=None))
+    assert decide(partition(default_directory=None), RuleSettings(16, is_elr_enabled=False)) == {}
+
+
+def test_kernel_preferred_election_among_no_replicas_is_refused() -> None:
+    with pytest.raises(ValueError, match="no preferred leader"):
+        decide(partition(target_replicas=[], election="PREFERRED"))
