@@ -101,7 +101,7 @@ class Stage:
         await asyncio.sleep(0)
         self.log.leader_id = self.config.node_id
         self.controller.on_leader_change(self.config.node_id, _EPOCH)
-        # What activation writes would be a step that the scenario does not have.
+        # Activation has nothing to write on such a log; if it had, the first step would show it.
         self._batches_seen = len(self.log.batches)
 
     def end(self) -> None:
