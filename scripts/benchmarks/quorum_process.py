@@ -11,7 +11,7 @@ from quorum.host import CommittedBatches, SnapshotReader
 from scripts.benchmarks.member_process import Command, MemberProcess, run_member
 
 #: Batches that are begun in one turn of the loop at most, so that the sockets get their share.
-_APPENDS_PER_TURN: Final = 64
+_APPENDS_PER_TURN: Final = 128
 
 
 class QuorumProcess(MemberProcess):
