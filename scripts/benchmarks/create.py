@@ -41,7 +41,8 @@ async def _run(workspace: Workspace) -> Outcome:
     return Outcome(
         f"3 controllers, {brokers_sentence()}, no broker process; JSON requests of {_TOPICS_PER_REQUEST} topics x "
         f"{_PARTITIONS_PER_TOPIC} partitions over HTTP to the active controller, {_IN_FLIGHT} in flight, from "
-        f"nothing to {requests * per_request:,} partitions, to the last reply; every reply is for what is fsynced on a majority",
+        f"nothing to {requests * per_request:,} partitions, to the last reply; every reply is for what is fsynced on a "
+        "majority",
         (Figure("partitions created", "/s", tuple(rates), (Target(100_000, is_most=False),)),),
     )
 
