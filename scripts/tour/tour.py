@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from controller.client import ControllerClient
 from controller.http.resources import StatusReply
@@ -238,7 +240,7 @@ class Tour:
     # --- looking -------------------------------------------------------------------------------------
 
     def _say(self, sentence: str) -> None:
-        self._console.print(f"   {sentence}", highlight=False)
+        self._console.print(Padding(Text(sentence), (0, 0, 0, 3), expand=False))
 
     def _require(self, is_so: bool, what: str) -> None:
         if not is_so:
