@@ -26,6 +26,11 @@ from snapshots.replay_state import ReplayState
 
 _FENCING = "fence_stale_broker"
 _NO_OP = "no_op"
+_WATCH = "stall_watch"
+#: Well below any session timeout, so that a stall is noticed before it is taken for silence of the brokers.
+_WATCH_INTERVAL_MS = 250.0
+#: A timer that is later than this was held up by more than a long turn of the loop.
+_STALL_MS = 100.0
 _BALANCE = "balance_leaders"
 _UNCLEAN = "elect_unclean_leaders"
 
@@ -116,6 +121,7 @@ class ActiveRole:
             starts_sessions=self._settings.starts_sessions,
         )
         self.schedule_fencing()
+        self._schedule_watch()
         self._schedule_noop()
         self._schedule_pass(_BALANCE, self._settings.leader_balance_interval_ms, decide_balance_leaders)
         self._schedule_pass(_UNCLEAN, self._settings.unclean_election_interval_ms, decide_elect_unclean_leaders)
@@ -123,7 +129,7 @@ class ActiveRole:
     def renounced(self) -> None:
         """Drop soft state and timers."""
         self._sessions = None
-        for tag in (_FENCING, _NO_OP, _BALANCE, _UNCLEAN):
+        for tag in (_FENCING, _WATCH, _NO_OP, _BALANCE, _UNCLEAN):
             self.controller.events.cancel(tag)
 
     # --- by itself -----------------------------------------------------------------------------------
@@ -150,6 +156,23 @@ class ActiveRole:
                 self.controller.events.append(self._fencing_event())
 
         return self.controller.write_internally(_FENCING, decide, applied)
+
+    def _schedule_watch(self) -> None:
+        due_ms = self.controller.scheduler.monotonic_ms() + _WATCH_INTERVAL_MS
+        self.controller.events.schedule(_WATCH, due_ms, partial(self._watch_event, due_ms))
+
+    def _watch_event(self, due_ms: float) -> Event:
+        """Notice that this process was stopped or held up. What waits in its sockets is heard after its timers act."""
+        now_ms = self.controller.scheduler.monotonic_ms()
+        late_ms = now_ms - due_ms
+
+        def run() -> None:
+            if late_ms > _STALL_MS and self._sessions is not None:
+                # It may have begun right after the last look.
+                self._sessions.excuse(late_ms + _WATCH_INTERVAL_MS, now_ms)
+            self._schedule_watch()
+
+        return Event(_WATCH, run, lambda _: None)
 
     def _schedule_noop(self) -> None:
         interval_ms = self._settings.idle_noop_interval_ms

@@ -122,6 +122,10 @@ class BrokerHeartbeats:
             self._order.add(session)
         self._contacts[session] = now_ms
 
+    def excuse(self, stalled_ms: float, now_ms: float) -> None:
+        """This controller was stalled for so long: time in which it could hear nobody does not count."""
+        self._contacts = {session: min(at_ms + stalled_ms, now_ms) for session, at_ms in self._contacts.items()}
+
     def register(self, broker_id: int, is_fenced: bool, registration_offset: int) -> None:
         """A registration was written; ``registration_offset`` is its record's own offset."""
         self._brokers[broker_id] = _Broker(registration_offset, is_fenced)
