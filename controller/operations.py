@@ -39,8 +39,6 @@ from controller.protocol import (
     DeleteTopicsResponse,
     ElectLeadersRequest,
     ElectLeadersResponse,
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
@@ -53,7 +51,7 @@ from controller.protocol_configs import (
 )
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 from controller.quorum_controller import QuorumController
-from controller.reassignments import decide_alter_partition_reassignments, list_partition_reassignments
+from controller.reassignments import decide_alter_partition_reassignments
 from controller.registration import (
     apply_registration,
     apply_unregistration,
@@ -135,14 +133,6 @@ class Operations:
             "alter_partition_reassignments",
             lambda c: decide_alter_partition_reassignments(c.image, self._config, request),
             timeout_ms,
-        )
-
-    async def list_partition_reassignments(
-        self, request: ListPartitionReassignmentsRequest, *, is_linearizable: bool
-    ) -> ListPartitionReassignmentsResponse:
-        """What is being moved."""
-        return await self._controller.append_read_event(
-            lambda image: list_partition_reassignments(image, request), is_linearizable=is_linearizable
         )
 
     # --- brokers -------------------------------------------------------------------------------------

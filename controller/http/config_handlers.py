@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller.http.handlers import is_linearizable
 from controller.http.models import ConfigParameters, Nothing, ReadParameters
 from controller.http.routing import Call
 from controller.protocol_configs import (
@@ -15,16 +16,12 @@ from controller.protocol_configs import (
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 
-def _is_linearizable(parameters: ReadParameters) -> bool:
-    return parameters.consistency == "linearizable"
-
-
 async def describe_configs(call: Call, parameters: ConfigParameters, body: Nothing) -> DescribeConfigsResult:
     resource = DescribeConfigsResource(
         resource_type=parameters.resource_type, resource_name=parameters.resource_name, configuration_keys=None
     )
     response = await call.node.operations.describe_configs(
-        DescribeConfigsRequest(resources=[resource]), is_linearizable=_is_linearizable(parameters)
+        DescribeConfigsRequest(resources=[resource]), is_linearizable=is_linearizable(parameters)
     )
     return response.results[0]
 
@@ -40,7 +37,7 @@ async def alter_configs(call: Call, parameters: Nothing, body: AlterConfigsReque
 
 
 async def describe_features(call: Call, parameters: ReadParameters, body: Nothing) -> DescribeFeaturesResponse:
-    return await call.node.operations.describe_features(is_linearizable=_is_linearizable(parameters))
+    return await call.node.operations.describe_features(is_linearizable=is_linearizable(parameters))
 
 
 async def update_features(call: Call, parameters: Nothing, body: UpdateFeaturesRequest) -> UpdateFeaturesResponse:

@@ -39,7 +39,6 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         body=IncrementalAlterConfigsRequest,
         reply=AlterConfigsResponse,
         serving=Serving.ACTIVE,
-        is_write=True,
         is_bulk=True,
         errors=(404, 422, 429),
     ),
@@ -53,7 +52,6 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         body=AlterConfigsRequest,
         reply=AlterConfigsResponse,
         serving=Serving.ACTIVE,
-        is_write=True,
         is_bulk=True,
         errors=(404, 422, 429),
     ),
@@ -78,7 +76,6 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         body=UpdateFeaturesRequest,
         reply=UpdateFeaturesResponse,
         serving=Serving.ACTIVE,
-        is_write=True,
         errors=(409, 429),
     ),
 )

@@ -6,42 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from controller.alter_partition import AlteredPartitions, AlterPartitionColumns
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.partition_counts import CountedImages
-from controller.protocol import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    AssignReplicasToDirsRequest,
-    AssignReplicasToDirsResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    ElectLeadersRequest,
-    ElectLeadersResponse,
-    UnregisterBrokerRequest,
-    UnregisterBrokerResponse,
-)
-from controller.protocol_configs import (
-    AlterConfigsRequest,
-    AlterConfigsResponse,
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
-    IncrementalAlterConfigsRequest,
-)
-from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from controller.operations import Operations
 from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
 from metadata_log.checkpoint_transfer import CheckpointChunk
 from snapshots.image import MetadataImage
@@ -72,43 +42,6 @@ class Controller(Protocol):
 
     async def append_read_event(self, operation: Callable[[MetadataImage], T], *, is_linearizable: bool = False) -> T:
         """Answer from the committed state, after a read barrier if it is to be linearizable."""
-
-
-class Operations(Protocol):
-    """``controller.operations.Operations``: a request in, its reply once it is committed. They raise ``ApiError``."""
-
-    async def create_topics(self, request: CreateTopicsRequest, timeout_ms: float) -> CreateTopicsResponse: ...
-    async def create_partitions(
-        self, request: CreatePartitionsRequest, timeout_ms: float
-    ) -> CreatePartitionsResponse: ...
-    async def delete_topics(self, request: DeleteTopicsRequest, timeout_ms: float) -> DeleteTopicsResponse: ...
-    async def alter_partition_reassignments(
-        self, request: AlterPartitionReassignmentsRequest, timeout_ms: float
-    ) -> AlterPartitionReassignmentsResponse: ...
-    async def elect_leaders(self, request: ElectLeadersRequest, timeout_ms: float) -> ElectLeadersResponse: ...
-    async def unregister_broker(
-        self, request: UnregisterBrokerRequest, timeout_ms: float
-    ) -> UnregisterBrokerResponse: ...
-    async def register_broker(
-        self, request: BrokerRegistrationRequest, timeout_ms: float
-    ) -> BrokerRegistrationResponse: ...
-    async def broker_heartbeat(self, request: BrokerHeartbeatRequest, timeout_ms: float) -> BrokerHeartbeatResponse: ...
-    async def alter_partition(self, request: AlterPartitionRequest, timeout_ms: float) -> AlterPartitionResponse: ...
-    async def alter_partition_columns(
-        self, broker_id: int, broker_epoch: int, columns: AlterPartitionColumns, timeout_ms: float
-    ) -> AlteredPartitions: ...
-    async def incremental_alter_configs(
-        self, request: IncrementalAlterConfigsRequest, timeout_ms: float
-    ) -> AlterConfigsResponse: ...
-    async def alter_configs(self, request: AlterConfigsRequest, timeout_ms: float) -> AlterConfigsResponse: ...
-    async def describe_configs(
-        self, request: DescribeConfigsRequest, *, is_linearizable: bool
-    ) -> DescribeConfigsResponse: ...
-    async def update_features(self, request: UpdateFeaturesRequest, timeout_ms: float) -> UpdateFeaturesResponse: ...
-    async def describe_features(self, *, is_linearizable: bool) -> DescribeFeaturesResponse: ...
-    async def assign_replicas_to_dirs(
-        self, request: AssignReplicasToDirsRequest, timeout_ms: float
-    ) -> AssignReplicasToDirsResponse: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,6 @@ class Route:
     body: type[BaseModel]
     reply: type[BaseModel] | None
     handler: Callable[[Any, Any, Any], Awaitable[Any]]
-    #: Whether the state may change: a failure on the way may then be an unknown outcome.
-    is_write: bool
     #: Content types of bodies; the answer has the one of the request, and the first where that has none.
     media: tuple[str, ...]
     #: Whether a reply about several things, some of which failed, is 207, and about one that failed an error.
@@ -71,6 +69,11 @@ class Route:
     #: Response headers of its own: name and meaning.
     headers: tuple[tuple[str, str], ...]
     tag: str
+
+    @property
+    def is_write(self) -> bool:
+        """Whether the state may change: a failure on the way may then be an unknown outcome."""
+        return self.serving is Serving.ACTIVE
 
     @property
     def has_body(self) -> bool:
@@ -89,7 +92,6 @@ def route(
     body: type[B],
     reply: type[R],
     serving: Serving,
-    is_write: bool = False,
     media: tuple[str, ...] = (JSON,),
     is_bulk: bool = False,
     errors: Sequence[int] = (),
@@ -104,7 +106,6 @@ def route(
         body=body,
         reply=reply,
         handler=handler,
-        is_write=is_write,
         media=media,
         is_bulk=is_bulk,
         errors=tuple(errors),
@@ -136,7 +137,6 @@ def raw_route(
         body=Nothing,
         reply=reply,
         handler=handler,
-        is_write=False,
         media=(media,),
         is_bulk=False,
         errors=tuple(errors),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import numpy as np
@@ -39,6 +39,19 @@ from tests.log_support import DIRECTORY, checkpoint_bytes
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+
+
+class Bad(NamedTuple):
+    """A request and its refusal: a row of a table of bad input."""
+
+    name: str
+    method: str
+    path: str
+    body: Any
+    status: int
+    error: str
+    #: Part of the sentence.
+    says: str
 
 
 class DrawnNumbers:

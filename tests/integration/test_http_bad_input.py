@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgpack
 import pytest
@@ -13,7 +13,7 @@ from controller.connection import body_to_send
 from controller.http.content import JSON, MSGPACK
 from controller.http.models import ErrorReply
 from controller.http.ports import NodeLimits
-from tests.integration.http_stage import Stage, stage
+from tests.integration.http_stage import Bad, Stage, stage
 
 TOPICS = "/v1/topics"
 REASSIGN = "/v1/partition-reassignments"
@@ -22,19 +22,6 @@ REGISTER = "/v1/broker-rpc/register"
 ALTER = "/v1/broker-rpc/alter-partition"
 COLUMNS = "/v1/broker-rpc/alter-partition-columns"
 ASSIGN = "/v1/broker-rpc/assign-replicas-to-dirs"
-
-
-class Bad(NamedTuple):
-    """A request and its refusal."""
-
-    name: str
-    method: str
-    path: str
-    body: Any
-    status: int
-    error: str
-    #: Part of the sentence.
-    says: str
 
 
 def topic(**fields: Any) -> dict[str, Any]:

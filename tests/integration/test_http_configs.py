@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
@@ -12,7 +12,7 @@ from controller.protocol import CreatableTopic, CreateTopicsRequest
 from controller.protocol_configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
 from controller.protocol_features import UpdateFeaturesRequest
 from metadata_log.errors import ApiError, ErrorCode
-from tests.integration.http_stage import stage
+from tests.integration.http_stage import Bad, stage
 
 CONFIGS = "/v1/configs"
 REPLACE = "/v1/configs/replace"
@@ -92,19 +92,6 @@ async def test_several_resources_of_which_some_fail_are_answered_one_by_one() ->
         assert codes == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         status, reply, _ = await s.ask(2, "GET", f"{CONFIGS}?resource_type=GROUP&resource_name=g")
         assert (status, reply["configs"][1]["value"]) == (200, "6000")
-
-
-class Bad(NamedTuple):
-    """A request and its refusal."""
-
-    name: str
-    method: str
-    path: str
-    body: Any
-    status: int
-    error: str
-    #: Part of the sentence.
-    says: str
 
 
 def one(*entries: Any, kind: Any = "TOPIC", name: Any = "known") -> dict[str, Any]:
