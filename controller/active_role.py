@@ -94,11 +94,6 @@ class ActiveRole:
             raise NotController(self.controller.active_id)
         return self._sessions
 
-    @property
-    def sessions_or_none(self) -> BrokerHeartbeats | None:
-        """Sessions of the brokers; None on a standby."""
-        return self._sessions
-
     def note_contact(self, broker_id: int, broker_epoch: int) -> None:
         """A heartbeat has arrived, whatever becomes of it."""
         if self._sessions is not None:

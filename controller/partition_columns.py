@@ -155,13 +155,6 @@ def slots_of(masks: Masks, width: int) -> Flags:
     return flags
 
 
-def masks_of(slots: Flags) -> Masks:
-    """The mask of each row of bool[n, w]."""
-    weights = ONE << np.arange(slots.shape[1], dtype=np.uint64)
-    masks: Masks = (slots * weights).sum(axis=1, dtype=np.uint64)
-    return masks
-
-
 def ordered_in(order: Orders, masks: Masks) -> Flags:
     """bool[n, w]: which positions of each list hold a slot of the mask."""
     held = (masks[:, None] >> order.astype(np.uint64)) & ONE  # shifting by NO_SLOT leaves nothing

@@ -7,14 +7,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Final, NewType
+from typing import Final
 
 from metadata_log.errors import InvalidId
-
-Offset = NewType("Offset", int)
-Epoch = NewType("Epoch", int)
-NodeId = NewType("NodeId", int)
-BrokerId = NewType("BrokerId", int)
 
 #: 16 bytes, most significant first (Kafka's ``Uuid``).
 Uuid = bytes

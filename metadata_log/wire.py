@@ -19,7 +19,7 @@ Buffer = bytes | bytearray | memoryview
 DECODE_ERRORS: Final = (struct.error, IndexError, UnicodeDecodeError, OverflowError)
 
 _VARINT_BYTES_MAX: Final = 5  # 32 bits in groups of 7
-_VARLONG_BYTES_MAX: Final = 10  # 64 bits in groups of 7
+_UINT32_MAX: Final = 0xFFFF_FFFF
 
 #: The unsigned varints of one byte.
 SINGLE_BYTES: Final = tuple(bytes((n,)) for n in range(128))
@@ -49,7 +49,7 @@ def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
     byte = buf[pos]
     if byte < 128:
         return byte, pos + 1
-    return _read_unsigned(buf, pos, _VARINT_BYTES_MAX, 0xFFFF_FFFF)
+    return _read_unsigned(buf, pos)
 
 
 def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
@@ -57,28 +57,22 @@ def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
     raw = buf[pos]
     if raw < 128:
         return (raw >> 1) ^ -(raw & 1), pos + 1
-    raw, pos = _read_unsigned(buf, pos, _VARINT_BYTES_MAX, 0xFFFF_FFFF)
+    raw, pos = _read_unsigned(buf, pos)
     return (raw >> 1) ^ -(raw & 1), pos
 
 
-def read_varlong(buf: Buffer, pos: int) -> tuple[int, int]:
-    """A zigzag varint of at most 64 bits."""
-    raw, pos = _read_unsigned(buf, pos, _VARLONG_BYTES_MAX, 0xFFFF_FFFF_FFFF_FFFF)
-    return (raw >> 1) ^ -(raw & 1), pos
-
-
-def _read_unsigned(buf: Buffer, pos: int, bytes_max: int, value_max: int) -> tuple[int, int]:
+def _read_unsigned(buf: Buffer, pos: int) -> tuple[int, int]:
     value = shift = 0
-    for _ in range(bytes_max):
+    for _ in range(_VARINT_BYTES_MAX):
         byte = buf[pos]
         pos += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            if value > value_max:
+            if value > _UINT32_MAX:
                 break
             return value, pos
         shift += 7
-    raise MalformedData(f"a variable-length number does not end within {bytes_max} bytes or is too large")
+    raise MalformedData(f"a variable-length number does not end within {_VARINT_BYTES_MAX} bytes or is too large")
 
 
 # --- bytes and strings -------------------------------------------------------------------------------

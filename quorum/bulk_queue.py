@@ -31,11 +31,6 @@ class BulkQueue:
         self._waiting: deque[_Queued] = deque()
         self._running: _Queued | None = None
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a job is out."""
-        return self._running is not None
-
     def submit(self, job: DiskJob, done: BulkDone) -> None:
         """Run ``job`` after those submitted before."""
         self._waiting.append(_Queued(job, done))

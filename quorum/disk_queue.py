@@ -56,11 +56,6 @@ class DiskQueue:
         self._metrics = metrics
         self._running: DiskGroup | None = None
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a group is out."""
-        return self._running is not None
-
     def kick(self) -> bool:
         """Start a group if none is out and there is work. Returns whether one ran to its end in this call.
 

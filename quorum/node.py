@@ -310,11 +310,6 @@ class QuorumNode:
             self._outbox.flush()
         self._is_stopped = True
 
-    @property
-    def is_idle_on_disk(self) -> bool:
-        """Whether nothing is out on the disk threads: only then may the storage be closed."""
-        return not self._disk.is_busy and not self._bulk.is_busy
-
     # --- what the library asks -----------------------------------------------------------------------
 
     def core_send(self, peer: int, message: dict[str, Any]) -> None:

@@ -200,10 +200,6 @@ class PartitionTable:
         """Rows whose leader is not the first replica, or that have no leader."""
         return self.select(lambda page: page_access.holds_partition(page) & ~page_access.is_led_by_preferred(page))
 
-    def rows_with_elr_or_last_known(self) -> Rows:
-        """Rows with anything in the ELR or the last-known ELR."""
-        return self.select(lambda page: (page.elr | page.last_known_elr) != 0)
-
     def rows_reassigning(self) -> Rows:
         """Rows with an open reassignment."""
         return self.select(lambda page: (page.adding | page.removing) != 0)

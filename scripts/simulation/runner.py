@@ -20,7 +20,6 @@ class SeedResult:
     reads: int
     epochs: int
     checkpoints_loaded: int
-    virtual_seconds: float
     #: Equal for equal runs.
     trace: int
 
@@ -48,6 +47,5 @@ def run_seed(seed: int) -> SeedResult:
         world.confirmed_reads,
         max(world.checks.leaders, default=0),
         world.checkpoints_installed,
-        world.scheduler.now,
         world.network.trace,
     )

@@ -55,9 +55,7 @@ class World:
         #: Nodes that lost their memory and do not vote yet.
         self.amnesiac: set[int] = set()
         self.is_damage_expected = False
-        self.acknowledged_writes = 0
         self.confirmed_reads = 0
-        self.checkpoints_taken = 0
         self.checkpoints_installed = 0
         self._payloads = 0
         self._violation: str | None = None
@@ -194,7 +192,6 @@ class World:
     def _checkpoint_taken(self, error: StorageError | None) -> None:
         if error is not None:
             self.violation(f"a checkpoint was not written: {error}")
-        self.checkpoints_taken += 1
 
     # --- what nodes report ---------------------------------------------------------------------------
 
