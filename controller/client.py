@@ -36,6 +36,8 @@ from controller.http.resources import (
     TopicsReply,
 )
 from controller.protocol import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     AlterPartitionRequest,
@@ -299,6 +301,12 @@ class ControllerClient:
     ) -> AssignReplicasToDirsResponse:
         """Say in which directories replicas lie."""
         return await self._broker_rpc("assign-replicas-to-dirs", request, AssignReplicasToDirsResponse, timeout_ms)
+
+    async def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest, timeout_ms: float | None = None
+    ) -> AllocateProducerIdsResponse:
+        """Get a block of producer ids; one whose answer is lost stays unused."""
+        return await self._broker_rpc("allocate-producer-ids", request, AllocateProducerIdsResponse, timeout_ms)
 
     # --- the feed of one controller ------------------------------------------------------------------
 

@@ -20,7 +20,10 @@ from controller.decision import Decision
 from controller.directory_assignments import decide_assign_replicas_to_dirs
 from controller.elections import decide_elect_leaders
 from controller.features import decide_update_features, describe_features
+from controller.producer_ids import decide_allocate_producer_ids
 from controller.protocol import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     AlterPartitionRequest,
@@ -180,6 +183,14 @@ class Operations:
             lambda c: decide_unregister_broker(c.image, self._config, request),
             timeout_ms,
             lambda _, __: apply_unregistration(self._role.sessions, request),
+        )
+
+    async def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest, timeout_ms: float
+    ) -> AllocateProducerIdsResponse:
+        """Give a broker a block of producer ids."""
+        return await self._controller.append_write_event(
+            "allocate_producer_ids", lambda c: decide_allocate_producer_ids(c.image, request), timeout_ms
         )
 
     # --- configs and features ------------------------------------------------------------------------

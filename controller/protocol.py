@@ -50,6 +50,7 @@ from controller.protocol_partitions import (
     ReassignableTopic,
     ReassignableTopicResult,
 )
+from controller.protocol_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from controller.protocol_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -71,6 +72,8 @@ from controller.protocol_types import ITEMS_MAX, ItemResult, Message
 
 __all__ = [
     "ITEMS_MAX",
+    "AllocateProducerIdsRequest",
+    "AllocateProducerIdsResponse",
     "AlterPartitionData",
     "AlterPartitionReassignmentsRequest",
     "AlterPartitionReassignmentsResponse",

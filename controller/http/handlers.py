@@ -45,6 +45,8 @@ from controller.http.views import (
     unsupported_entities,
 )
 from controller.protocol import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     AlterPartitionRequest,
@@ -178,6 +180,12 @@ async def assign_replicas_to_dirs(
     call: Call, parameters: Nothing, body: AssignReplicasToDirsRequest
 ) -> AssignReplicasToDirsResponse:
     return await call.node.operations.assign_replicas_to_dirs(body, call.write_timeout_ms)
+
+
+async def allocate_producer_ids(
+    call: Call, parameters: Nothing, body: AllocateProducerIdsRequest
+) -> AllocateProducerIdsResponse:
+    return await call.node.operations.allocate_producer_ids(body, call.write_timeout_ms)
 
 
 async def alter_partition_columns(

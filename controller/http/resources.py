@@ -114,6 +114,8 @@ class ClusterReply(HttpModel):
     brokers: list[int]
     topics: int
     partitions: PartitionCounts
+    next_producer_id: int
+    """First producer id that no broker was given yet."""
 
 
 class DigestReply(HttpModel):

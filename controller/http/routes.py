@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from controller.http import handlers, headers
-from controller.http.columns import AlterPartitionColumnsRequest, AlterPartitionColumnsResponse
+from controller.http.broker_routes import BROKER_ROUTES
 from controller.http.config_routes import CONFIG_ROUTES
-from controller.http.content import BATCHES, JSON, JSON_OR_MSGPACK, MSGPACK, OCTETS
+from controller.http.content import BATCHES, JSON, OCTETS
 from controller.http.health import get_livez, get_readyz
 from controller.http.models import (
     BrokerParameters,
@@ -39,14 +39,6 @@ from controller.http.routing import Route, Serving, raw_route, route
 from controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    AssignReplicasToDirsRequest,
-    AssignReplicasToDirsResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreateTopicsRequest,
@@ -266,71 +258,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404, 409, 429),
     ),
     *CONFIG_ROUTES,
-    route(
-        "POST",
-        "/v1/broker-rpc/register",
-        "A broker registers (Kafka's BrokerRegistration)",
-        handlers.register_broker,
-        tag="broker RPCs",
-        parameters=Nothing,
-        body=BrokerRegistrationRequest,
-        reply=BrokerRegistrationResponse,
-        serving=Serving.ACTIVE,
-        media=JSON_OR_MSGPACK,
-        errors=(404, 409, 422, 429),
-    ),
-    route(
-        "POST",
-        "/v1/broker-rpc/heartbeat",
-        "A broker is alive (Kafka's BrokerHeartbeat)",
-        handlers.broker_heartbeat,
-        tag="broker RPCs",
-        parameters=Nothing,
-        body=BrokerHeartbeatRequest,
-        reply=BrokerHeartbeatResponse,
-        serving=Serving.ACTIVE,
-        media=JSON_OR_MSGPACK,
-        errors=(404, 409, 429),
-    ),
-    route(
-        "POST",
-        "/v1/broker-rpc/alter-partition",
-        "A leader asks for other ISRs (Kafka's AlterPartition); outcomes are in the reply, partition by partition",
-        handlers.alter_partition,
-        tag="broker RPCs",
-        parameters=Nothing,
-        body=AlterPartitionRequest,
-        reply=AlterPartitionResponse,
-        serving=Serving.ACTIVE,
-        media=JSON_OR_MSGPACK,
-        errors=(404, 409, 429),
-    ),
-    route(
-        "POST",
-        "/v1/broker-rpc/alter-partition-columns",
-        "AlterPartition for many thousands of partitions, as columns",
-        handlers.alter_partition_columns,
-        tag="broker RPCs",
-        parameters=Nothing,
-        body=AlterPartitionColumnsRequest,
-        reply=AlterPartitionColumnsResponse,
-        serving=Serving.ACTIVE,
-        media=(MSGPACK,),
-        errors=(404, 409, 429),
-    ),
-    route(
-        "POST",
-        "/v1/broker-rpc/assign-replicas-to-dirs",
-        "A broker says where its replicas lie (Kafka's AssignReplicasToDirs); outcomes are in the reply",
-        handlers.assign_replicas_to_dirs,
-        tag="broker RPCs",
-        parameters=Nothing,
-        body=AssignReplicasToDirsRequest,
-        reply=AssignReplicasToDirsResponse,
-        serving=Serving.ACTIVE,
-        media=JSON_OR_MSGPACK,
-        errors=(404, 409, 422, 429),
-    ),
+    *BROKER_ROUTES,
     raw_route(
         "/v1/metadata/batches",
         "The metadata feed: committed record batches as they lie in the log",

@@ -147,6 +147,7 @@ def cluster_reply(
         brokers=sorted(image.cluster.brokers),
         topics=len(image.topics),
         partitions=counts,
+        next_producer_id=image.producer_ids.next_producer_id or 0,
     )
 
 
