@@ -111,7 +111,7 @@ def decide_alter_partition_columns(
         isr_order=np.where(good[:, None], request.order, view.rows.isr_order),
         is_recovering=part.leader_recovery_states == RECOVERING,
     )
-    changes = decide_changes(view.rows, targets, rule_settings(image))
+    changes = decide_changes(view.rows, targets, rule_settings(image, config))
     runs = _runs_of_good(image, view, changes, good)
     _fill(reply, known, view, changes, good, broker_id)
     return Decision(runs, reply, is_atomic=False)

@@ -21,3 +21,5 @@ class ControllerConfig:
     static_configs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     #: Leadership goes back only to brokers that miss more than this share of what they are preferred for; None = any.
     leader_imbalance_percentage: int | None = None
+    #: A partition with nobody in sync or eligible is led by its last leader again when that one is back.
+    elects_last_known_leader: bool = True

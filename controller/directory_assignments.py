@@ -102,7 +102,7 @@ def _changes(
         election=np.full(len(columns), ELECT_ONLINE, np.int64),
         directories=np.where(mine, codes[:, None], columns.directories),
     )
-    changes = decide_changes(view.rows, targets, rule_settings(image))
+    changes = decide_changes(view.rows, targets, rule_settings(image, config))
     changes.has_change[~is_mine] = False
     names = PartitionNames(columns.topic_ids, columns.partition_ids, columns.slots, columns.leaders)
     version = partition_version(image.features.metadata_version)

@@ -67,7 +67,7 @@ def leader_and_isr_changes(
         isr=isr,
         unclean_shutdown=unclean_shutdown,
     )
-    changes, kinds = decide_patterns(view.rows, targets, rule_settings(image))
+    changes, kinds = decide_patterns(view.rows, targets, rule_settings(image, config))
     return view_runs(image, view, changes, kinds)
 
 
@@ -148,7 +148,7 @@ def _elect(
 ) -> tuple[list[ErrorCode], list[PartitionChangeRun]]:
     """Elect in the rows that need it; an answer per row."""
     view = view_partitions(image, config, rows)
-    changes = _hold(image, view, kind)
+    changes = _hold(image, config, view, kind)
     is_needed = view.rows.leader != 0 if kind == ELECT_PREFERRED else view.rows.leader < 0
     changes = replace(changes, has_change=changes.has_change & is_needed)
     refused = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
@@ -158,11 +158,11 @@ def _elect(
     return [ErrorCode(answer) for answer in answers.tolist()], view_runs(image, view, changes)
 
 
-def _hold(image: MetadataImage, view: PartitionView, kind: int) -> PartitionChanges:
+def _hold(image: MetadataImage, config: ControllerConfig, view: PartitionView, kind: int) -> PartitionChanges:
     """Hold one kind of election in all rows of a view."""
     election = np.full(len(view.columns), kind, np.int64)
     targets = PartitionTargets(acceptable=view.acceptable, min_isr=view.min_isr, election=election)
-    return decide_changes(view.rows, targets, rule_settings(image))
+    return decide_changes(view.rows, targets, rule_settings(image, config))
 
 
 def decide_balance_leaders(image: MetadataImage, config: ControllerConfig) -> Decision[bool]:
@@ -197,7 +197,7 @@ def _background_pass(image: MetadataImage, config: ControllerConfig, rows: Rows,
         view = view_partitions(image, config, rows[first : first + _ROWS_AT_ONCE])
         if kind == ELECT_UNCLEAN and not view.allows_unclean.any():
             continue
-        changes = _hold(image, view, kind)
+        changes = _hold(image, config, view, kind)
         if kind == ELECT_UNCLEAN:
             changes.has_change[~view.allows_unclean] = False
         found = np.flatnonzero(changes.has_change)

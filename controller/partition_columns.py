@@ -36,10 +36,11 @@ ELECT_PREFERRED: Final = 1
 #: As ``ELECT_ONLINE``; otherwise any acceptable replica, whatever it may have missed.
 ELECT_UNCLEAN: Final = 2
 
-#: What happens to the last known ELR: nothing, emptied, set to the leader that was just lost (which may be -1).
+#: What happens to the last known ELR: nothing, it becomes a set (which may be empty), or it becomes the leader that was
+#: just lost (which may be -1, and then has no slot).
 LAST_KNOWN_KEPT: Final = 0
-LAST_KNOWN_CLEARED: Final = 1
-LAST_KNOWN_SET: Final = 2
+LAST_KNOWN_MEMBERS: Final = 1
+LAST_KNOWN_LEADER: Final = 2
 
 ONE: Final = np.uint64(1)
 EMPTY: Final = np.uint64(0)
@@ -104,8 +105,10 @@ class PartitionChanges:
     has_isr: Flags
     elr: Masks
     has_elr: Flags
+    #: The set where ``last_known_kind`` is LAST_KNOWN_MEMBERS.
+    last_known_elr: Masks
     #: LAST_KNOWN_* per row.
-    last_known_elr: Slots
+    last_known_kind: Slots
     is_recovering: Flags
     has_recovery: Flags
     #: Listed in slot order.

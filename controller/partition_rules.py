@@ -21,9 +21,9 @@ from controller.partition_columns import (
     ELECT_PREFERRED,
     ELECT_UNCLEAN,
     EMPTY,
-    LAST_KNOWN_CLEARED,
     LAST_KNOWN_KEPT,
-    LAST_KNOWN_SET,
+    LAST_KNOWN_LEADER,
+    LAST_KNOWN_MEMBERS,
     NO_SLOT,
     PADDING,
     Flags,
@@ -55,6 +55,9 @@ class RuleSettings:
     #: Level of ``metadata.version``, 7-30.
     metadata_version: int
     is_elr_enabled: bool
+    #: The last known ELR remembers one broker, the last leader, and that one may lead again. Otherwise it remembers
+    #: everybody who was in sync or eligible while the ISR was too small, and elects nobody.
+    elects_last_known_leader: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ def _decide_block(rows: PartitionRows, targets: PartitionTargets, settings: Rule
     has_leader = election.has_moved | ((rows.replicas & ~target.replicas) != EMPTY)
     if settings.metadata_version < NO_EPOCH_BUMP_ON_SHRINK_LEVEL:
         has_leader |= has_isr & ((rows.isr & ~isr) != EMPTY)
-    last_known = _last_known(rows, election.leader, has_leader, settings)
+    last_known_elr, last_known_kind = _last_known(rows, targets, target.isr, elr, election, has_leader, settings)
     wanted_recovery = rows.is_recovering if targets.is_recovering is None else targets.is_recovering
     is_recovering = wanted_recovery | (election.is_unclean & ~rows.is_recovering)
     has_replicas, directories, has_directories = _assignment_lists(rows, targets, target.replicas, settings)
@@ -132,7 +135,7 @@ def _decide_block(rows: PartitionRows, targets: PartitionTargets, settings: Rule
     has_recovery = is_recovering != rows.is_recovering
     has_removing = target.removing != rows.removing
     has_adding = target.adding != rows.adding
-    has_change = has_leader | has_isr | has_elr | (last_known != LAST_KNOWN_KEPT) | has_recovery
+    has_change = has_leader | has_isr | has_elr | (last_known_kind != LAST_KNOWN_KEPT) | has_recovery
     has_change |= has_replicas | has_removing | has_adding | has_directories
     return PartitionChanges(
         has_change=has_change,
@@ -142,7 +145,8 @@ def _decide_block(rows: PartitionRows, targets: PartitionTargets, settings: Rule
         has_isr=has_isr,
         elr=elr_after,
         has_elr=has_elr,
-        last_known_elr=last_known,
+        last_known_elr=last_known_elr,
+        last_known_kind=last_known_kind,
         is_recovering=is_recovering,
         has_recovery=has_recovery,
         replicas=target.replicas,
@@ -223,7 +227,7 @@ def _last_resort(
     """Where nobody is in sync or eligible: the last known leader, then, if allowed, any acceptable replica."""
     anyone = lowest(targets.acceptable & target.replicas)
     fallback = np.where(targets.election == ELECT_UNCLEAN, anyone, -1)
-    if not settings.is_elr_enabled:
+    if not (settings.is_elr_enabled and settings.elects_last_known_leader):
         return fallback
     known = rows.last_known_elr
     is_alone = (target.isr == EMPTY) & (elr == EMPTY) & (np.bitwise_count(known) == 1)
@@ -248,14 +252,45 @@ def _isr_order(
     return order
 
 
-def _last_known(rows: PartitionRows, leader: Slots, has_leader: Flags, settings: RuleSettings) -> Slots:
-    """Remember who led when the leader goes, forget it when there is one again."""
+def _last_known(
+    rows: PartitionRows,
+    targets: PartitionTargets,
+    isr: Masks,
+    elr: Masks,
+    election: _Election,
+    has_leader: Flags,
+    settings: RuleSettings,
+) -> tuple[Masks, Slots]:
+    """The last known ELR after the change, and its LAST_KNOWN_*; ``isr`` and ``elr`` are those before the election.
+
+    Where it elects the last leader: remember who led when the leader goes, forget it when there is one again.
+    """
+    known = rows.last_known_elr
+    if not settings.elects_last_known_leader:
+        members = _last_known_members(rows, targets, isr, elr, election, settings)
+        return members, np.where(members == known, LAST_KNOWN_KEPT, LAST_KNOWN_MEMBERS)
+    nobody, kind = np.zeros_like(known), np.full(len(known), LAST_KNOWN_KEPT)
+    if settings.is_elr_enabled:
+        leads = election.leader >= 0
+        kind[has_leader & ~leads & (known == EMPTY)] = LAST_KNOWN_LEADER
+        kind[has_leader & leads & (known != EMPTY)] = LAST_KNOWN_MEMBERS
+    return nobody, kind
+
+
+def _last_known_members(
+    rows: PartitionRows,
+    targets: PartitionTargets,
+    isr: Masks,
+    elr: Masks,
+    election: _Election,
+    settings: RuleSettings,
+) -> Masks:
+    """Who was in sync or eligible since the ISR fell below its minimum, and is neither now."""
     if not settings.is_elr_enabled:
-        return np.full(len(leader), LAST_KNOWN_KEPT)
-    is_known = rows.last_known_elr != EMPTY
-    is_lost = has_leader & (leader < 0) & ~is_known
-    is_found = has_leader & (leader >= 0) & is_known
-    return np.where(is_lost, LAST_KNOWN_SET, np.where(is_found, LAST_KNOWN_CLEARED, LAST_KNOWN_KEPT))
+        return np.zeros_like(elr)
+    members = (rows.last_known_elr | rows.elr | rows.isr) & ~(isr | elr)
+    is_forgotten = (np.bitwise_count(isr) >= targets.min_isr) | election.is_unclean
+    return np.where(is_forgotten, EMPTY, members)
 
 
 def _assignment_lists(

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.partition_columns import (
-    LAST_KNOWN_CLEARED,
-    LAST_KNOWN_KEPT,
-    LAST_KNOWN_SET,
+    LAST_KNOWN_LEADER,
+    LAST_KNOWN_MEMBERS,
     NO_SLOT,
     Flags,
     Ints,
@@ -76,12 +75,13 @@ def _shapes(changes: PartitionChanges) -> Slots:
     lengths = (
         (changes.has_isr, (changes.isr_order != NO_SLOT).sum(axis=1)),
         (changes.has_elr, np.bitwise_count(changes.elr)),
+        (changes.last_known_kind == LAST_KNOWN_MEMBERS, np.bitwise_count(changes.last_known_elr)),
         (changes.has_replicas, replica_counts),
         (changes.has_removing, np.bitwise_count(changes.removing)),
         (changes.has_adding, np.bitwise_count(changes.adding)),
         (changes.has_directories, replica_counts),
     )
-    shape = changes.last_known_elr * 4 + changes.has_leader * 2 + changes.has_recovery
+    shape = changes.last_known_kind * 4 + changes.has_leader * 2 + changes.has_recovery
     for present, length in lengths:
         shape = (shape << _LENGTH_BITS) + np.where(present, length.astype(np.int64) + 1, 0)
     return shape
@@ -106,7 +106,11 @@ def _run(
 
     has_replicas = bool(changes.has_replicas[first])
     has_directories = bool(changes.has_directories[first])
-    last_known = int(changes.last_known_elr[first])
+    last_known = None
+    if changes.last_known_kind[first] == LAST_KNOWN_LEADER:
+        last_known = names.leaders.take(rows)[:, None]
+    elif changes.last_known_kind[first] == LAST_KNOWN_MEMBERS:
+        last_known = members(changes.last_known_elr)
     return PartitionChangeRun(
         version=version,
         topic_ids=names.topic_ids.take(rows, axis=0),
@@ -121,7 +125,7 @@ def _run(
         else None,
         directories=directory_ids[changes.directories[decided, :replica_count]] if has_directories else None,
         eligible_leader_replicas=members(changes.elr) if changes.has_elr[first] else None,
-        last_known_elr=None if last_known == LAST_KNOWN_KEPT else _last_known(names.leaders[rows], last_known),
+        last_known_elr=last_known,
     )
 
 
@@ -157,8 +161,3 @@ def _sorted_ids(brokers: Ints, members: Flags) -> Ints:
     if length == 1:
         return _picked(brokers, members.argmax(axis=1))[:, None]
     return np.sort(np.where(members, brokers.T, _AFTER_ALL), axis=1)[:, :length]
-
-
-def _last_known(leaders: Ints, kind: int) -> Ints:
-    assert kind in (LAST_KNOWN_CLEARED, LAST_KNOWN_SET), kind
-    return leaders[:, None] if kind == LAST_KNOWN_SET else np.empty((len(leaders), 0), np.int32)

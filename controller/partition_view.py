@@ -54,9 +54,10 @@ class PartitionView:
         return np.where(self.allows_unclean, ELECT_UNCLEAN, ELECT_ONLINE)
 
 
-def rule_settings(image: MetadataImage) -> RuleSettings:
+def rule_settings(image: MetadataImage, config: ControllerConfig) -> RuleSettings:
     """The settings that are the same for every partition of the image."""
-    return RuleSettings(image.features.metadata_version, image.features.is_elr_enabled)
+    features = image.features
+    return RuleSettings(features.metadata_version, features.is_elr_enabled, config.elects_last_known_leader)
 
 
 def view_partitions(

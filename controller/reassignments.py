@@ -195,7 +195,7 @@ def _runs(image: MetadataImage, config: ControllerConfig, changes: list[_Reassig
         leaders=np.array([p.leader for p in present], np.int32),
     )
     version = partition_version(image.features.metadata_version)
-    decided = decide_changes(rows, targets, rule_settings(image))
+    decided = decide_changes(rows, targets, rule_settings(image, config))
     return change_runs(names, decided, layout.directory_ids, version)
 
 

@@ -326,6 +326,7 @@ def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: Real
         default_replication_factor=settings.topics.replication_factor,
         static_configs=_static_configs(settings.topics),
         leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
+        elects_last_known_leader=settings.maintenance.elects_last_known_leader,
     )
     role_settings = RoleSettings(
         idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,

@@ -158,6 +158,11 @@ class MaintenanceSettings(Group):
     leader_imbalance_percentage: int | None = Field(default=None, ge=0, le=100)
     """... only to brokers that others stand in for in more than this share of the partitions they are preferred for
     (leader.imbalance.per.broker.percentage, which Kafka ignores since it has KRaft); unset: to all."""
+    elects_last_known_leader: bool = True
+    """With eligible leader replicas: a partition of which nobody is in sync or eligible is led by its last
+    leader again when that one is back, though it may have lost what it acknowledged. False: nobody leads before an
+    unclean election, and the log remembers all who were in sync since the ISR fell below `min.insync.replicas` (the
+    switch useLastKnownLeaderInBalancedRecovery, which is always on in Kafka)."""
     unclean_election_interval_ms: int = Field(default=300_000, ge=0, le=86_400_000)
     """Partitions without a leader elect uncleanly this often where their topics allow it, in passes as above; 0: only
     on request (Kafka's unclean.leader.election.interval.ms)."""

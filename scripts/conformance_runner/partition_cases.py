@@ -95,6 +95,7 @@ def settings_of_vector(vector: dict[str, Any]) -> RuleSettings:
     return RuleSettings(
         metadata_version=given["metadata_version_level"],
         is_elr_enabled=given["elr_enabled"],
+        elects_last_known_leader=given["use_last_known_leader"],
     )
 
 

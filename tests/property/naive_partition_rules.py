@@ -22,6 +22,7 @@ def naive_change(case: PartitionCase, settings: RuleSettings) -> dict[str, Any]:
         elr = (set(case.elr) | set(case.isr)) - set(isr) - case.unclean_shutdown
         if len(isr) >= case.min_isr:
             elr = set()
+    remaining_isr, eligible = set(isr), set(elr)
     leader, is_unclean = _elected(case, settings, isr, replicas, elr)
     has_moved = leader != case.leader
     if is_unclean:
@@ -31,6 +32,7 @@ def naive_change(case: PartitionCase, settings: RuleSettings) -> dict[str, Any]:
         isr, elr = [leader], elr - {leader}
     if not settings.is_elr_enabled:
         elr = set()
+    last_known = case.last_known_elr
 
     change: dict[str, Any] = {}
     if is_unclean or (isr != case.isr and (isr or settings.is_elr_enabled)):
@@ -40,11 +42,12 @@ def naive_change(case: PartitionCase, settings: RuleSettings) -> dict[str, Any]:
         change["leader"] = leader
     if elr != set(case.elr):
         change["elr"] = sorted(elr)
-    if settings.is_elr_enabled and "leader" in change:
-        if leader < 0 and not case.last_known_elr:
-            change["last_known_elr"] = [case.leader]
-        if leader >= 0 and case.last_known_elr:
-            change["last_known_elr"] = []
+    if not settings.elects_last_known_leader:
+        last_known = [] if is_unclean else _last_known_members(case, settings, remaining_isr, eligible)
+    elif settings.is_elr_enabled and "leader" in change:
+        last_known = (last_known or [case.leader]) if leader < 0 else []
+    if sorted(last_known) != sorted(case.last_known_elr):
+        change["last_known_elr"] = sorted(last_known)
     if recovering != case.is_recovering:
         change["leader_recovery_state"] = "RECOVERING" if recovering else "RECOVERED"
     if replicas and replicas != case.replicas:
@@ -92,13 +95,21 @@ def _elected(
         if is_valid(broker):
             return broker, False
     known = case.last_known_elr
-    if settings.is_elr_enabled and not isr and not elr and len(known) == 1 and known[0] in case.acceptable:
+    may_elect_known = settings.is_elr_enabled and settings.elects_last_known_leader
+    if may_elect_known and not isr and not elr and len(known) == 1 and known[0] in case.acceptable:
         return known[0], known[0] != case.leader
     if case.election == "UNCLEAN":
         for broker in replicas:
             if broker in case.acceptable:
                 return broker, broker != case.leader
     return -1, False
+
+
+def _last_known_members(case: PartitionCase, settings: RuleSettings, isr: set[int], elr: set[int]) -> list[int]:
+    """The last known ELR where it is a memory only; ``isr`` and ``elr`` as they are before the election."""
+    if not settings.is_elr_enabled or len(isr) >= case.min_isr:
+        return []
+    return list({*case.last_known_elr, *case.elr, *case.isr} - isr - elr)
 
 
 def _directories(case: PartitionCase, replicas: list[int]) -> list[str]:

@@ -37,7 +37,7 @@ def partition_cases(draw: st.DrawFn) -> PartitionCase:
         adding=draw(some_of(replicas)),
         removing=draw(some_of(replicas)),
         elr=sorted(draw(some_of([broker for broker in replicas if broker not in isr]))),
-        last_known_elr=draw(st.sampled_from([[], [], [-1], [replicas[0]], [replicas[-1]]])),
+        last_known_elr=draw(st.sampled_from([[], [], [-1], [replicas[0]], [replicas[-1]], sorted(replicas)])),
         is_recovering=draw(st.booleans()),
         acceptable=frozenset(draw(some_of(list(BROKERS)))),
         election=draw(st.sampled_from([None, "ONLINE", "PREFERRED", "UNCLEAN"])),
@@ -53,8 +53,8 @@ def partition_cases(draw: st.DrawFn) -> PartitionCase:
 
 
 RULE_SETTINGS = st.one_of(
-    st.builds(RuleSettings, st.integers(7, 22), st.just(False)),
-    st.builds(RuleSettings, st.integers(23, 30), st.booleans()),
+    st.builds(RuleSettings, st.integers(7, 22), st.just(False), st.booleans()),
+    st.builds(RuleSettings, st.integers(23, 30), st.booleans(), st.booleans()),
 )
 
 

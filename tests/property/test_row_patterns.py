@@ -17,7 +17,7 @@ from controller.row_patterns import patterns_of
 
 ROWS = 200
 WIDTH = 4
-RULES = st.builds(RuleSettings, st.sampled_from([7, 17, 30]), st.booleans())
+RULES = st.builds(RuleSettings, st.sampled_from([7, 17, 30]), st.booleans(), st.booleans())
 
 
 def rows_of(seed: int, pool: int, count: int = ROWS) -> tuple[PartitionRows, PartitionTargets]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from controller.elections import (
@@ -14,7 +16,7 @@ from controller.elections import (
 from controller.protocol import ElectLeadersRequest
 from metadata_log.errors import ErrorCode
 from metadata_log.runs import PartitionChangeRun
-from tests.unit.controller.small_cluster import SmallCluster
+from tests.unit.controller.small_cluster import CONFIG, SmallCluster, registration
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}
 
@@ -88,3 +90,20 @@ def test_leader_and_isr_changes_many_partitions_come_as_one_run_a_shape() -> Non
     assert all(isinstance(run, PartitionChangeRun) for run in runs)
     assert sorted((len(run), run.leader is not None) for run in runs) == [(50, False), (50, True)]
     assert leader_and_isr_changes(cluster.image, cluster.config, rows[:0]) == []
+
+
+@pytest.mark.parametrize(("elects", "leader", "remembered"), [(True, 0, ()), (False, -1, (0, 1))])
+def test_last_known_leader_back_leads_only_where_that_is_on(
+    elects: bool, leader: int, remembered: tuple[int, ...]
+) -> None:
+    cluster = SmallCluster(elr=True, config=replace(CONFIG, elects_last_known_leader=elects))
+    cluster.create("t", [0, 1], configs={"min.insync.replicas": "2"})
+    cluster.heartbeat(1, want_fence=True)
+    for broker in (0, 1):  # Both come back without saying that they had ended cleanly.
+        cluster.now_ms += CONFIG.session_timeout_ms + 1
+        cluster.register(registration(broker, incarnation=1))
+    assert (cluster.partition("t").isr, cluster.partition("t").elr) == ((), ())
+    cluster.heartbeat(1)
+    assert cluster.partition("t").leader == -1
+    cluster.heartbeat(0)
+    assert (cluster.partition("t").leader, cluster.partition("t").last_known_elr) == (leader, remembered)

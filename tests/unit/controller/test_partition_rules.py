@@ -10,6 +10,7 @@ from controller.partition_rules import RuleSettings
 from scripts.conformance_runner.partition_cases import PartitionCase, decide_cases
 
 CURRENT = RuleSettings(metadata_version=30, is_elr_enabled=True)
+WITHOUT_LAST_LEADER = RuleSettings(metadata_version=30, is_elr_enabled=True, elects_last_known_leader=False)
 
 
 def partition(**changes: Any) -> PartitionCase:
@@ -50,6 +51,19 @@ def test_kernel_last_member_lost_remembers_the_leader() -> None:
 def test_kernel_leaderless_written_again_remembers_minus_one() -> None:
     case = partition(isr=[], leader=-1, target_replicas=[1, 2], acceptable=frozenset())
     assert decide(case)["last_known_elr"] == [-1]
+
+
+def test_kernel_last_known_leader_back_is_elected_uncleanly_unless_that_is_off() -> None:
+    case = partition(isr=[], leader=-1, last_known_elr=[2], acceptable=frozenset({2, 3}))
+    assert decide(case) == {"isr": [2], "leader": 2, "last_known_elr": [], "leader_recovery_state": "RECOVERING"}
+    assert decide(case, WITHOUT_LAST_LEADER) == {}
+
+
+def test_kernel_without_last_leader_remembers_all_who_were_in_sync_or_eligible() -> None:
+    case = partition(isr=[2], leader=2, elr=[3], last_known_elr=[1], target_isr=[], unclean_shutdown=frozenset({2, 3}))
+    assert decide(case, WITHOUT_LAST_LEADER) == {"isr": [], "leader": -1, "elr": [], "last_known_elr": [1, 2, 3]}
+    case = partition(isr=[2], leader=2, last_known_elr=[1, 3], target_isr=[2, 3])
+    assert decide(case, WITHOUT_LAST_LEADER) == {"isr": [2, 3], "last_known_elr": []}
 
 
 def test_kernel_last_member_lost_without_elr_stays_in_the_isr() -> None:
