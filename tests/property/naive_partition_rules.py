@@ -17,11 +17,7 @@ def naive_change(case: PartitionCase, settings: RuleSettings) -> dict[str, Any]:
     recovering = case.is_recovering if case.target_is_recovering is None else case.target_is_recovering
     isr, replicas, removing, adding = _completed(isr, replicas, removing, adding)
 
-    elr = set(case.elr)
-    if settings.is_elr_enabled:
-        elr = (set(case.elr) | set(case.isr)) - set(isr) - case.unclean_shutdown
-        if len(isr) >= case.min_isr:
-            elr = set()
+    elr = _eligible(case, settings, isr)
     remaining_isr, eligible = set(isr), set(elr)
     leader, is_unclean = _elected(case, settings, isr, replicas, elr)
     has_moved = leader != case.leader
@@ -77,6 +73,15 @@ def _completed(
     if len(adding) < len(removing) and not set(new_replicas) <= set(new_isr):
         return isr, replicas, removing, adding
     return new_isr, new_replicas, [], []
+
+
+def _eligible(case: PartitionCase, settings: RuleSettings, isr: list[int]) -> set[int]:
+    """The ELR before the election."""
+    if not settings.is_elr_enabled:
+        return set(case.elr)
+    if len(isr) >= case.min_isr:
+        return set()
+    return (set(case.elr) | set(case.isr)) - set(isr) - case.unclean_shutdown
 
 
 def _elected(
