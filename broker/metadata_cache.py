@@ -8,6 +8,7 @@ from broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
 from metadata_log.ids import NO_LEADER
 from snapshots.cluster import BrokerRegistration
 from snapshots.delta import MetadataDelta
+from snapshots.derived_states import ReplicaState, offline_replicas, replica_states
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import Topic
 from snapshots.partition import Partition
@@ -21,8 +22,13 @@ class PartitionView:
     state: Partition
     #: The leader if clients can reach it; None: none, or it is fenced (Kafka's LEADER_NOT_AVAILABLE).
     available_leader: int | None
-    #: Replicas whose broker is unregistered or fenced, or whose directory is gone.
-    offline_replicas: tuple[int, ...]
+    #: One for each replica, in their order.
+    replica_states: tuple[ReplicaState, ...]
+
+    @property
+    def offline_replicas(self) -> tuple[int, ...]:
+        """Replicas whose broker is unregistered or fenced, or whose directory is gone."""
+        return tuple(offline_replicas(self.state, self.replica_states))
 
 
 class MetadataCache(MetadataPublisher):
@@ -72,14 +78,5 @@ class MetadataCache(MetadataPublisher):
 
     def _view(self, partition_id: int, state: Partition) -> PartitionView:
         leader = self.broker(state.leader) if state.leader != NO_LEADER else None
-        offline = tuple(
-            replica
-            for replica, directory in zip(state.replicas, state.directories, strict=True)
-            if not self._is_online(replica, directory)
-        )
         available = None if leader is None or leader.is_fenced else leader.id
-        return PartitionView(partition_id, state, available, offline)
-
-    def _is_online(self, broker_id: int, directory: bytes) -> bool:
-        broker = self.broker(broker_id)
-        return broker is not None and not broker.is_fenced and broker.has_online(directory)
+        return PartitionView(partition_id, state, available, tuple(replica_states(self.image, state)))

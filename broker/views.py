@@ -22,6 +22,7 @@ from broker.replies import (
 from controller.protocol import DescribedPartition, DescribedTopic
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import uuid_text
+from snapshots.derived_states import partition_state
 from snapshots.image import MetadataImage
 from snapshots.summary import summarize
 
@@ -147,11 +148,13 @@ def _partition(view: PartitionView) -> DescribedPartition:
     state = view.state
     return DescribedPartition(
         partition_index=view.partition_id,
+        state=partition_state(state),
         leader_id=state.leader,
         leader_epoch=state.leader_epoch,
         partition_epoch=state.partition_epoch,
         leader_recovery_state=state.leader_recovery_state,
         replica_nodes=list(state.replicas),
+        replica_states=list(view.replica_states),
         isr_nodes=list(state.isr),
         eligible_leader_replicas=list(state.elr),
         last_known_elr=list(state.last_known_elr),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +24,11 @@ from controller.partition_rules import RuleSettings
 from controller.partition_runs import PartitionNames, change_runs
 from controller.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
 from metadata_log.runs import PartitionChangeRun
-from snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
 from snapshots.extents import TopicStretches
 from snapshots.image import MetadataImage
 from snapshots.image_parts import TOPIC_RESOURCE
+from snapshots.online_replicas import online_replicas
 from snapshots.partition_columns import PartitionColumns
-
-_ANY_OWNER: Final = -1
-_NO_OWNER: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ def view_partitions(
     return PartitionView(
         columns=columns,
         rows=_rule_rows(columns),
-        acceptable=columns.slots_in(sorted(active)) & _online_replicas(image, columns),
+        acceptable=columns.slots_in(sorted(active)) & online_replicas(image, columns),
         min_isr=min_isr,
         allows_unclean=allows_unclean,
     )
@@ -112,31 +108,6 @@ def _rule_rows(columns: PartitionColumns) -> PartitionRows:
         is_recovering=columns.recovery_states.astype(np.bool_),
         directories=columns.directories,
     )
-
-
-def _online_replicas(image: MetadataImage, columns: PartitionColumns) -> Masks:
-    """Replicas whose directory is online on their broker (Kafka's ``DirectoryId.isOnline``)."""
-    dictionary = image.partitions.directories
-    owners = np.full(len(dictionary), _NO_OWNER, np.int32)
-    owners[[MIGRATING_CODE, UNASSIGNED_CODE]] = _ANY_OWNER
-    without_directories = []
-    for broker in image.cluster.brokers.values():
-        if not broker.directories:
-            without_directories.append(broker.id)
-        for directory in broker.directories:
-            code = dictionary.code(directory)
-            if code is not None:
-                owners[code] = broker.id
-    from_before = columns.slots_in(without_directories)
-    online = np.zeros(len(columns), np.uint64)
-    for slot in range(columns.width):
-        codes, bit = columns.directories[:, slot], np.uint64(1 << slot)
-        owner = owners[codes]
-        is_online = (owner == _ANY_OWNER) | (owner == columns.slots[:, slot])
-        if without_directories:
-            is_online |= ((from_before & bit) != 0) & (codes != LOST_CODE)
-        online |= (is_online & (codes >= 0)) * bit
-    return online
 
 
 def _topic_settings(image: MetadataImage, config: ControllerConfig, columns: PartitionColumns) -> tuple[Slots, Flags]:

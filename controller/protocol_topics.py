@@ -18,6 +18,7 @@ from controller.protocol_types import (
     Text,
     UuidField,
 )
+from snapshots.derived_states import PartitionState, ReplicaState
 
 _CONFIGS_MAX = 1_000
 
@@ -123,11 +124,15 @@ class DescribedPartition(Message):
     """The state of one partition."""
 
     partition_index: PartitionIdField
+    #: As Kafka's older controller called it; see docs/kafka-map.md.
+    state: PartitionState
     leader_id: Int32
     leader_epoch: Int32
     partition_epoch: Int32
     leader_recovery_state: Int8
     replica_nodes: list[Int32]
+    #: One for each of them, in their order.
+    replica_states: list[ReplicaState]
     isr_nodes: list[Int32]
     eligible_leader_replicas: list[Int32]
     last_known_elr: list[Int32]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from controller.protocol import DescribedPartition, DescribedTopic
 from metadata_log.errors import ErrorCode
 from metadata_log.ids import ZERO_UUID, Uuid
+from snapshots.derived_states import offline_replicas, partition_state, replica_states
 from snapshots.image import MetadataImage
-from snapshots.partition import Partition
 
 
 def describe_topic(image: MetadataImage, name: str) -> DescribedTopic:
@@ -26,27 +26,21 @@ def describe_topic(image: MetadataImage, name: str) -> DescribedTopic:
 
 def _partitions(image: MetadataImage, topic_id: Uuid) -> Iterator[DescribedPartition]:
     for number, partition in image.partitions.partitions_of(topic_id):
+        states = replica_states(image, partition)
         yield DescribedPartition(
             partition_index=number,
+            state=partition_state(partition),
             leader_id=partition.leader,
             leader_epoch=partition.leader_epoch,
             partition_epoch=partition.partition_epoch,
             leader_recovery_state=partition.leader_recovery_state,
             replica_nodes=list(partition.replicas),
+            replica_states=states,
             isr_nodes=list(partition.isr),
             eligible_leader_replicas=list(partition.elr),
             last_known_elr=list(partition.last_known_elr),
             adding_replicas=list(partition.adding_replicas),
             removing_replicas=list(partition.removing_replicas),
-            offline_replicas=_offline_replicas(image, partition),
+            offline_replicas=offline_replicas(partition, states),
             directories=list(partition.directories),
         )
-
-
-def _offline_replicas(image: MetadataImage, partition: Partition) -> list[int]:
-    offline = []
-    for replica, directory in zip(partition.replicas, partition.directories, strict=True):
-        broker = image.cluster.brokers.get(replica)
-        if broker is None or broker.is_fenced or not broker.has_online(directory):
-            offline.append(replica)
-    return offline

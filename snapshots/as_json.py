@@ -12,6 +12,7 @@ from typing import Any, Final
 from metadata_log.ids import Uuid, uuid_text
 from metadata_log.records import BrokerEndpoint, ControllerEndpoint
 from snapshots.cluster import BrokerRegistration, ControllerRegistration
+from snapshots.derived_states import offline_replicas, replica_states
 from snapshots.image import MetadataImage
 from snapshots.image_parts import (
     BROKER_RESOURCE,
@@ -107,24 +108,13 @@ def _partition_row(image: MetadataImage, partition: Partition) -> list[Any]:
         list(partition.isr),
         list(partition.elr),
         list(partition.last_known_elr),
-        offline_replicas(image, partition),
+        offline_replicas(partition, replica_states(image, partition)),
         partition.partition_epoch,
         list(partition.adding_replicas),
         list(partition.removing_replicas),
         partition.leader_recovery_state,
         _uuids(partition.directories),
     ]
-
-
-def offline_replicas(image: MetadataImage, partition: Partition) -> list[int]:
-    """Replicas that cannot serve: their broker is unregistered or fenced, or their directory is not online."""
-    brokers = image.cluster.brokers
-    offline = []
-    for replica, directory in zip(partition.replicas, partition.directories, strict=True):
-        broker = brokers.get(replica)
-        if broker is None or broker.is_fenced or not broker.has_online(directory):
-            offline.append(replica)
-    return offline
 
 
 def _uuids(uuids: tuple[Uuid, ...]) -> list[str]:

@@ -109,6 +109,7 @@ async def get_status(call: Call, parameters: ViewParameters, body: Nothing) -> S
         topics=len(image.topics),
         partitions=counted.counts,
         offline_partitions=counted.offline,
+        states=await node.states.count(image),
         unsupported=unsupported_entities(image),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from controller.http.counters import Counters
@@ -11,6 +11,7 @@ from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.partition_counts import CountedImages
+from controller.http.state_counts import CountedStates
 from controller.operations import Operations
 from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
 from metadata_log.checkpoint_transfer import CheckpointChunk
@@ -146,6 +147,7 @@ class Node:
     heard: HeardBrokers
     digests: Digests
     limits: NodeLimits = NodeLimits()
+    states: CountedStates = field(default_factory=CountedStates)
     #: None: whoever reaches the port may do everything (loopback only).
     shared_secret: bytes | None = None
 

@@ -11,6 +11,7 @@ from typing import Literal
 from controller.http.models import HttpModel
 from controller.protocol_topics import DescribedTopic, TopicConfig
 from controller.protocol_types import UuidField
+from snapshots.derived_states import PartitionState, ReplicaState
 
 Verdict = Literal["healthy", "degraded", "critical", "no-quorum"]
 VoterRole = Literal["active", "standby", "non-voter", "unreachable", "unknown"]
@@ -31,6 +32,15 @@ class PartitionCounts(HttpModel):
     """Led by another than the first replica, or by none."""
     reassigning: int = 0
     """With an open reassignment."""
+
+
+class StatesReply(HttpModel):
+    """Partitions and replicas by the state that Kafka's older controller would have them in."""
+
+    partitions: dict[PartitionState, int]
+    """NewPartition, OnlinePartition and OfflinePartition."""
+    replicas: dict[ReplicaState, int]
+    """NewReplica, OnlineReplica and OfflineReplica."""
 
 
 class VoterReply(HttpModel):
@@ -165,5 +175,6 @@ class StatusReply(HttpModel):
     partitions: PartitionCounts
     offline_partitions: list[str]
     """`topic-partition` of the first ones without a leader."""
+    states: StatesReply
     unsupported: dict[str, int]
     """Entities that are kept and not acted on, by kind."""

@@ -7,7 +7,15 @@ import io
 import pytest
 from rich.console import Console
 
-from controller.http.resources import PartitionCounts, QuorumReply, StatusReply, Verdict, VoterReply, VoterRole
+from controller.http.resources import (
+    PartitionCounts,
+    QuorumReply,
+    StatesReply,
+    StatusReply,
+    Verdict,
+    VoterReply,
+    VoterRole,
+)
 from controller.http.status import judge as judge_cluster
 from scripts.cli.status_screen import render
 from scripts.cli.survey import Asked, Survey, judge
@@ -56,6 +64,7 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
         topics=2,
         partitions=counts,
         offline_partitions=[f"foo-{n}" for n in range(offline)],
+        states=StatesReply(partitions={}, replicas={}),
         unsupported={"ACLs": 3},
     )
 

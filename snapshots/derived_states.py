@@ -1,0 +1,165 @@
+"""The states that Kafka's older controller kept for every partition and replica, derived from an image.
+
+That controller (``PartitionStateMachine``, ``ReplicaStateMachine``) held them in memory and moved them itself. Here
+nothing holds them: each is a function of the image, so they cannot disagree with it, and have no memory of how it came
+about. What that means for each state stands with it. The three states of a replica under deletion are not in any image:
+a deleted topic is gone at once; see ``controller.deletions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from snapshots.image import MetadataImage
+from snapshots.online_replicas import online_replicas
+from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION
+from snapshots.partition import Partition
+from snapshots.partition_columns import PartitionColumns
+
+#: What a partition is, by Kafka's names.
+PartitionState = Literal["NewPartition", "OnlinePartition", "OfflinePartition", "NonExistentPartition"]
+#: Has replicas and never had a leader. The log says so only where another wrote it: a partition is created with its
+#: leader, in one record.
+NEW_PARTITION: Final = "NewPartition"
+#: Has a leader.
+ONLINE_PARTITION: Final = "OnlinePartition"
+#: Had a leader, and has none.
+OFFLINE_PARTITION: Final = "OfflinePartition"
+#: Was never created, or has been deleted.
+NON_EXISTENT_PARTITION: Final = "NonExistentPartition"
+
+#: What a replica is, by Kafka's names.
+ReplicaState = Literal[
+    "NewReplica",
+    "OnlineReplica",
+    "OfflineReplica",
+    "ReplicaDeletionStarted",
+    "ReplicaDeletionSuccessful",
+    "ReplicaDeletionIneligible",
+    "NonExistentReplica",
+]
+#: Is being added by a reassignment that has not ended, on a broker that lives. In sync or not does not matter.
+NEW_REPLICA: Final = "NewReplica"
+#: On a registered, unfenced broker, in a directory that is online. In sync or not does not matter.
+ONLINE_REPLICA: Final = "OnlineReplica"
+#: On a broker that is fenced or unknown, or in a directory that failed.
+OFFLINE_REPLICA: Final = "OfflineReplica"
+#: No replica any more, and its broker has not said yet that the data are gone.
+DELETION_STARTED: Final = "ReplicaDeletionStarted"
+#: Its broker has said that the data are gone.
+DELETION_SUCCESSFUL: Final = "ReplicaDeletionSuccessful"
+#: Its broker cannot delete it now: it is dead, or the directory failed.
+DELETION_INELIGIBLE: Final = "ReplicaDeletionIneligible"
+#: Not among the partition's replicas, or of a partition that does not exist.
+NON_EXISTENT_REPLICA: Final = "NonExistentReplica"
+
+#: State -> what a partition may have been before (Kafka's ``validPreviousStates``).
+PARTITION_PREVIOUS: Final[Mapping[PartitionState, frozenset[PartitionState]]] = {
+    NEW_PARTITION: frozenset({NON_EXISTENT_PARTITION}),
+    ONLINE_PARTITION: frozenset({NEW_PARTITION, ONLINE_PARTITION, OFFLINE_PARTITION}),
+    OFFLINE_PARTITION: frozenset({NEW_PARTITION, ONLINE_PARTITION, OFFLINE_PARTITION}),
+    NON_EXISTENT_PARTITION: frozenset({OFFLINE_PARTITION}),
+}
+_LIVING: Final[frozenset[ReplicaState]] = frozenset({NEW_REPLICA, ONLINE_REPLICA, OFFLINE_REPLICA, DELETION_INELIGIBLE})
+#: State -> what a replica may have been before (Kafka's ``validPreviousStates``).
+REPLICA_PREVIOUS: Final[Mapping[ReplicaState, frozenset[ReplicaState]]] = {
+    NEW_REPLICA: frozenset({NON_EXISTENT_REPLICA}),
+    ONLINE_REPLICA: _LIVING,
+    OFFLINE_REPLICA: _LIVING,
+    DELETION_STARTED: frozenset({OFFLINE_REPLICA}),
+    DELETION_SUCCESSFUL: frozenset({DELETION_STARTED}),
+    DELETION_INELIGIBLE: frozenset({OFFLINE_REPLICA, DELETION_STARTED}),
+    NON_EXISTENT_REPLICA: frozenset({DELETION_SUCCESSFUL}),
+}
+
+#: What one committed change may do at once: the legal steps that it stands for, the first and last state included.
+PARTITION_CHAINS: Final[tuple[tuple[PartitionState, ...], ...]] = (
+    # Creation: one record has the replicas, the ISR and the leader.
+    (NON_EXISTENT_PARTITION, NEW_PARTITION, ONLINE_PARTITION),
+    # Deletion: one record removes the topic.
+    (ONLINE_PARTITION, OFFLINE_PARTITION, NON_EXISTENT_PARTITION),
+)
+_DELETION: Final[tuple[ReplicaState, ...]] = (
+    OFFLINE_REPLICA,
+    DELETION_STARTED,
+    DELETION_SUCCESSFUL,
+    NON_EXISTENT_REPLICA,
+)
+#: As ``PARTITION_CHAINS``. A replica that leaves the image goes the whole way: the image does not wait for its data.
+REPLICA_CHAINS: Final[tuple[tuple[ReplicaState, ...], ...]] = (
+    (NON_EXISTENT_REPLICA, NEW_REPLICA, ONLINE_REPLICA),
+    (NON_EXISTENT_REPLICA, NEW_REPLICA, OFFLINE_REPLICA),
+    (NEW_REPLICA, *_DELETION),
+    (ONLINE_REPLICA, *_DELETION),
+    _DELETION,
+)
+#: The one step that Kafka's table does not have: the broker of a replica that is being added died and came back.
+#: Kafka's controller then called the replica online; the image knows that it is still being added.
+REPLICA_RETURN: Final[tuple[ReplicaState, ReplicaState]] = (OFFLINE_REPLICA, NEW_REPLICA)
+
+
+def partition_state(partition: Partition | None) -> PartitionState:
+    """The state of a partition; None = the image has none such."""
+    if partition is None:
+        return NON_EXISTENT_PARTITION
+    if partition.has_leader:
+        return ONLINE_PARTITION
+    # Losing a leader raises the epochs.
+    is_as_created = partition.leader_epoch == 0 and partition.partition_epoch == 0
+    return NEW_PARTITION if is_as_created else OFFLINE_PARTITION
+
+
+def replica_state(image: MetadataImage, partition: Partition | None, broker_id: int) -> ReplicaState:
+    """The state of the replica of a partition on a broker; None = the image has no such partition."""
+    if partition is None or broker_id not in partition.replicas:
+        return NON_EXISTENT_REPLICA
+    broker = image.cluster.brokers.get(broker_id)
+    directory = partition.directories[partition.replicas.index(broker_id)]
+    if broker is None or broker.is_fenced or not broker.has_online(directory):
+        return OFFLINE_REPLICA
+    return NEW_REPLICA if broker_id in partition.adding_replicas else ONLINE_REPLICA
+
+
+def replica_states(image: MetadataImage, partition: Partition) -> list[ReplicaState]:
+    """The states of all replicas of a partition, in their order."""
+    return [replica_state(image, partition, broker_id) for broker_id in partition.replicas]
+
+
+def offline_replicas(partition: Partition, states: Sequence[ReplicaState]) -> list[int]:
+    """The replicas of a partition that are offline; ``states``: those of all its replicas, in their order."""
+    return [id_ for id_, state in zip(partition.replicas, states, strict=True) if state == OFFLINE_REPLICA]
+
+
+@dataclass(frozen=True, slots=True)
+class StateCounts:
+    """Partitions and replicas by state; only states that an image can show, each of them."""
+
+    partitions: Mapping[PartitionState, int]
+    replicas: Mapping[ReplicaState, int]
+
+
+def count_states(image: MetadataImage, columns: PartitionColumns) -> StateCounts:
+    """States of the partitions in some rows of the image's table and of all their replicas."""
+    exists = columns.partition_ids != NO_PARTITION
+    led = exists & (columns.leader_slots != NO_LEADER_SLOT)
+    as_created = exists & ~led & (columns.leader_epochs == 0) & (columns.partition_epochs == 0)
+    replicas = columns.replicas
+    living = [id_ for id_, broker in image.cluster.brokers.items() if not broker.is_fenced]
+    online = replicas & columns.slots_in(living) & online_replicas(image, columns)
+    led_count, new_count = int(np.count_nonzero(led)), int(np.count_nonzero(as_created))
+    return StateCounts(
+        partitions={
+            NEW_PARTITION: new_count,
+            ONLINE_PARTITION: led_count,
+            OFFLINE_PARTITION: int(np.count_nonzero(exists)) - led_count - new_count,
+        },
+        replicas={
+            NEW_REPLICA: int(np.bitwise_count(online & columns.adding).sum()),
+            ONLINE_REPLICA: int(np.bitwise_count(online & ~columns.adding).sum()),
+            OFFLINE_REPLICA: int(np.bitwise_count(replicas & ~online).sum()),
+        },
+    )

@@ -1,0 +1,62 @@
+"""docs/kafka-map.md names modules, functions and tests: each of them exists."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source_tree import PACKAGES, ROOT, refuse
+
+PAGE = ROOT / "docs" / "kafka-map.md"
+#: A file of ours in backquotes, and what it says of a name in it: `tests/unit/test_x.py::test_y`.
+_REFERENCE = re.compile(
+    r"`((?:broker|controller|docs|metadata_log|quorum|scripts|snapshots|tests)/[\w./-]+)(?:::(\w+))?`"
+)
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """Names of the functions, classes, methods and constants of a module."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return frozenset(names)
+
+
+def missing(text: str) -> Iterator[str]:
+    """A line for every reference that leads nowhere."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        for path, name in _REFERENCE.findall(line):
+            place = ROOT / path
+            if not place.exists():
+                yield f"line {number}: there is no {path}"
+            elif name and (place.suffix != ".py" or name not in names_in(place)):
+                yield f"line {number}: {path} has no {name}"
+
+
+def test_whatever_the_map_names_exists() -> None:
+    refuse(missing(PAGE.read_text(encoding="utf-8")), "references of docs/kafka-map.md that lead nowhere")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "`controller/no_such_module.py`",
+        "`snapshots/derived_states.py::no_such_name`",
+        "`tests/unit/nowhere.py::test_x`",
+    ],
+)
+def test_reference_that_leads_nowhere_is_found(wrong: str) -> None:
+    assert len(list(missing(f"see {wrong}"))) == 1
+
+
+def test_reference_to_what_exists_is_right() -> None:
+    assert not list(missing("`snapshots/derived_states.py::REPLICA_PREVIOUS` and `snapshots/` and `quorate_x`"))
