@@ -11,10 +11,9 @@ import pytest
 from tests.architecture.source_tree import PACKAGES, ROOT, refuse
 
 PAGE = ROOT / "docs" / "kafka-map.md"
+_PLACES = "|".join((*PACKAGES, "docs", "tests"))
 #: A file of ours in backquotes, and what it says of a name in it: `tests/unit/test_x.py::test_y`.
-_REFERENCE = re.compile(
-    r"`((?:broker|controller|docs|metadata_log|quorum|scripts|snapshots|tests)/[\w./-]+)(?:::(\w+))?`"
-)
+_REFERENCE = re.compile(rf"`((?:{_PLACES})/[\w./-]+)(?:::(\w+))?`")
 
 
 @cache
