@@ -30,6 +30,7 @@ from controller.http.resources import (
     BrokersReply,
     ClusterReply,
     DigestReply,
+    PartitionsReply,
     QuorumReply,
     StatusReply,
     TopicReply,
@@ -196,9 +197,13 @@ class ControllerClient:
 
     # --- topics and partitions -----------------------------------------------------------------------
 
-    async def list_topics(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> TopicsReply:
-        """A page of the topics, by name."""
-        return await self._read("/v1/topics", TopicsReply, {"prefix": prefix, "after": after, "limit": limit})
+    async def list_topics(self, *, after: str = "", limit: int = 1000, **wanted: str | int) -> TopicsReply:
+        """A page of the topics, by name; ``wanted``: further parameters of the route."""
+        return await self._read("/v1/topics", TopicsReply, {"after": after, "limit": limit, **wanted})
+
+    async def list_partitions(self, *, after: str = "", limit: int = 1000, **wanted: str | int) -> PartitionsReply:
+        """A page of the partitions, by topic and number; ``wanted``: further parameters of the route."""
+        return await self._read("/v1/partitions", PartitionsReply, {"after": after, "limit": limit, **wanted})
 
     async def describe_topic(self, name: str, *, is_linearizable: bool = False) -> TopicReply:
         """One topic with its partitions."""

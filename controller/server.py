@@ -31,6 +31,7 @@ from controller.http.partition_counts import CountedImages
 from controller.http.ports import Node, NodeLimits, Peer, QuorumView, VoterView
 from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
+from controller.partition_search import PartitionSearch
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from controller.settings import ControllerSettings, TopicSettings
@@ -277,6 +278,7 @@ def _node(
         feed=_feed(settings, storage, controller),
         checkpoints=storage.checkpoints,
         counts=CountedImages(settings.topics.min_insync_replicas),
+        search=PartitionSearch(role.config),
         heard=HeardBrokers(controller.scheduler.monotonic_ms),
         digests=Digests(),
         limits=_node_limits(settings),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from controller.protocol import DescribedPartition, DescribedTopic
 from metadata_log.errors import ErrorCode
 from metadata_log.ids import ZERO_UUID, Uuid
 from snapshots.derived_states import offline_replicas, partition_state, replica_states
 from snapshots.image import MetadataImage
+from snapshots.pages import Rows
+from snapshots.partition import Partition
 
 
 def describe_topic(image: MetadataImage, name: str) -> DescribedTopic:
@@ -21,26 +21,42 @@ def describe_topic(image: MetadataImage, name: str) -> DescribedTopic:
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             error_message=f"There is no topic {name}.",
         )
-    return DescribedTopic(name=name, topic_id=topic.id, partitions=list(_partitions(image, topic.id)))
+    partitions = [
+        describe_partition(image, number, partition) for number, partition in image.partitions.partitions_of(topic.id)
+    ]
+    return DescribedTopic(name=name, topic_id=topic.id, partitions=partitions)
 
 
-def _partitions(image: MetadataImage, topic_id: Uuid) -> Iterator[DescribedPartition]:
-    for number, partition in image.partitions.partitions_of(topic_id):
-        states = replica_states(image, partition)
-        yield DescribedPartition(
-            partition_index=number,
-            state=partition_state(partition),
-            leader_id=partition.leader,
-            leader_epoch=partition.leader_epoch,
-            partition_epoch=partition.partition_epoch,
-            leader_recovery_state=partition.leader_recovery_state,
-            replica_nodes=list(partition.replicas),
-            replica_states=states,
-            isr_nodes=list(partition.isr),
-            eligible_leader_replicas=list(partition.elr),
-            last_known_elr=list(partition.last_known_elr),
-            adding_replicas=list(partition.adding_replicas),
-            removing_replicas=list(partition.removing_replicas),
-            offline_replicas=offline_replicas(partition, states),
-            directories=list(partition.directories),
-        )
+def describe_rows(image: MetadataImage, rows: Rows) -> list[DescribedTopic]:
+    """The partitions in some rows of the image's table, those of a topic next to each other."""
+    table = image.partitions
+    topics: dict[Uuid, list[DescribedPartition]] = {}
+    for row in rows.tolist():
+        described = describe_partition(image, table.partition_id(row), table.partition(row))
+        topics.setdefault(table.topic_id(row), []).append(described)
+    return [
+        DescribedTopic(name=image.topics.by_id[id_].name, topic_id=id_, partitions=partitions)
+        for id_, partitions in topics.items()
+    ]
+
+
+def describe_partition(image: MetadataImage, number: int, partition: Partition) -> DescribedPartition:
+    """One partition: the row of every list of partitions."""
+    states = replica_states(image, partition)
+    return DescribedPartition(
+        partition_index=number,
+        state=partition_state(partition),
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        leader_recovery_state=partition.leader_recovery_state,
+        replica_nodes=list(partition.replicas),
+        replica_states=states,
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
+        adding_replicas=list(partition.adding_replicas),
+        removing_replicas=list(partition.removing_replicas),
+        offline_replicas=offline_replicas(partition, states),
+        directories=list(partition.directories),
+    )

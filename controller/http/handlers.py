@@ -16,7 +16,6 @@ from controller.http.models import (
     DigestParameters,
     Nothing,
     ReadParameters,
-    TopicListParameters,
     TopicParameters,
     TopicReadParameters,
     ViewParameters,
@@ -30,7 +29,6 @@ from controller.http.resources import (
     QuorumReply,
     StatusReply,
     TopicReply,
-    TopicsReply,
 )
 from controller.http.routing import Call
 from controller.http.status import judge
@@ -41,7 +39,6 @@ from controller.http.views import (
     quorum_reply,
     topic_named,
     topic_reply,
-    topics_reply,
     unsupported_entities,
 )
 from controller.protocol import (
@@ -79,7 +76,8 @@ def is_linearizable(parameters: ReadParameters) -> bool:
     return parameters.consistency == "linearizable"
 
 
-async def _image(call: Call, parameters: ReadParameters) -> MetadataImage:
+async def read_image(call: Call, parameters: ReadParameters) -> MetadataImage:
+    """The committed state, as fresh as it is asked for."""
     return await call.node.controller.append_read_event(
         lambda image: image, is_linearizable=is_linearizable(parameters)
     )
@@ -201,13 +199,8 @@ async def alter_partition_columns(
 # --- topics ----------------------------------------------------------------------------------------------
 
 
-async def list_topics(call: Call, parameters: TopicListParameters, body: Nothing) -> TopicsReply:
-    image = await _image(call, parameters)
-    return topics_reply(image, parameters.prefix, parameters.after, parameters.limit)
-
-
 async def get_topic(call: Call, parameters: TopicReadParameters, body: Nothing) -> TopicReply:
-    image = await _image(call, parameters)
+    image = await read_image(call, parameters)
     # A topic may have many thousands of partitions; the image is a value, which another thread may read.
     return await asyncio.to_thread(topic_reply, image, parameters.name)
 
@@ -236,7 +229,7 @@ async def delete_topics(call: Call, parameters: Nothing, body: DeleteTopicsReque
 async def list_reassignments(
     call: Call, parameters: ReadParameters, body: Nothing
 ) -> ListPartitionReassignmentsResponse:
-    image = await _image(call, parameters)
+    image = await read_image(call, parameters)
     return await asyncio.to_thread(list_partition_reassignments, image, ListPartitionReassignmentsRequest())
 
 

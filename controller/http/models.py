@@ -83,17 +83,6 @@ class TopicReadParameters(ReadParameters, TopicParameters):
     """One topic, and how fresh it must be."""
 
 
-class TopicListParameters(ReadParameters):
-    """A page of the topics, in the order of their names."""
-
-    prefix: str = Field(default="", max_length=249)
-    """Only names that begin so."""
-    after: str = Field(default="", max_length=249)
-    """Only names greater than this: the `next_after` of the page before."""
-    limit: int = Field(default=100, ge=1, le=1000)
-    """Most topics in the answer."""
-
-
 class ConfigParameters(ReadParameters):
     """What has configs, and how fresh they must be."""
 

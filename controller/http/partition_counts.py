@@ -12,13 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.http.resources import PartitionCounts
+from controller.partition_conditions import (
+    is_not_led_by_preferred,
+    is_offline,
+    is_reassigning,
+    is_under_replicated,
+    isr_above_min,
+)
 from snapshots.image import MetadataImage
 from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
-from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, Page
+from snapshots.page_access import holds_partition
+from snapshots.pages import NO_PARTITION, Page
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
-_SLOTS: Final = np.uint64(64)
-_ALL: Final = np.uint64(2**64 - 1)
 
 #: Offline partitions that are named, the first ones of the table: enough to begin with.
 OFFLINE_NAMED_MAX: Final = 20
@@ -102,28 +108,18 @@ def _as_min_isr(text: str | None, default: int) -> int:
 
 
 def _count_rows(page: Page, min_isr: np.int64) -> _CountedPage:
-    """uint64 throughout: a set over 64 slots needs every bit."""
-    held = page.partition_ids != NO_PARTITION
-    isr, adding, removing = (column.astype(np.uint64) for column in (page.isr, page.adding, page.removing))
-    replica_counts = page.replica_counts.astype(np.uint64)
-    replicas = np.where(replica_counts > 0, _ALL >> (_SLOTS - np.maximum(replica_counts, np.uint64(1))), np.uint64(0))
-    offline = held & (page.leader_slots == NO_LEADER_SLOT)
+    offline = is_offline(page)
+    held = holds_partition(page)
     conditions = (
         held,
         offline,
-        (replicas & ~isr & ~adding) != 0,
-        held & _is_under(isr, replica_counts, min_isr),
-        held & (page.leader_slots != 0),
-        (adding | removing) != 0,
+        is_under_replicated(page),
+        held & (isr_above_min(page.isr, page.replica_counts, min_isr) < 0),
+        is_not_led_by_preferred(page),
+        is_reassigning(page),
     )
     counts = np.array([np.count_nonzero(condition) for condition in conditions], np.int64)
     return _CountedPage(page, counts, np.flatnonzero(offline)[:OFFLINE_NAMED_MAX])
-
-
-def _is_under(
-    isr: NDArray[np.uint64], replica_counts: NDArray[np.uint64], min_isr: NDArray[np.int64] | np.int64
-) -> NDArray[np.bool_]:
-    return np.bitwise_count(isr) < np.minimum(replica_counts.astype(np.int64), min_isr)
 
 
 def _own_min_isr_correction(image: MetadataImage, cluster_min_isr: int) -> int:
@@ -144,7 +140,6 @@ def _own_min_isr_correction(image: MetadataImage, cluster_min_isr: int) -> int:
     within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
     columns = image.partitions.gather(np.repeat(starts, sizes) + within)
     held = columns.partition_ids != NO_PARTITION
-    replica_counts = columns.replica_counts.astype(np.uint64)
-    under_own = held & _is_under(columns.isr, replica_counts, np.repeat(own, sizes))
-    under_cluster = held & _is_under(columns.isr, replica_counts, np.int64(cluster_min_isr))
+    under_own = held & (isr_above_min(columns.isr, columns.replica_counts, np.repeat(own, sizes)) < 0)
+    under_cluster = held & (isr_above_min(columns.isr, columns.replica_counts, np.int64(cluster_min_isr)) < 0)
     return int(np.count_nonzero(under_own)) - int(np.count_nonzero(under_cluster))

@@ -13,6 +13,7 @@ from controller.http.heard import HeardBrokers
 from controller.http.partition_counts import CountedImages
 from controller.http.state_counts import CountedStates
 from controller.operations import Operations
+from controller.partition_search import PartitionSearch
 from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
 from metadata_log.checkpoint_transfer import CheckpointChunk
 from snapshots.image import MetadataImage
@@ -144,6 +145,7 @@ class Node:
     feed: MetadataFeed
     checkpoints: Checkpoints
     counts: CountedImages
+    search: PartitionSearch
     heard: HeardBrokers
     digests: Digests
     limits: NodeLimits = NodeLimits()

@@ -142,15 +142,35 @@ class TopicSummary(HttpModel):
     name: str
     topic_id: UuidField
     partitions: int
+    replication_factor: int
+    """Replicas of its first partition; 0 where it has none."""
+    matching_partitions: int
+    """Partitions that fit what was asked for; all of them where a partition's state was not asked about."""
+    configs: list[TopicConfig]
+    """The topic's own dynamic configs; the value of one that Kafka does not know, and that may be a secret, is null."""
 
 
 class TopicsReply(HttpModel):
     """A page of topics."""
 
     state_offset: int
+    matching: int
+    """Topics that fit, on all pages."""
     topics: list[TopicSummary]
     next_after: str | None
     """`after` for the next page; null at the end."""
+
+
+class PartitionsReply(HttpModel):
+    """A page of partitions."""
+
+    state_offset: int
+    matching: int
+    """Partitions that fit, on all pages."""
+    topics: list[DescribedTopic]
+    """By name, each with those of its partitions that fit."""
+    next_after: str | None
+    """`after` for the next page, as `orders-17`; null at the end."""
 
 
 class TopicReply(HttpModel):

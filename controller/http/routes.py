@@ -18,7 +18,6 @@ from controller.http.models import (
     HealthReply,
     Nothing,
     ReadParameters,
-    TopicListParameters,
     TopicParameters,
     TopicReadParameters,
     ViewParameters,
@@ -33,9 +32,9 @@ from controller.http.resources import (
     QuorumReply,
     StatusReply,
     TopicReply,
-    TopicsReply,
 )
 from controller.http.routing import Route, Serving, raw_route, route
+from controller.http.search_routes import SEARCH_ROUTES
 from controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -145,17 +144,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         serving=Serving.ACTIVE,
         errors=(404, 409, 422, 429),
     ),
-    route(
-        "GET",
-        "/v1/topics",
-        "Topics by name, a page at a time",
-        handlers.list_topics,
-        tag="topics",
-        parameters=TopicListParameters,
-        body=Nothing,
-        reply=TopicsReply,
-        serving=Serving.CONSISTENT,
-    ),
+    *SEARCH_ROUTES,
     route(
         "POST",
         "/v1/topics",

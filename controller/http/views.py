@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,8 +16,6 @@ from controller.http.resources import (
     PartitionCounts,
     QuorumReply,
     TopicReply,
-    TopicsReply,
-    TopicSummary,
     VoterReply,
     VoterRole,
 )
@@ -151,22 +148,6 @@ def cluster_reply(
     )
 
 
-def topics_reply(image: MetadataImage, prefix: str, after: str, limit: int) -> TopicsReply:
-    """A page of the topics, by name."""
-    names = sorted(name for name in image.topics.by_name if name.startswith(prefix))
-    begin = bisect_right(names, after)
-    page = names[begin : begin + limit]
-    return TopicsReply(
-        state_offset=image.provenance.end_offset,
-        topics=[_topic_summary(image, image.topics.by_name[name]) for name in page],
-        next_after=page[-1] if begin + limit < len(names) else None,
-    )
-
-
-def _topic_summary(image: MetadataImage, topic: Topic) -> TopicSummary:
-    return TopicSummary(name=topic.name, topic_id=topic.id, partitions=len(image.partitions.rows_of(topic.id)))
-
-
 def topic_reply(image: MetadataImage, name: str) -> TopicReply:
     """One topic with its partitions and configs.
 
@@ -176,15 +157,16 @@ def topic_reply(image: MetadataImage, name: str) -> TopicReply:
     topic = describe_topic(image, name)
     if topic.error_code is not ErrorCode.NONE:
         raise ApiError(topic.error_code, topic.error_message or topic.error_code.name)
+    return TopicReply(state_offset=image.provenance.end_offset, topic=topic, configs=topic_configs(image, name))
+
+
+def topic_configs(image: MetadataImage, name: str) -> list[TopicConfig]:
+    """A topic's own dynamic configs, by name; values that may be secrets are None."""
     configs = image.configs.of(TOPIC_RESOURCE, name)
-    return TopicReply(
-        state_offset=image.provenance.end_offset,
-        topic=topic,
-        configs=[
-            TopicConfig(name=key, value=None if is_sensitive(TOPIC_RESOURCE, key) else configs[key])
-            for key in sorted(configs)
-        ],
-    )
+    return [
+        TopicConfig(name=key, value=None if is_sensitive(TOPIC_RESOURCE, key) else configs[key])
+        for key in sorted(configs)
+    ]
 
 
 def topic_named(image: MetadataImage, name: str) -> Topic:

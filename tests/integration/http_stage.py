@@ -29,6 +29,7 @@ from controller.http.routes import ROUTES
 from controller.http.routing import Route
 from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
+from controller.partition_search import PartitionSearch
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
@@ -181,6 +182,7 @@ class Member:
             feed=MetadataFeed(source, FeedLimits()),
             checkpoints=self.checkpoints,
             counts=CountedImages(default_min_isr=1),
+            search=PartitionSearch(self.role.config),
             heard=HeardBrokers(self.controller.scheduler.monotonic_ms),
             digests=self.digests,
             limits=limits,

@@ -46,9 +46,9 @@ async def test_topics_are_listed_in_pages_by_name() -> None:
         await s.register(1, 11)
         for name in ("b-2", "a", "b-1", "b-3"):
             await create(s, name)
-        _, reply, _ = await s.ask(1, "GET", "/v1/topics?prefix=b-&limit=2")
+        _, reply, _ = await s.ask(1, "GET", "/v1/topics?names=b-*&limit=2")
         assert [topic["name"] for topic in reply["topics"]] == ["b-1", "b-2"]
-        _, reply, _ = await s.ask(1, "GET", f"/v1/topics?prefix=b-&limit=2&after={reply['next_after']}")
+        _, reply, _ = await s.ask(1, "GET", f"/v1/topics?names=b-*&limit=2&after={reply['next_after']}")
         assert ([topic["name"] for topic in reply["topics"]], reply["next_after"]) == (["b-3"], None)
         assert reply["topics"][0]["partitions"] == 4
 

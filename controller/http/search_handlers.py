@@ -1,0 +1,64 @@
+"""What the routes of searches do. An image is a value: they look through it on another thread."""
+
+from __future__ import annotations
+
+import asyncio
+
+from controller.http.handlers import read_image
+from controller.http.models import Nothing
+from controller.http.resources import PartitionsReply, TopicsReply, TopicSummary
+from controller.http.routing import Call
+from controller.http.search_models import PartitionListParameters, TopicListParameters
+from controller.http.views import topic_configs
+from controller.partition_search import PartitionSearch, TopicFound
+from controller.topic_description import describe_rows
+from snapshots.image import MetadataImage
+
+
+async def list_topics(call: Call, parameters: TopicListParameters, body: Nothing) -> TopicsReply:
+    image = await read_image(call, parameters)
+    return await asyncio.to_thread(topics_reply, call.node.search, image, parameters)
+
+
+async def list_partitions(call: Call, parameters: PartitionListParameters, body: Nothing) -> PartitionsReply:
+    image = await read_image(call, parameters)
+    return await asyncio.to_thread(partitions_reply, call.node.search, image, parameters)
+
+
+def topics_reply(search: PartitionSearch, image: MetadataImage, parameters: TopicListParameters) -> TopicsReply:
+    """A page of topics, by name."""
+    found = search.topics(
+        image, parameters.wanted, parameters.after, parameters.limit, has_configs=parameters.with_overrides
+    )
+    return TopicsReply(
+        state_offset=image.provenance.end_offset,
+        matching=found.matching,
+        topics=[_topic_summary(image, one) for one in found.topics],
+        next_after=found.topics[-1].topic.name if found.has_more else None,
+    )
+
+
+def _topic_summary(image: MetadataImage, found: TopicFound) -> TopicSummary:
+    table = image.partitions
+    return TopicSummary(
+        name=found.topic.name,
+        topic_id=found.topic.id,
+        partitions=len(found.rows),
+        replication_factor=len(table.partition(found.rows.start).replicas) if found.rows else 0,
+        matching_partitions=found.matching,
+        configs=topic_configs(image, found.topic.name),
+    )
+
+
+def partitions_reply(
+    search: PartitionSearch, image: MetadataImage, parameters: PartitionListParameters
+) -> PartitionsReply:
+    """A page of partitions, by topic name and number."""
+    found = search.partitions(image, parameters.wanted, parameters.after_partition, parameters.limit)
+    topics = describe_rows(image, found.rows)
+    return PartitionsReply(
+        state_offset=image.provenance.end_offset,
+        matching=found.matching,
+        topics=topics,
+        next_after=f"{topics[-1].name}-{topics[-1].partitions[-1].partition_index}" if found.has_more else None,
+    )
