@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+
+import numpy as np
 
 from controller.http.handlers import read_image
 from controller.http.models import Nothing
@@ -30,24 +33,31 @@ def topics_reply(search: PartitionSearch, image: MetadataImage, parameters: Topi
     found = search.topics(
         image, parameters.wanted, parameters.after, parameters.limit, has_configs=parameters.with_overrides
     )
+    factors = _replication_factors(image, found.topics)
     return TopicsReply(
         state_offset=image.provenance.end_offset,
         matching=found.matching,
-        topics=[_topic_summary(image, one) for one in found.topics],
+        topics=[_topic_summary(image, one, factor) for one, factor in zip(found.topics, factors, strict=True)],
         next_after=found.topics[-1].topic.name if found.has_more else None,
     )
 
 
-def _topic_summary(image: MetadataImage, found: TopicFound) -> TopicSummary:
-    table = image.partitions
+def _topic_summary(image: MetadataImage, found: TopicFound, replication_factor: int) -> TopicSummary:
     return TopicSummary(
         name=found.topic.name,
         topic_id=found.topic.id,
         partitions=len(found.rows),
-        replication_factor=len(table.partition(found.rows.start).replicas) if found.rows else 0,
+        replication_factor=replication_factor,
         matching_partitions=found.matching,
         configs=topic_configs(image, found.topic.name),
     )
+
+
+def _replication_factors(image: MetadataImage, found: Sequence[TopicFound]) -> list[int]:
+    """Replicas of the first partition of each; 0 where there is none."""
+    first_rows = np.array([one.rows.start for one in found if one.rows], np.int64)
+    counts = iter(image.partitions.column(first_rows, "replica_counts").tolist())
+    return [next(counts) if one.rows else 0 for one in found]
 
 
 def partitions_reply(
