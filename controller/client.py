@@ -29,6 +29,7 @@ from controller.http import headers
 from controller.http.resources import (
     BrokersReply,
     ClusterReply,
+    ControllersReply,
     DigestReply,
     PartitionsReply,
     QuorumReply,
@@ -67,6 +68,7 @@ from controller.protocol_configs import (
     IncrementalAlterConfigsRequest,
     ResourceTypeName,
 )
+from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 if TYPE_CHECKING:
@@ -185,6 +187,14 @@ class ControllerClient:
     async def describe_quorum(self) -> QuorumReply:
         """The controllers."""
         return await self._read("/v1/quorum", QuorumReply)
+
+    async def describe_controllers(self) -> ControllersReply:
+        """The quorum's controllers, and what they have registered."""
+        return await self._read("/v1/controllers", ControllersReply)
+
+    async def register_controller(self, request: ControllerRegistrationRequest) -> ControllerRegistrationResponse:
+        """Register a controller; the same registration may be sent again."""
+        return await self._rpc("controller-rpc/register", request, ControllerRegistrationResponse, None)
 
     async def describe_brokers(self) -> BrokersReply:
         """All registered brokers."""
@@ -358,8 +368,10 @@ class ControllerClient:
         return (await self._attempts.send(request, is_repeatable=False)).model(reply)
 
     async def _broker_rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
-        path = f"/v1/broker-rpc/{name}"
-        request = Request("POST", path, timeout_ms or self._timeout_ms, body=body, as_msgpack=True)
+        return await self._rpc(f"broker-rpc/{name}", body, reply, timeout_ms)
+
+    async def _rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
+        request = Request("POST", f"/v1/{name}", timeout_ms or self._timeout_ms, body=body, as_msgpack=True)
         return (await self._attempts.send(request, is_repeatable=True)).model(reply)
 
 

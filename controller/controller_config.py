@@ -21,5 +21,7 @@ class ControllerConfig:
     static_configs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     #: Leadership goes back only to brokers that miss more than this share of what they are preferred for; None = any.
     leader_imbalance_percentage: int | None = None
+    #: Controllers of the quorum: each must have registered before a feature level is raised that it might not support.
+    voter_ids: frozenset[int] = frozenset()
     #: A partition with nobody in sync or eligible is led by its last leader again when that one is back.
     elects_last_known_leader: bool = True

@@ -180,7 +180,10 @@ def _check_metadata_version(image: MetadataImage, update: FeatureUpdate, present
 
 
 def _objections(image: MetadataImage, config: ControllerConfig, feature: str, level: int) -> Iterator[str]:
-    """Who does not support a level: this controller, then brokers, then other controllers, as they are registered."""
+    """Who does not support a level: this controller, then brokers, then other controllers, as they are registered.
+
+    Where controllers register, one of the quorum that has not may be of an older version.
+    """
     nodes = [(f"Local controller {config.node_id}", SUPPORTED.get(feature, _UNKNOWN))]
     brokers, controllers = image.cluster.brokers, image.cluster.controllers
     nodes += [(f"Broker {id_}", _range(brokers[id_], feature)) for id_ in sorted(brokers)]
@@ -192,6 +195,10 @@ def _objections(image: MetadataImage, config: ControllerConfig, feature: str, le
             yield f"{node} does not support this feature."
         elif not low <= level <= high:
             yield f"{node} only supports versions {low if low == high else f'{low}-{high}'}"
+    if image.features.metadata_version >= CONTROLLER_REGISTRATION_LEVEL:
+        for id_ in sorted(config.voter_ids - {config.node_id}):
+            if id_ not in controllers:
+                yield f"controller {id_} has not registered, and may not support this feature"
 
 
 def _range(node: BrokerRegistration | ControllerRegistration, feature: str) -> tuple[int, int]:

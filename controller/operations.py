@@ -16,6 +16,7 @@ from controller.alter_partition import (
 from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat
 from controller.config_description import describe_configs
 from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
+from controller.controller_registration import decide_register_controller
 from controller.decision import Decision
 from controller.directory_assignments import decide_assign_replicas_to_dirs
 from controller.elections import decide_elect_leaders
@@ -52,6 +53,7 @@ from controller.protocol_configs import (
     DescribeConfigsResponse,
     IncrementalAlterConfigsRequest,
 )
+from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 from controller.quorum_controller import QuorumController
 from controller.reassignments import decide_alter_partition_reassignments
@@ -191,6 +193,16 @@ class Operations:
         """Give a broker a block of producer ids."""
         return await self._controller.append_write_event(
             "allocate_producer_ids", lambda c: decide_allocate_producer_ids(c.image, request), timeout_ms
+        )
+
+    # --- controllers ---------------------------------------------------------------------------------
+
+    async def register_controller(
+        self, request: ControllerRegistrationRequest, timeout_ms: float
+    ) -> ControllerRegistrationResponse:
+        """A controller process has started."""
+        return await self._controller.append_write_event(
+            "register_controller", lambda c: decide_register_controller(c.image, request), timeout_ms
         )
 
     # --- configs and features ------------------------------------------------------------------------

@@ -16,27 +16,30 @@ from typing import Final
 import structlog
 from aiohttp import web
 
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import ActiveRole
 from controller.bootstrap import bootstrap_records
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
-from controller.controller_config import ControllerConfig
+from controller.client import ControllerClient
+from controller.controller_registration import own_registration
 from controller.event_queue import EventQueue
 from controller.http.app import make_app
 from controller.http.counters import Counters
 from controller.http.digests import Digests
-from controller.http.feed import FeedLimits, MetadataFeed
+from controller.http.feed import MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.log_feed import LogFeedSource
 from controller.http.partition_counts import CountedImages
-from controller.http.ports import Node, NodeLimits, Peer, QuorumView, VoterView
+from controller.http.ports import Node, Peer, QuorumView, VoterView
 from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
 from controller.quorum_controller import QuorumController
+from controller.registrar import Registrar
 from controller.seams import ControllerLimits
-from controller.settings import ControllerSettings, TopicSettings
+from controller.settings import ControllerSettings
+from controller.settings_parts import controller_config, feed_limits, listeners, node_limits, role_settings
 from controller.settings_source import read_secret
-from controller.surroundings import OsRandom, ProcessFaults, new_topic_id
+from controller.surroundings import OsRandom, ProcessFaults, new_uuid
 from controller.warm_up import warm_up
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
@@ -205,20 +208,21 @@ async def run_controller_process(settings: ControllerSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
-        faults = await _start(settings, stack)
+        faults, registrar = await _start(settings, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
-        rehearsal = asyncio.create_task(_warm_up_when_settled(faults))
+        on_the_side = asyncio.create_task(_work_when_settled(faults, registrar))
         await stopped.wait()
-        rehearsal.cancel()
+        on_the_side.cancel()
         log.info("controller.stopping", node_id=settings.node_id)
 
 
-async def _warm_up_when_settled(faults: ProcessFaults) -> None:
+async def _work_when_settled(faults: ProcessFaults, registrar: Registrar) -> None:
     await asyncio.sleep(_SETTLED_S)
     await warm_up(LoopScheduler(), faults)
+    await registrar.run()
 
 
-async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> ProcessFaults:
+async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[ProcessFaults, Registrar]:
     disk = RealDisk()
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id)
     stack.callback(directory.close)
@@ -245,11 +249,13 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> Process
     cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events)
     node = _node(settings, storage, controller, role, cluster, directory.meta.cluster_id, secret)
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller)
+    registrar = _registrar(settings, controller, secret, stack)
 
     def stable_moved() -> None:
         node.feed.moved()
         node.digests.note(controller.stable)
         checkpoints.moved()
+        registrar.moved()
 
     controller.on_stable = stable_moved
     await runtime.start()
@@ -257,7 +263,15 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> Process
     # First of all when the process ends: whoever waits for news holds up the HTTP server.
     stack.callback(node.feed.close)
     stack.callback(node.digests.close)
-    return faults
+    return faults, registrar
+
+
+def _registrar(
+    settings: ControllerSettings, controller: QuorumController, secret: bytes, stack: AsyncExitStack
+) -> Registrar:
+    client = ControllerClient([str(voter.http) for voter in settings.voters], shared_secret=secret or None)
+    stack.push_async_callback(client.close)
+    return Registrar(controller, own_registration(settings.node_id, new_uuid(), listeners(settings)), client)
 
 
 def _node(
@@ -281,7 +295,7 @@ def _node(
         search=PartitionSearch(role.config),
         heard=HeardBrokers(controller.scheduler.monotonic_ms),
         digests=Digests(),
-        limits=_node_limits(settings),
+        limits=node_limits(settings),
         shared_secret=secret or None,
     )
 
@@ -320,42 +334,14 @@ def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: Real
     records: tuple[VersionedRecord, ...] = ()
     if bootstrap is not None:
         records = bootstrap_records(bootstrap, directory.path)
-    config = ControllerConfig(
-        node_id=settings.node_id,
-        cluster_id=directory.meta.cluster_id,
-        session_timeout_ms=settings.brokers.session_timeout_ms,
-        default_num_partitions=settings.topics.partitions,
-        default_replication_factor=settings.topics.replication_factor,
-        static_configs=_static_configs(settings.topics),
-        leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
-        elects_last_known_leader=settings.maintenance.elects_last_known_leader,
-    )
-    role_settings = RoleSettings(
-        idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
-        starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
-        leader_balance_interval_ms=settings.maintenance.leader_balance_interval_ms,
-        unclean_election_interval_ms=settings.maintenance.unclean_election_interval_ms,
-    )
-    return ActiveRole(config, role_settings, records, OsRandom(), new_topic_id)
-
-
-def _static_configs(topics: TopicSettings) -> dict[str, str]:
-    """What the settings say, under Kafka's names; what they leave open is Kafka's default, and none of theirs."""
-    names = {"min.insync.replicas": "min_insync_replicas", "num.partitions": "partitions"}
-    names["default.replication.factor"] = "replication_factor"
-    return {name: str(getattr(topics, field)) for name, field in names.items() if field in topics.model_fields_set}
+    config = controller_config(settings, directory.meta.cluster_id)
+    return ActiveRole(config, role_settings(settings), records, OsRandom(), new_uuid)
 
 
 def _feed(settings: ControllerSettings, storage: NodeStorage, controller: QuorumController) -> MetadataFeed:
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
     source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
-    limits = FeedLimits(
-        settings.http.feed_wait_max_ms,
-        settings.http.feed_chunk_bytes_max,
-        settings.http.feed_cache_bytes,
-        settings.http.followers_max,
-    )
-    return MetadataFeed(source, limits)
+    return MetadataFeed(source, feed_limits(settings))
 
 
 def _checkpoint_writer(
@@ -373,17 +359,6 @@ def _report_checkpoint(end_offset: int, took_ms: float, error: StorageError | No
         log.info("checkpoint.written", end_offset=end_offset, took_ms=round(took_ms))
     else:
         log.error("checkpoint.failed", end_offset=end_offset, error=str(error))
-
-
-def _node_limits(settings: ControllerSettings) -> NodeLimits:
-    return NodeLimits(
-        body_bytes_max=settings.http.body_bytes_max,
-        request_timeout_ms=settings.limits.request_timeout_ms,
-        heartbeat_deadline_ms=settings.brokers.heartbeat_deadline_ms,
-        read_timeout_ms=settings.http.read_timeout_ms,
-        forward_timeout_ms=settings.http.forward_timeout_ms,
-        chunk_bytes_max=settings.http.feed_chunk_bytes_max,
-    )
 
 
 async def _serve(node: Node, settings: ControllerSettings, stack: AsyncExitStack) -> None:

@@ -36,7 +36,7 @@ class OsRandom:
         return (self._generator.random(len(bounds)) * bounds).astype(np.int64)
 
 
-def new_topic_id() -> Uuid:
+def new_uuid() -> Uuid:
     """A random id that Kafka does not keep for itself."""
     while is_reserved_uuid(made := uuid.uuid4().bytes):
         continue

@@ -25,7 +25,7 @@ from controller.protocol import (
 )
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
-from controller.surroundings import OsRandom, new_topic_id
+from controller.surroundings import OsRandom, new_uuid
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.records import FeatureLevelRecord, VersionedRecord
 
@@ -44,7 +44,7 @@ async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
     log.leader_id = _ACTIVE
     config = ControllerConfig(node_id=_ACTIVE, cluster_id="rehearsal")
     bootstrap = (VersionedRecord(FeatureLevelRecord("metadata.version", _LEVEL), 0),)
-    role = ActiveRole(config, RoleSettings(idle_noop_interval_ms=0), bootstrap, OsRandom(), new_topic_id)
+    role = ActiveRole(config, RoleSettings(idle_noop_interval_ms=0), bootstrap, OsRandom(), new_uuid)
     active, standby = (
         QuorumController(node, log, role, scheduler, faults, ControllerLimits()) for node in (_ACTIVE, _STANDBY)
     )
@@ -81,8 +81,8 @@ def _registration(broker_id: int) -> BrokerRegistrationRequest:
     return BrokerRegistrationRequest(
         broker_id=broker_id,
         cluster_id="rehearsal",
-        incarnation_id=new_topic_id(),
-        log_dirs=[new_topic_id()],
+        incarnation_id=new_uuid(),
+        log_dirs=[new_uuid()],
         features=[level],
     )
 

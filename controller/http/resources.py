@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from controller.http.models import HttpModel
+from controller.protocol_brokers import Listener, SupportedFeature
 from controller.protocol_topics import DescribedTopic, TopicConfig
 from controller.protocol_types import UuidField
 from snapshots.derived_states import PartitionState, ReplicaState
@@ -74,6 +75,28 @@ class QuorumReply(HttpModel):
     applied_offset: int
     """End of what the node's state contains."""
     voters: list[VoterReply]
+
+
+class ControllerReply(HttpModel):
+    """One controller: of the quorum, or registered by one that was."""
+
+    id: int
+    is_voter: bool
+    """Whether it belongs to the quorum now."""
+    is_registered: bool
+    """Whether the log has a registration of it; feature levels are not raised while one of the quorum has none."""
+    incarnation_id: UuidField | None
+    """Of its process."""
+    listeners: list[Listener]
+    features: list[SupportedFeature]
+    """The levels it can lead at."""
+
+
+class ControllersReply(HttpModel):
+    """All controllers, by id."""
+
+    state_offset: int
+    controllers: list[ControllerReply]
 
 
 class BrokerEndpointReply(HttpModel):

@@ -8,6 +8,7 @@ from controller.http import handlers, headers
 from controller.http.broker_routes import BROKER_ROUTES
 from controller.http.config_routes import CONFIG_ROUTES
 from controller.http.content import BATCHES, JSON, OCTETS
+from controller.http.controller_routes import CONTROLLER_ROUTES
 from controller.http.health import get_livez, get_readyz
 from controller.http.models import (
     BrokerParameters,
@@ -247,6 +248,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404, 409, 429),
     ),
     *CONFIG_ROUTES,
+    *CONTROLLER_ROUTES,
     *BROKER_ROUTES,
     raw_route(
         "/v1/metadata/batches",

@@ -66,6 +66,7 @@ async def test_controllers_stop_in_order_start_again_and_say_when_one_is_left(tm
         await c.start()
         before = await c.wait_for_controllers(READY_S)
         assert before.verdict == "healthy"
+        first = await registrations(c)
         codes = [await process.stop(STOP_S) for process in c.controllers.values()]
         assert codes == [exit_codes.DONE] * 3, "SIGTERM is an orderly end"
 
@@ -74,6 +75,7 @@ async def test_controllers_stop_in_order_start_again_and_say_when_one_is_left(tm
         assert after.cluster_id == before.cluster_id
         assert after.quorum.epoch > before.quorum.epoch
         assert after.quorum.high_watermark > before.quorum.high_watermark
+        await c.until(lambda: renewed(c, first), "all three have registered as new processes", READY_S)
 
         active = after.quorum.active_id
         assert active is not None
@@ -82,6 +84,22 @@ async def test_controllers_stop_in_order_start_again_and_say_when_one_is_left(tm
             if id_ != left:
                 process.kill()
         await eventually(lambda: sees_no_quorum(c), "one of three is left", READY_S)
+
+
+async def registrations(c: LocalCluster) -> dict[int, bytes]:
+    """Incarnation by controller, once all have one."""
+
+    async def all_of_them() -> dict[int, bytes] | None:
+        known = {one.id: one.incarnation_id for one in (await c.client.describe_controllers()).controllers}
+        registered = {id_: incarnation for id_, incarnation in known.items() if incarnation is not None}
+        return registered if len(registered) == 3 else None
+
+    return await c.until(all_of_them, "all three have registered", READY_S)
+
+
+async def renewed(c: LocalCluster, before: dict[int, bytes]) -> bool | None:
+    now = await registrations(c)
+    return all(now[id_] != incarnation for id_, incarnation in before.items()) or None
 
 
 async def sees_no_quorum(c: LocalCluster) -> bool:

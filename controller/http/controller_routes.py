@@ -1,0 +1,39 @@
+"""The rows of the route table that are about controllers as nodes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.http import controller_handlers
+from controller.http.content import JSON_OR_MSGPACK
+from controller.http.models import Nothing, ReadParameters
+from controller.http.resources import ControllersReply
+from controller.http.routing import Route, Serving, route
+from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+
+CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
+    route(
+        "GET",
+        "/v1/controllers",
+        "The controllers, and what they have registered",
+        controller_handlers.list_controllers,
+        tag="controllers",
+        parameters=ReadParameters,
+        body=Nothing,
+        reply=ControllersReply,
+        serving=Serving.CONSISTENT,
+    ),
+    route(
+        "POST",
+        "/v1/controller-rpc/register",
+        "A controller registers (Kafka's ControllerRegistration)",
+        controller_handlers.register_controller,
+        tag="controllers",
+        parameters=Nothing,
+        body=ControllerRegistrationRequest,
+        reply=ControllerRegistrationResponse,
+        serving=Serving.ACTIVE,
+        media=JSON_OR_MSGPACK,
+        errors=(422, 429),
+    ),
+)

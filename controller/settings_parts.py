@@ -1,0 +1,74 @@
+"""What the parts of a controller process are told, from its settings."""
+
+from __future__ import annotations
+
+from controller.active_role import RoleSettings
+from controller.controller_config import ControllerConfig
+from controller.http.feed import FeedLimits
+from controller.http.ports import NodeLimits
+from controller.protocol_brokers import Listener
+from controller.settings import ControllerSettings, TopicSettings
+
+#: Names of a controller's listeners: the quorum's, as in the log's list of voters, and that of the HTTP API.
+QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
+
+
+def controller_config(settings: ControllerSettings, cluster_id: str) -> ControllerConfig:
+    """What decisions depend on."""
+    return ControllerConfig(
+        node_id=settings.node_id,
+        cluster_id=cluster_id,
+        session_timeout_ms=settings.brokers.session_timeout_ms,
+        default_num_partitions=settings.topics.partitions,
+        default_replication_factor=settings.topics.replication_factor,
+        static_configs=_static_configs(settings.topics),
+        leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
+        elects_last_known_leader=settings.maintenance.elects_last_known_leader,
+        voter_ids=frozenset(voter.id for voter in settings.voters),
+    )
+
+
+def _static_configs(topics: TopicSettings) -> dict[str, str]:
+    """What the settings say, under Kafka's names; what they leave open is Kafka's default, and none of theirs."""
+    names = {"min.insync.replicas": "min_insync_replicas", "num.partitions": "partitions"}
+    names["default.replication.factor"] = "replication_factor"
+    return {name: str(getattr(topics, field)) for name, field in names.items() if field in topics.model_fields_set}
+
+
+def role_settings(settings: ControllerSettings) -> RoleSettings:
+    """What an active controller does by itself, and how often."""
+    return RoleSettings(
+        idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
+        starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
+        leader_balance_interval_ms=settings.maintenance.leader_balance_interval_ms,
+        unclean_election_interval_ms=settings.maintenance.unclean_election_interval_ms,
+    )
+
+
+def feed_limits(settings: ControllerSettings) -> FeedLimits:
+    """Bounds of the metadata feed."""
+    return FeedLimits(
+        settings.http.feed_wait_max_ms,
+        settings.http.feed_chunk_bytes_max,
+        settings.http.feed_cache_bytes,
+        settings.http.followers_max,
+    )
+
+
+def node_limits(settings: ControllerSettings) -> NodeLimits:
+    """Bounds of the HTTP API."""
+    return NodeLimits(
+        body_bytes_max=settings.http.body_bytes_max,
+        request_timeout_ms=settings.limits.request_timeout_ms,
+        heartbeat_deadline_ms=settings.brokers.heartbeat_deadline_ms,
+        read_timeout_ms=settings.http.read_timeout_ms,
+        forward_timeout_ms=settings.http.forward_timeout_ms,
+        chunk_bytes_max=settings.http.feed_chunk_bytes_max,
+    )
+
+
+def listeners(settings: ControllerSettings) -> list[Listener]:
+    """Where this controller is reached."""
+    voter = settings.voter
+    places = ((QUORUM_LISTENER, voter.quorum), (HTTP_LISTENER, voter.http))
+    return [Listener(name=name, host=address.host, port=address.port) for name, address in places]
