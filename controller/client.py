@@ -14,6 +14,7 @@ from urllib.parse import quote
 import aiohttp
 from pydantic import BaseModel
 
+from controller.access_client import AccessClient
 from controller.attempts import Attempts
 from controller.connection import (
     Answer,
@@ -135,6 +136,8 @@ class ControllerClient:
         self._shared_secret = shared_secret
         self._open_session: aiohttp.ClientSession | None = None
         self._attempts = Attempts([Connection(self._session, url) for url in self.urls])
+        #: Client quotas, SCRAM credentials, ACLs.
+        self.access = AccessClient(self._read, self._write)
 
     def _session(self) -> aiohttp.ClientSession:
         # Belongs to the loop that it is first used in; a client may be made before there is one.

@@ -35,9 +35,10 @@ from controller.protocol_configs import (
     ReplacedConfigsResource,
 )
 from controller.protocol_topics import TopicConfig
+from controller.request_limits import check_record_count
 from controller.topic_configs import MIN_ISR_CONFIG
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
-from metadata_log.limits import RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
+from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.limits import STRING_BYTES_MAX
 from metadata_log.records import ClearElrRecord, ConfigRecord, VersionedRecord
 from metadata_log.runs import BatchItem
 from snapshots.image import MetadataImage
@@ -139,8 +140,7 @@ def _decide(
             )
         )
     records = _versioned(image, written)
-    if len(records) > RECORDS_PER_OPERATION_MAX:
-        raise LimitExceeded("Unable to perform excessively large batch operation.", ErrorCode.POLICY_VIOLATION)
+    check_record_count(len(records))
     return Decision(() if validate_only else records, AlterConfigsResponse(responses=results))
 
 

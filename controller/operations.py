@@ -6,6 +6,7 @@ The only way in for HTTP. Soft state (broker sessions) is read by decisions and 
 
 from __future__ import annotations
 
+from controller.access_operations import AccessOperations
 from controller.active_role import ActiveRole
 from controller.alter_partition import (
     AlteredPartitions,
@@ -74,6 +75,8 @@ class Operations:
         self._controller = controller
         self._role = role
         self._config = role.config
+        #: Client quotas, SCRAM credentials, ACLs.
+        self.access = AccessOperations(controller, role)
 
     # --- topics and partitions -----------------------------------------------------------------------
 

@@ -17,6 +17,10 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
+class SecretMessage(Message):
+    """A request that holds secrets: whoever gets it wrong is not told what was found."""
+
+
 def _uuid(value: Any) -> bytes:
     if isinstance(value, bytes) and len(value) == UUID_BYTES:
         return value
@@ -44,6 +48,8 @@ BrokerIdField = Annotated[int, Field(ge=0, le=2**31 - 1)]
 PartitionIdField = Annotated[int, Field(ge=0, le=2**31 - 1)]
 #: A string that a record can hold.
 Text = Annotated[str, Field(max_length=STRING_BYTES_MAX)]
+#: A string that a record can hold whatever its characters are: none takes more than four bytes.
+Name = Annotated[str, Field(max_length=STRING_BYTES_MAX // 4)]
 #: Brokers of one partition, registered or not; the slots of a partition bound any such list.
 BrokerList = Annotated[list[Int32], Field(max_length=PARTITION_SLOTS_MAX)]
 

@@ -10,6 +10,7 @@ import msgpack
 from pydantic import BaseModel, ValidationError
 
 from controller.http.errors import HttpRefusal
+from controller.protocol_types import SecretMessage
 
 if TYPE_CHECKING:
     # A client needs no server: commands should start fast.
@@ -80,6 +81,9 @@ def decode_body(model: type[M], data: bytes, media: str) -> M:
             return model.model_validate(unpack(data))
         return model.model_validate_json(data)
     except ValidationError as error:
+        if issubclass(model, SecretMessage):
+            # Neither the answer nor a traceback may show what was sent.
+            raise _invalid("body", error, shows_values=False) from None
         raise _invalid("body", error) from error
 
 
@@ -119,9 +123,12 @@ def decode_parameters(model: type[M], path: Mapping[str, str], query: Iterable[t
         raise _invalid("parameter", error) from error
 
 
-def _invalid(what: str, error: ValidationError) -> HttpRefusal:
+def _invalid(what: str, error: ValidationError, *, shows_values: bool = True) -> HttpRefusal:
     problems = error.errors(include_url=False, include_context=False)
-    shown = [{"where": _place(problem["loc"]), "message": _message(problem)} for problem in problems[:_PROBLEMS_SHOWN]]
+    shown = [
+        {"where": _place(problem["loc"]), "message": _message(problem, shows_value=shows_values)}
+        for problem in problems[:_PROBLEMS_SHOWN]
+    ]
     first = shown[0]
     where = f"{what} {first['where']}" if first["where"] else what
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -132,11 +139,12 @@ def _place(path: Sequence[int | str]) -> str:
     return ".".join(str(part) for part in path)
 
 
-def _message(problem: Mapping[str, Any]) -> str:
+def _message(problem: Mapping[str, Any], *, shows_value: bool) -> str:
     if problem["type"] == "extra_forbidden":
         return "is not known"
     if problem["type"] == "missing":
         return "must be given"
     if problem["type"] == "json_invalid":
         return str(problem["msg"])
-    return f"{str(problem['msg']).removeprefix('Value error, ')}, not {_SHORT.repr(problem['input'])}"
+    rule = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{rule}, not {_SHORT.repr(problem['input'])}" if shows_value else rule

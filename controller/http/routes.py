@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller.http import handlers, headers
+from controller.http.access_routes import ACCESS_ROUTES
 from controller.http.broker_routes import BROKER_ROUTES
 from controller.http.config_routes import CONFIG_ROUTES
 from controller.http.content import BATCHES, JSON, OCTETS
@@ -249,6 +250,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     *CONFIG_ROUTES,
     *CONTROLLER_ROUTES,
+    *ACCESS_ROUTES,
     *BROKER_ROUTES,
     raw_route(
         "/v1/metadata/batches",

@@ -26,6 +26,7 @@ SHELLS = {
     "controller.attempts": "retries of a client, with their waits",
     "controller.client": "the HTTP client",
     "controller.connection": "one connection of the HTTP client",
+    "controller.host_names": "asks the system's name service",
     "controller.http": "the HTTP edge",
     "controller.loop_scheduler": "the loop's clock and wake-ups",
     "controller.quorum_controller": "runs the event queue as a task of the loop",

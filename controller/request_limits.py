@@ -1,0 +1,16 @@
+"""What all operations on lists of things refuse as a whole."""
+
+from __future__ import annotations
+
+from metadata_log.errors import ErrorCode, LimitExceeded
+from metadata_log.limits import RECORDS_PER_OPERATION_MAX
+
+
+def check_record_count(count: int) -> None:
+    """Refuse an operation that would write too much.
+
+    Raises:
+        LimitExceeded: POLICY_VIOLATION, with Kafka's sentence for it.
+    """
+    if count > RECORDS_PER_OPERATION_MAX:
+        raise LimitExceeded("Unable to perform excessively large batch operation.", ErrorCode.POLICY_VIOLATION)
