@@ -34,8 +34,8 @@ _STALL_MS = 100.0
 _BALANCE = "balance_leaders"
 _UNCLEAN = "elect_unclean_leaders"
 
-#: A bounded pass over partitions; its reply: whether there may be more to do.
-_Pass = Callable[[MetadataImage, ControllerConfig], Decision[bool]]
+#: A bounded pass over partitions from one row on; its reply: where the next one is to begin, None if there is none.
+_Pass = Callable[[MetadataImage, ControllerConfig, int], Decision[int | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +193,13 @@ class ActiveRole:
             make = partial(self._pass_event, tag, interval_ms, decide)
             self.controller.events.schedule(tag, now_ms + interval_ms, make)
 
-    def _pass_event(self, tag: str, interval_ms: float, decide: _Pass) -> Event:
-        def applied(decision: Decision[bool], _: int) -> None:
-            if decision.reply:
-                # The next one at once, behind whatever waits already.
-                self.controller.events.append(self._pass_event(tag, interval_ms, decide))
-            else:
+    def _pass_event(self, tag: str, interval_ms: float, decide: _Pass, first_row: int = 0) -> Event:
+        def applied(decision: Decision[int | None], _: int) -> None:
+            if decision.reply is None:
                 self._schedule_pass(tag, interval_ms, decide)
+            else:
+                # The next one at once, behind whatever waits already, and after the sockets have had their share.
+                self.controller.events.append(self._pass_event(tag, interval_ms, decide, decision.reply))
+                self.controller.events.end_turn()
 
-        return self.controller.write_internally(tag, lambda c: decide(c.image, self.config), applied)
+        return self.controller.write_internally(tag, lambda c: decide(c.image, self.config, first_row), applied)

@@ -31,7 +31,9 @@ from snapshots.image import MetadataImage
 #: Elections that one background pass holds (Kafka's ``MAX_ELECTIONS_PER_IMBALANCE``).
 ELECTIONS_PER_PASS_MAX: Final = 1_000
 #: Rows that a background pass looks at before it asks whether it has enough.
-_ROWS_AT_ONCE: Final = 8_192
+_ROWS_AT_ONCE: Final = 2_048
+#: ... and how often it asks: it may find nothing among many, and the loop has others to serve.
+_LOOKS_PER_PASS_MAX: Final = 8
 
 Rows = NDArray[np.int64]
 
@@ -165,12 +167,16 @@ def _hold(image: MetadataImage, config: ControllerConfig, view: PartitionView, k
     return decide_changes(view.rows, targets, rule_settings(image, config))
 
 
-def decide_balance_leaders(image: MetadataImage, config: ControllerConfig) -> Decision[bool]:
-    """Give partitions back to their preferred leaders; True if there may be more than one pass holds."""
+def decide_balance_leaders(image: MetadataImage, config: ControllerConfig, first_row: int = 0) -> Decision[int | None]:
+    """Give partitions back to their preferred leaders, as far as one pass goes.
+
+    The reply is the row that the next pass is to begin at, None if there is nothing to look at any more. Should rows
+    have come to mean other partitions by then, some wait for the next round.
+    """
     rows = image.partitions.rows_not_led_by_preferred()
     if config.leader_imbalance_percentage is not None and len(rows):
         rows = _of_imbalanced_brokers(image, rows, config.leader_imbalance_percentage)
-    return _background_pass(image, config, rows, ELECT_PREFERRED)
+    return _background_pass(image, config, rows, first_row, ELECT_PREFERRED)
 
 
 def _of_imbalanced_brokers(image: MetadataImage, rows: Rows, percentage: int) -> Rows:
@@ -184,16 +190,25 @@ def _of_imbalanced_brokers(image: MetadataImage, rows: Rows, percentage: int) ->
     return above
 
 
-def decide_elect_unclean_leaders(image: MetadataImage, config: ControllerConfig) -> Decision[bool]:
-    """Elect uncleanly where nobody leads and the topic allows it; True if there may be more."""
-    return _background_pass(image, config, image.partitions.rows_without_leader(), ELECT_UNCLEAN)
+def decide_elect_unclean_leaders(
+    image: MetadataImage, config: ControllerConfig, first_row: int = 0
+) -> Decision[int | None]:
+    """Elect uncleanly where nobody leads and the topic allows it; reply as of ``decide_balance_leaders``."""
+    return _background_pass(image, config, image.partitions.rows_without_leader(), first_row, ELECT_UNCLEAN)
 
 
-def _background_pass(image: MetadataImage, config: ControllerConfig, rows: Rows, kind: int) -> Decision[bool]:
-    """Elections of one kind in the first rows that have any, not more than a pass may hold."""
+def _background_pass(
+    image: MetadataImage, config: ControllerConfig, rows: Rows, first_row: int, kind: int
+) -> Decision[int | None]:
+    """Elections of one kind in the first rows that have any, not more than a pass may hold or look at."""
+    rows = rows[np.searchsorted(rows, first_row) :]
     runs: list[PartitionChangeRun] = []
     left = ELECTIONS_PER_PASS_MAX
+    next_row = None
     for first in range(0, len(rows), _ROWS_AT_ONCE):
+        if first == _LOOKS_PER_PASS_MAX * _ROWS_AT_ONCE:
+            next_row = int(rows[first])
+            break
         view = view_partitions(image, config, rows[first : first + _ROWS_AT_ONCE])
         if kind == ELECT_UNCLEAN and not view.allows_unclean.any():
             continue
@@ -203,7 +218,8 @@ def _background_pass(image: MetadataImage, config: ControllerConfig, rows: Rows,
         found = np.flatnonzero(changes.has_change)
         changes.has_change[found[left:]] = False
         runs += view_runs(image, view, changes)
-        left -= min(left, len(found))
-        if left == 0:
+        if left <= len(found):
+            next_row = int(view.columns.rows[found[left - 1]]) + 1
             break
-    return Decision(runs, left == 0, is_atomic=False, is_internal=True)
+        left -= len(found)
+    return Decision(runs, next_row, is_atomic=False, is_internal=True)

@@ -6,7 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scripts.benchmarks import append, broker_loss, create, failover, load, restart, write_events
+from scripts.benchmarks import (
+    append,
+    balance,
+    broker_loss,
+    create,
+    decisions,
+    failover,
+    fencing,
+    load,
+    restart,
+    write_events,
+)
 from scripts.benchmarks.figures import Outcome
 from scripts.benchmarks.workspace import Workspace
 
@@ -29,4 +40,7 @@ BENCHMARKS: Final = (
     Benchmark("load", "image of 1,000,000 partitions from a checkpoint in a fresh process", load.run),
     Benchmark("restart", "three controllers with 1,000,000 partitions killed and started", restart.run),
     Benchmark("failover", "the active controller killed or frozen under writes", failover.run),
+    Benchmark("decisions", "alter_partition decided and encoded, in batches of 1, 100 and 10,000", decisions.run),
+    Benchmark("fencing", "a broker with 250,000 replicas fenced, in one process", fencing.run),
+    Benchmark("balance", "leaderships given back among 1,000,000 partitions, in one process", balance.run),
 )

@@ -212,13 +212,15 @@ async def elect_leaders(stage: Stage, op: Form) -> Form:
 
 async def balance_leaders(stage: Stage, _: Form) -> Any:
     """Whether there may be more to do."""
-    return await stage.controller.append_write_event(
+    next_row = await stage.controller.append_write_event(
         "balance_leaders", lambda c: decide_balance_leaders(c.image, stage.config), TIMEOUT_MS
     )
+    return next_row is not None
 
 
 async def elect_unclean_leaders(stage: Stage, _: Form) -> Any:
     """Whether there may be more to do."""
-    return await stage.controller.append_write_event(
+    next_row = await stage.controller.append_write_event(
         "elect_unclean_leaders", lambda c: decide_elect_unclean_leaders(c.image, stage.config), TIMEOUT_MS
     )
+    return next_row is not None

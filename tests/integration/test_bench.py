@@ -28,7 +28,19 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", ["commit", "append", "throughput", "broker-loss", "create", "load", "restart", "failover"]
+    "name",
+    [
+        "commit",
+        "append",
+        "throughput",
+        "broker-loss",
+        "create",
+        "load",
+        "restart",
+        "failover",
+        "decisions",
+        "balance",
+    ],
 )
 def test_bench_runs_says_its_method_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
     document = outcome(name, tmp_path)
@@ -38,6 +50,12 @@ def test_bench_runs_says_its_method_and_leaves_nothing_behind(name: str, tmp_pat
     assert len(benchmark["method"]) > 50
     assert any(figure["targets"] for figure in benchmark["figures"])
     assert document["machine"]["fdatasync_ms"] > 0
+
+
+def test_bench_without_a_target_says_what_it_found(tmp_path: Path) -> None:
+    [benchmark] = outcome("fencing", tmp_path)["benchmarks"]
+
+    assert {figure["name"] for figure in benchmark["figures"]} >= {"all slices", "longest slice", "partition changes"}
 
 
 def test_bench_prints_the_target_beside_the_figure(tmp_path: Path) -> None:

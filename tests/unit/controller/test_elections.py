@@ -69,7 +69,7 @@ def test_background_unclean_pass_works_where_the_topic_allows_it(configs: dict[s
     cluster.heartbeat(1)
     decision = decide_elect_unclean_leaders(cluster.image, cluster.config)
     cluster.commit(decision)
-    assert (cluster.partition("t").leader, decision.reply) == (leader, False)
+    assert (cluster.partition("t").leader, decision.reply) == (leader, None)
 
 
 def test_background_balance_pass_is_bounded() -> None:
@@ -79,7 +79,7 @@ def test_background_balance_pass_is_bounded() -> None:
     cluster.heartbeat(0, want_fence=True)
     assert len(cluster.image.partitions.rows_not_led_by_preferred()) == ELECTIONS_PER_PASS_MAX + 5
     decision = decide_balance_leaders(cluster.image, cluster.config)
-    assert (list(decision.records), decision.reply) == ([], False)  # the preferred leader is not in sync
+    assert (list(decision.records), decision.reply) == ([], None)  # the preferred leader is not in sync
 
 
 def test_leader_and_isr_changes_many_partitions_come_as_one_run_a_shape() -> None:

@@ -130,6 +130,7 @@ def test_balance_switched_off_leaves_leaders_alone() -> None:
 def small_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elections, "ELECTIONS_PER_PASS_MAX", 3)
     monkeypatch.setattr(elections, "_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(elections, "_LOOKS_PER_PASS_MAX", 2)
 
 
 @pytest.mark.usefixtures("small_passes")
@@ -138,12 +139,25 @@ def test_balance_more_than_a_pass_holds_goes_on_at_once() -> None:
     end = len(c.log.batches)
 
     first = decide_balance_leaders(c.quorum.stable, c.config)
-    assert (first.reply, sum(len(run) for run in first.records if not isinstance(run, tuple))) == (True, 3)
+    assert (first.reply, sum(len(run) for run in first.records if not isinstance(run, tuple))) == (3, 3)
     c.scheduler.advance(MINUTES_5)
 
     assert {c.partition(number).leader for number in range(8)} == {0}
     assert c.faults.seen == []
     assert len(c.log.batches) > end
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_balance_finding_nothing_looks_at_a_bounded_number_of_rows_at_once() -> None:
+    """The preferred leader of most partitions is away, as after the loss of a broker."""
+    away = [partition(number, (3, 1), (1,), 1) for number in range(9)]
+    c = Controller(*away, partition(9, (0, 1), (0, 1), 1), settings=settings())
+
+    first = decide_balance_leaders(c.quorum.stable, c.config)
+    assert (list(first.records), first.reply) == ([], 4)
+    c.scheduler.advance(MINUTES_5)
+
+    assert c.partition(9).leader == 0
 
 
 @pytest.mark.parametrize(
