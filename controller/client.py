@@ -6,7 +6,6 @@ For the command line, brokers and tests. Any controller takes any request, so on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import quote
@@ -17,16 +16,13 @@ from pydantic import BaseModel
 from controller.access_client import AccessClient
 from controller.attempts import Attempts
 from controller.connection import (
-    Answer,
     Connection,
     InvalidUrl,
-    NoAnswer,
-    NodeState,
     Request,
     controller_url,
     make_session,
 )
-from controller.http import headers
+from controller.feed_answers import Batches, CheckpointPiece, batches, checkpoint_piece
 from controller.http.resources import (
     BrokersReply,
     ClusterReply,
@@ -38,6 +34,7 @@ from controller.http.resources import (
     TopicReply,
     TopicsReply,
 )
+from controller.origin import check_principal
 from controller.protocol import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -84,36 +81,6 @@ _POLL_GRACE_MS: Final = 2_000.0
 R = TypeVar("R", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class Batches:
-    """Committed batches of the metadata feed, as they lie in the log."""
-
-    node: NodeState
-    data: bytes
-    base_offset: int
-    #: Exclusive: the next offset to ask for.
-    end_offset: int
-    #: Epoch of the last batch; None where there is none.
-    end_epoch: int | None
-    log_start_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointPiece:
-    """A piece of a checkpoint file."""
-
-    node: NodeState
-    #: Exclusive end, and epoch of the last batch, of what the checkpoint covers.
-    end_offset: int
-    epoch: int
-    #: Bytes of the whole file.
-    size: int
-    position: int
-    data: bytes
-    #: CRC-32C of ``data``, as the sender computed it.
-    crc: int
-
-
 class ControllerClient:
     """Use as an asynchronous context manager.
 
@@ -122,18 +89,24 @@ class ControllerClient:
     """
 
     def __init__(
-        self, urls: Sequence[str], *, shared_secret: bytes | None = None, timeout_ms: float = DEFAULT_TIMEOUT_MS
+        self,
+        urls: Sequence[str],
+        *,
+        shared_secret: bytes | None = None,
+        timeout_ms: float = DEFAULT_TIMEOUT_MS,
+        principal: str | None = None,
     ) -> None:
-        """``urls``: ``host:port`` or URLs of controllers, at least one.
+        """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
 
         Raises:
-            InvalidUrl: one names no controller, or there is none.
+            InvalidUrl: one names no controller, or there is none. ApiError: INVALID_REQUEST, no such principal can be.
         """
         self.urls = tuple(dict.fromkeys(controller_url(url) for url in urls))
         if not self.urls:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
         self._shared_secret = shared_secret
+        self._principal = None if principal is None else check_principal(principal)
         self._open_session: aiohttp.ClientSession | None = None
         self._attempts = Attempts([Connection(self._session, url) for url in self.urls])
         #: Client quotas, SCRAM credentials, ACLs.
@@ -142,7 +115,7 @@ class ControllerClient:
     def _session(self) -> aiohttp.ClientSession:
         # Belongs to the loop that it is first used in; a client may be made before there is one.
         if self._open_session is None:
-            self._open_session = make_session(self._shared_secret)
+            self._open_session = make_session(self._shared_secret, self._principal)
         return self._open_session
 
     async def __aenter__(self) -> Self:
@@ -336,15 +309,7 @@ class ControllerClient:
         """
         parameters = {"offset": offset, "epoch": epoch, "wait_ms": wait_ms, "max_bytes": max_bytes}
         request = Request("GET", "/v1/metadata/batches", wait_ms + _POLL_GRACE_MS, parameters)
-        answer = await Connection(self._session, url).send(request)
-        return Batches(
-            node=answer.node_state(),
-            data=answer.data,
-            base_offset=answer.number(headers.BASE_OFFSET),
-            end_offset=answer.number(headers.END_OFFSET),
-            end_epoch=answer.number(headers.END_EPOCH) if answer.headers.get(headers.END_EPOCH) else None,
-            log_start_offset=answer.number(headers.LOG_START_OFFSET),
-        )
+        return batches(await Connection(self._session, url).send(request))
 
     async def fetch_checkpoint(
         self, url: str, covers: tuple[int, int] | None, position: int, max_bytes: int, timeout_ms: float = 10_000
@@ -358,7 +323,7 @@ class ControllerClient:
         if covers is not None:
             parameters |= {"end_offset": covers[0], "epoch": covers[1]}
         request = Request("GET", "/v1/metadata/checkpoint", timeout_ms, parameters)
-        return _checkpoint_piece(await Connection(self._session, url).send(request))
+        return checkpoint_piece(await Connection(self._session, url).send(request))
 
     # --- sending -------------------------------------------------------------------------------------
 
@@ -380,20 +345,3 @@ class ControllerClient:
 
 def _quoted(name: str) -> str:
     return quote(name, safe="")
-
-
-def _checkpoint_piece(answer: Answer) -> CheckpointPiece:
-    end_offset, _, epoch = answer.headers.get(headers.CHECKPOINT, "").partition("-")
-    crc = answer.headers.get(headers.CRC, "")
-    try:
-        return CheckpointPiece(
-            node=answer.node_state(),
-            end_offset=int(end_offset),
-            epoch=int(epoch),
-            size=answer.number(headers.CHECKPOINT_SIZE),
-            position=answer.number(headers.CHECKPOINT_POSITION),
-            data=answer.data,
-            crc=int(crc, 16),
-        )
-    except ValueError as error:
-        raise NoAnswer(f"the answer's headers name no checkpoint: {error}") from error

@@ -66,12 +66,15 @@ def _is_base_url(url: str) -> bool:
     return parts.scheme == "http" and bool(parts.hostname) and has_port and is_bare
 
 
-def make_session(shared_secret: bytes | None = None) -> aiohttp.ClientSession:
+def make_session(shared_secret: bytes | None = None, principal: str | None = None) -> aiohttp.ClientSession:
     """A session that sends each request at most once: whoever calls knows what may be repeated."""
+    sent_headers = {} if shared_secret is None else {"Authorization": f"Bearer {shared_secret.decode('ascii')}"}
+    if principal is not None:
+        sent_headers[headers.PRINCIPAL] = principal
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
-        headers=None if shared_secret is None else {"Authorization": f"Bearer {shared_secret.decode('ascii')}"},
+        headers=sent_headers,
         auto_decompress=False,
     )
     # By itself it repeats a GET or DELETE on a connection that broke: a deletion done twice is answered "not found".

@@ -16,18 +16,21 @@ from controller.decision import Decision, Slice
 from controller.event_queue import Event, EventQueue, Scheduler
 from controller.faults import FaultHandler, classify
 from controller.head import Head
+from controller.origin import ORIGIN, Origin
 from controller.purgatory import Purgatory, Reply
 from controller.record_slices import as_transaction, slices_of
 from controller.seams import (
     Applied,
     CommittedBatches,
     ControllerLimits,
+    DecidedWrite,
     FutureReply,
     Quorum,
     Role,
     UnheardReply,
     WriteContext,
     no_soft_state,
+    outcome_of,
 )
 from metadata_log.builder import counted
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
@@ -68,6 +71,8 @@ class QuorumController:
         self._readers: list[tuple[int, asyncio.Future[None]]] = []
         #: Called after the stable state has moved.
         self.on_stable: Callable[[], None] = lambda: None
+        #: Called with every change that was decided, or refused when its turn came.
+        self.on_decided: Callable[[DecidedWrite], None] | None = None
 
     # --- what others may look at ---------------------------------------------------------------------
 
@@ -112,6 +117,8 @@ class QuorumController:
     ) -> T:
         """Decide on the head, write the records, and return the reply once they are committed.
 
+        The change is said to be asked for by the running task's ``controller.origin.ORIGIN``.
+
         Args:
             timeout_ms: bounds the wait in the queue (then nothing was changed) and the wait for the commit
                 (then the outcome is unknown).
@@ -123,17 +130,12 @@ class QuorumController:
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         deadline = None if timeout_ms is None else self.scheduler.monotonic_ms() + timeout_ms
-        event = self._write_event(name, operation, FutureReply(future), deadline, applied, is_external=True)
+        reply = FutureReply(future)
+        event = self._write_event(name, operation, reply, deadline, applied, ORIGIN.get(), is_external=True)
         self._refuse_if_overloaded()
         self.events.append(event)
-        if timeout_ms is None:
-            return await future
         # Twice the time: one for the queue, which the event itself enforces, one for the commit.
-        done, _ = await asyncio.wait({future}, timeout=2 * timeout_ms / 1000)
-        if done:
-            return future.result()
-        future.cancel()
-        raise OutcomeUnknown(f"{name} did not commit within {2 * timeout_ms:.0f} ms: read before repeating it")
+        return await outcome_of(future, name, None if timeout_ms is None else 2 * timeout_ms)
 
     async def append_read_event(self, operation: Callable[[MetadataImage], T], *, is_linearizable: bool = False) -> T:
         """Answer from the stable image; a linearizable read waits until it contains all that was acknowledged before.
@@ -156,7 +158,7 @@ class QuorumController:
                 self._faults.fault(name, error)
 
         reply: Reply[T] = UnheardReply(fail)
-        return self._write_event(name, operation, reply, None, applied, is_external=False)
+        return self._write_event(name, operation, reply, None, applied, None, is_external=False)
 
     def close(self) -> None:
         """Fail what waits. The quorum is closed by its owner."""
@@ -177,6 +179,7 @@ class QuorumController:
         reply: Reply[T],
         deadline_ms: float | None,
         applied: Applied[T] | None,
+        origin: Origin | None,
         *,
         is_external: bool,
     ) -> Event:
@@ -185,10 +188,13 @@ class QuorumController:
             if head is None:
                 reply.fail(NotController(self.active_id))
                 return
+            base_offset, refusal = head.next_offset, None
             try:
-                self._decide(head, name, operation, reply, applied or no_soft_state)
+                self._decide(head, name, operation, reply, applied or no_soft_state, origin)
             except Exception as error:  # noqa: BLE001 - the one place where a failure of an event is classified
-                self._handle(name, error, reply)
+                refusal = self._handle(name, error, reply)
+            if self.on_decided is not None:
+                self.on_decided(DecidedWrite(name, origin, base_offset, head.next_offset, refusal))
 
         return Event(name, run, reply.fail, deadline_ms, is_external)
 
@@ -199,8 +205,9 @@ class QuorumController:
         operation: Callable[[WriteContext], Decision[T]],
         reply: Reply[T],
         applied: Applied[T],
+        origin: Origin | None,
     ) -> None:
-        decision = operation(WriteContext(head.image, head.next_offset, self.scheduler.monotonic_ms()))
+        decision = operation(WriteContext(head.image, head.next_offset, self.scheduler.monotonic_ms(), origin))
         items, count = counted(decision.records)
         slices = decision.slices
         if count == 0 and not slices:
@@ -296,13 +303,15 @@ class QuorumController:
         last_offset = self._quorum.append(head.epoch, batch.data, batch.record_count)
         assert last_offset + 1 == head.next_offset, (last_offset, head.next_offset)
 
-    def _handle(self, name: str, error: Exception, reply: Reply[Any], *, always_resign: bool = False) -> None:
+    def _handle(self, name: str, error: Exception, reply: Reply[Any], *, always_resign: bool = False) -> ApiError:
+        """What the client is told."""
         reaction = classify(error)
         if reaction.is_fault:
             self._faults.fault(name, error)
         if reaction.resigns or always_resign:
             self._renounce()
         reply.fail(reaction.public)
+        return reaction.public
 
     # --- the quorum's listener -----------------------------------------------------------------------
 
@@ -344,7 +353,9 @@ class QuorumController:
             if self._head is not head:
                 return
             try:
-                self._decide(head, "activation", lambda _: self._role.activation(state), UnheardReply(), no_soft_state)
+                self._decide(
+                    head, "activation", lambda _: self._role.activation(state), UnheardReply(), no_soft_state, None
+                )
                 self._role.activated()
             except Exception as error:  # noqa: BLE001 - an epoch that cannot begin must not serve
                 self._faults.fatal("activation", error)

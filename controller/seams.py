@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from controller.decision import Decision
+from controller.origin import Origin
+from metadata_log.errors import ApiError, OutcomeUnknown
 from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
 
@@ -66,6 +68,20 @@ class WriteContext(NamedTuple):
     next_offset: int
     #: Monotonic.
     now_ms: float
+    #: Who asked; None where the controller acts by itself.
+    origin: Origin | None
+
+
+class DecidedWrite(NamedTuple):
+    """What became of a change when it was decided; whether it commits is not known yet."""
+
+    name: str
+    origin: Origin | None
+    #: What it wrote; of a pass over many partitions its first slice. The end is exclusive.
+    base_offset: int
+    end_offset: int
+    #: Why it was refused.
+    error: ApiError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +115,21 @@ class FutureReply(Generic[T]):
     def fail(self, error: Exception) -> None:
         if not self._future.done():
             self._future.set_exception(error)
+
+
+async def outcome_of(future: asyncio.Future[T], name: str, timeout_ms: float | None) -> T:
+    """What becomes of a change.
+
+    Raises:
+        OutcomeUnknown: it did not commit in time. And whatever the change was refused with.
+    """
+    if timeout_ms is None:
+        return await future
+    done, _ = await asyncio.wait({future}, timeout=timeout_ms / 1000)
+    if done:
+        return future.result()
+    future.cancel()
+    raise OutcomeUnknown(f"{name} did not commit within {timeout_ms:.0f} ms: read before repeating it")
 
 
 class UnheardReply:

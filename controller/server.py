@@ -41,6 +41,7 @@ from controller.settings_parts import controller_config, feed_limits, listeners,
 from controller.settings_source import read_secret
 from controller.surroundings import OsRandom, ProcessFaults, new_uuid
 from controller.warm_up import warm_up
+from controller.write_log import log_write
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
 from metadata_log.disk import RealDisk
@@ -258,6 +259,8 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
         registrar.moved()
 
     controller.on_stable = stable_moved
+    if settings.logging.level == "debug":
+        controller.on_decided = log_write
     await runtime.start()
     await _serve(node, settings, stack)
     # First of all when the process ends: whoever waits for news holds up the HTTP server.

@@ -16,8 +16,10 @@ from controller.http.content import MSGPACK, body_media, decode_body, decode_par
 from controller.http.errors import HttpRefusal
 from controller.http.forwarding import active_peer, forward, hops_of
 from controller.http.models import Nothing, ReadParameters, ViewParameters
+from controller.http.origins import origin_of
 from controller.http.ports import Node
 from controller.http.routing import Call, Route, Serving
+from controller.origin import ORIGIN, Origin
 from controller.protocol import ItemResult
 from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 
@@ -47,9 +49,11 @@ def make_handler(route: Route) -> _Handler:
             return answer
         timeout_ms = _timeout_ms(route, request, node)
         hops = hops_of(request)
+        origin = origin_of(request, hops, REQUEST_ID.get())
+        ORIGIN.set(origin)
         media = body_media(request, route.media) if route.has_body else route.media[0]
         body = await _read(route, request, node)
-        forwarded = await _maybe_forward(route, request, parameters, body, hops, timeout_ms)
+        forwarded = await _maybe_forward(route, request, parameters, body, hops, timeout_ms, origin)
         if forwarded is not None:
             return forwarded
         model = decode_body(route.body, body, media) if route.has_body else Nothing()
@@ -80,7 +84,13 @@ def _timeout_ms(route: Route, request: web.Request, node: Node) -> float:
 
 
 async def _maybe_forward(
-    route: Route, request: web.Request, parameters: BaseModel, body: bytes, hops: int, timeout_ms: float
+    route: Route,
+    request: web.Request,
+    parameters: BaseModel,
+    body: bytes,
+    hops: int,
+    timeout_ms: float,
+    origin: Origin,
 ) -> web.Response | None:
     """The active controller's answer, None where this node is to answer itself."""
     node = request.app[NODE_KEY]
@@ -95,7 +105,7 @@ async def _maybe_forward(
             peer,
             request,
             body,
-            request_id=REQUEST_ID.get(),
+            origin=origin,
             is_write=route.is_write,
             timeout_ms=min(limit, _VIEW_MS) if is_view else limit,
         )

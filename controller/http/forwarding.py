@@ -14,11 +14,12 @@ from controller.connection import CONNECT_SECONDS, body_to_send, reason_of
 from controller.http import headers
 from controller.http.errors import HttpRefusal
 from controller.http.ports import Node, Peer
+from controller.origin import Origin
 from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 
 HOPS_MAX: Final = 1
 
-_PASSED_ON: Final = ("Content-Type", "Accept", "Authorization", headers.TIMEOUT_MS)
+_PASSED_ON: Final = ("Content-Type", "Accept", "Authorization", headers.TIMEOUT_MS, headers.PRINCIPAL)
 _PASSED_BACK: Final = (
     "Content-Type",
     "Retry-After",
@@ -64,7 +65,7 @@ async def forward(
     request: web.Request,
     body: bytes,
     *,
-    request_id: str,
+    origin: Origin,
     is_write: bool,
     timeout_ms: float,
 ) -> web.Response:
@@ -75,7 +76,8 @@ async def forward(
     """
     passed_on = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
     passed_on[headers.HOPS] = str(HOPS_MAX)
-    passed_on[headers.REQUEST_ID] = request_id
+    passed_on[headers.REQUEST_ID] = origin.request_id
+    passed_on[headers.CLIENT] = origin.address
     try:
         async with session.request(
             request.method,

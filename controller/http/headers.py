@@ -18,6 +18,10 @@ EPOCH: Final = "X-Quorate-Epoch"
 #: Exclusive end of what the answering node knows to be committed.
 HIGH_WATERMARK: Final = "X-Quorate-High-Watermark"
 
+#: On a request: who asks, ``Type:name``. Until requests are authenticated, what the client says.
+PRINCIPAL: Final = "X-Quorate-Principal"
+#: On a request that a standby passes on: the IP address of the client that it came from.
+CLIENT: Final = "X-Quorate-Client"
 #: On a request that a standby passes on: how many times that was done. More than one is refused.
 HOPS: Final = "X-Quorate-Hops"
 #: On a request: how long (ms) the client will wait.

@@ -18,6 +18,7 @@ from controller.http.content import JSON
 from controller.http.models import ErrorReply, Nothing
 from controller.http.ports import Node
 from controller.http.routing import Route
+from controller.origin import ANONYMOUS, PRINCIPAL_CHARS_MAX, PRINCIPAL_FORM
 
 API_VERSION: Final = "1"
 _REFERENCE: Final = "#/components/schemas/{model}"
@@ -119,6 +120,14 @@ def _parameters(route: Route) -> Iterator[dict[str, Any]]:
             "required": False,
             "description": "How long (ms) the client waits.",
             "schema": {"type": "integer", "minimum": 1},
+        }
+        yield {
+            "name": headers.PRINCIPAL,
+            "in": "header",
+            "required": False,
+            "description": f"Who asks; `{ANONYMOUS}` where it is not said. Until requests are authenticated it is what "
+            "the client says.",
+            "schema": {"type": "string", "pattern": PRINCIPAL_FORM, "maxLength": PRINCIPAL_CHARS_MAX},
         }
 
 

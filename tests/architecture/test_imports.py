@@ -32,6 +32,7 @@ SHELLS = {
     "controller.quorum_controller": "runs the event queue as a task of the loop",
     "controller.seams": "its protocols speak of futures",
     "controller.registrar": "registers the process, with waits between attempts",
+    "controller.write_log": "logs what was decided",
     "controller.server": "composition root: the process and its signals",
     "controller.surroundings": "chance, new ids, and the end of the process",
     "quorum.core": "silences the library's logger",
