@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from controller.http.resources import PartitionCounts
 from controller.partition_conditions import (
-    is_not_led_by_preferred,
+    REPLICAS_MAX,
+    above_min_isr,
     is_offline,
     is_reassigning,
     is_under_replicated,
@@ -21,11 +22,12 @@ from controller.partition_conditions import (
 )
 from snapshots.image import MetadataImage
 from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
-from snapshots.page_access import holds_partition
-from snapshots.pages import NO_PARTITION, Page
+from snapshots.page_access import holds_partition, is_led_by_preferred
+from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, Page
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
+_NO_ROWS: Final = np.empty(0, np.int64)
 #: Offline partitions that are named, the first ones of the table: enough to begin with.
 OFFLINE_NAMED_MAX: Final = 20
 
@@ -104,22 +106,25 @@ class PartitionCounter:
 
 def _as_min_isr(text: str | None, default: int) -> int:
     # What stands in an imported log may be anything; a value that Kafka would not take is as good as none.
-    return int(text) if text is not None and text.isascii() and text.isdigit() and int(text) > 0 else default
+    # No partition has more than 64 replicas: what asks for more comes to the same.
+    is_number = text is not None and text.isascii() and text.isdigit() and int(text) > 0
+    return min(int(text or ""), REPLICAS_MAX) if is_number else default
 
 
 def _count_rows(page: Page, min_isr: np.int64) -> _CountedPage:
-    offline = is_offline(page)
-    held = holds_partition(page)
-    conditions = (
+    """A row without a partition has no replicas, and no leader: of these it is taken off again."""
+    held = np.count_nonzero(holds_partition(page))
+    offline = np.count_nonzero(page.leader_slots == NO_LEADER_SLOT) - (len(page.leader_slots) - held)
+    counts = (
         held,
         offline,
-        is_under_replicated(page),
-        held & (isr_above_min(page.isr, page.replica_counts, min_isr) < 0),
-        is_not_led_by_preferred(page),
-        is_reassigning(page),
+        np.count_nonzero(is_under_replicated(page)),
+        np.count_nonzero(above_min_isr(page, min_isr) < 0),
+        held - np.count_nonzero(is_led_by_preferred(page)),
+        np.count_nonzero(is_reassigning(page)),
     )
-    counts = np.array([np.count_nonzero(condition) for condition in conditions], np.int64)
-    return _CountedPage(page, counts, np.flatnonzero(offline)[:OFFLINE_NAMED_MAX])
+    offline_rows = np.flatnonzero(is_offline(page)) if offline else _NO_ROWS
+    return _CountedPage(page, np.array(counts, np.int64), offline_rows[:OFFLINE_NAMED_MAX])
 
 
 def _own_min_isr_correction(image: MetadataImage, cluster_min_isr: int) -> int:

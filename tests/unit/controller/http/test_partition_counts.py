@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from controller.http.partition_counts import MIN_INSYNC_REPLICAS, OFFLINE_NAMED_MAX, PartitionCounter
 from controller.http.resources import PartitionCounts
-from metadata_log.records import ConfigRecord, PartitionRecord, TopicRecord, VersionedRecord
+from metadata_log.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord, VersionedRecord
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 from snapshots.loading import load_image
@@ -102,3 +103,36 @@ def test_counts_take_a_min_isr_that_is_no_number_for_none() -> None:
     config = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value="two")
     image = replay(EMPTY_IMAGE, [*topic_of(1, 3), VersionedRecord(config, 0)])
     assert PartitionCounter(3).count(image).counts.under_min_isr == 0
+
+
+def test_counts_take_a_min_isr_beyond_all_numbers_for_all_replicas() -> None:
+    config = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value="9" * 40)
+    image = replay(EMPTY_IMAGE, [*topic_of(1, 3), VersionedRecord(config, 0)])
+    assert PartitionCounter(1).count(image).counts.under_min_isr == 0
+
+
+@pytest.mark.parametrize("width", [3, 9, 40])
+@pytest.mark.parametrize("default", [1, 2, 5])
+def test_counts_of_rows_of_every_kind_equal_looking_at_each_partition(width: int, default: int) -> None:
+    """Rows of other lengths, in other states and without a partition (of a deleted topic), in one page."""
+    draw = Random(width * 100 + default)
+    image = replay(EMPTY_IMAGE, topic_of(1, 50, replica_count=width))
+    for number in range(2, 30):
+        topic_id = number.to_bytes(16, "big")
+        image = replay(image, [VersionedRecord(TopicRecord(f"topic-{number}", topic_id), 0)])
+        for partition_id in range(draw.randrange(1, 9)):
+            replicas = tuple(draw.sample(range(1, 80), draw.randrange(1, width + 1)))
+            isr = tuple(draw.sample(replicas, draw.randrange(len(replicas) + 1)))
+            record = PartitionRecord(
+                partition_id=partition_id,
+                topic_id=topic_id,
+                replicas=replicas,
+                isr=isr,
+                leader=draw.choice(isr) if isr else -1,
+                adding_replicas=tuple(draw.sample(replicas, draw.randrange(2))),
+                removing_replicas=tuple(draw.sample(replicas, draw.randrange(2))),
+            )
+            image = replay(image, [VersionedRecord(record, 0)])
+    for number in (3, 7, 8, 20):
+        image = replay(image, [VersionedRecord(RemoveTopicRecord(number.to_bytes(16, "big")), 0)])
+    assert PartitionCounter(default).count(image).counts == counted_one_by_one(image, default)
