@@ -5,7 +5,7 @@ The one module that knows the controllers' client. It turns that client's answer
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -47,26 +47,29 @@ class Controllers:
 
 @asynccontextmanager
 async def connect_controllers(
-    urls: Sequence[str], shared_secret: bytes | None, timeout_ms: float
+    urls: Sequence[str], shared_secret: bytes | None, timeout_ms: float, broker_ids: Collection[int] = ()
 ) -> AsyncIterator[Controllers]:
     """Feeds and RPCs, over connections that are made when they are needed and closed at the end.
+
+    ``broker_ids``: the brokers of this process, by which the controllers tell their readers apart.
 
     Raises:
         InvalidUrl: one of ``urls`` names no controller.
     """
     async with ControllerClient(urls, shared_secret=shared_secret, timeout_ms=timeout_ms) as client:
-        feeds = [ControllerFeed(client, url, timeout_ms) for url in client.urls]
+        feeds = [ControllerFeed(client, url, timeout_ms, broker_ids) for url in client.urls]
         yield Controllers(feeds, BrokerRpc(client, timeout_ms))
 
 
 class ControllerFeed:
     """The feed of one controller (``broker.feed.MetadataFeed``)."""
 
-    def __init__(self, client: ControllerClient, url: str, timeout_ms: float) -> None:
+    def __init__(self, client: ControllerClient, url: str, timeout_ms: float, broker_ids: Collection[int]) -> None:
         """``timeout_ms``: for one piece of a checkpoint; fetches of batches are bounded by their wait."""
         self._client = client
         self._url = url
         self._timeout_ms = timeout_ms
+        self._broker_ids = broker_ids
 
     @property
     def name(self) -> str:
@@ -76,7 +79,9 @@ class ControllerFeed:
     async def fetch_batches(self, position: LogPosition, wait_ms: int, bytes_max: int) -> BatchesAnswer:
         """See ``MetadataFeed``."""
         try:
-            answer = await self._client.fetch_batches(self._url, position.offset, position.epoch, wait_ms, bytes_max)
+            answer = await self._client.fetch_batches(
+                self._url, position.offset, position.epoch, wait_ms, bytes_max, self._broker_ids
+            )
         except FeedOutOfRange as error:
             raise PositionRefused(error.message, is_diverging=error.is_diverging) from error
         except QuorateError as error:

@@ -34,7 +34,7 @@ async def run_broker_process(
         QuorateError: the process could not start, or must not go on (see ``BrokerHost.run``, ``BrokerHttp.start``).
     """
     timeout_ms = settings.lifecycle.request_timeout_ms
-    async with connect_controllers(settings.controllers, shared_secret, timeout_ms) as controllers:
+    async with connect_controllers(settings.controllers, shared_secret, timeout_ms, settings.ids) as controllers:
         host = BrokerHost(settings, controllers.feeds, controllers.rpc, real_surroundings(), publishers)
         http = BrokerHttp(host)
         endpoint = await http.start(settings.http.host, settings.http.port)

@@ -5,7 +5,7 @@ For the command line, brokers and tests. Any controller takes any request, so on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import quote
@@ -23,6 +23,7 @@ from controller.connection import (
     make_session,
 )
 from controller.feed_answers import Batches, CheckpointPiece, batches, checkpoint_piece
+from controller.http.feed_replies import FeedSessionsReply
 from controller.http.resources import (
     BrokersReply,
     ClusterReply,
@@ -301,15 +302,26 @@ class ControllerClient:
 
     # --- the feed of one controller ------------------------------------------------------------------
 
-    async def fetch_batches(self, url: str, offset: int, epoch: int, wait_ms: int, max_bytes: int) -> Batches:
+    async def fetch_batches(
+        self, url: str, offset: int, epoch: int, wait_ms: int, max_bytes: int, broker_ids: Collection[int] = ()
+    ) -> Batches:
         """Committed batches from ``offset`` on, from one controller; empty when none came within ``wait_ms``.
+
+        ``broker_ids``: the brokers for which it is asked, so that the controller can tell readers apart.
 
         Raises:
             FeedOutOfRange: take a checkpoint. ApiError, NotSent, NoAnswer: this controller does not serve now.
         """
         parameters = {"offset": offset, "epoch": epoch, "wait_ms": wait_ms, "max_bytes": max_bytes}
+        if broker_ids:
+            parameters |= {"broker_id": min(broker_ids), "hosted_brokers": len(broker_ids)}
         request = Request("GET", "/v1/metadata/batches", wait_ms + _POLL_GRACE_MS, parameters)
         return batches(await Connection(self._session, url).send(request))
+
+    async def feed_sessions(self, url: str, timeout_ms: float = 10_000) -> FeedSessionsReply:
+        """Who reads the feed of one controller; raises as ``fetch_batches``, without FeedOutOfRange."""
+        answer = await Connection(self._session, url).send(Request("GET", "/v1/feed-sessions", timeout_ms))
+        return answer.model(FeedSessionsReply)
 
     async def fetch_checkpoint(
         self, url: str, covers: tuple[int, int] | None, position: int, max_bytes: int, timeout_ms: float = 10_000

@@ -124,6 +124,14 @@ class MetadataLog(LogIndex):
         """(base offset, bytes) of the segments, ascending. The first may begin below ``start_offset``."""
         return tuple(self._segments)
 
+    def bytes_below(self, offset: int) -> int:
+        """Bytes of the segments before the batch that holds ``offset``; of all of them where that is the log's end."""
+        if offset >= self.end_offset:
+            return self.file_bytes
+        index = self.position_containing(offset)
+        number = bisect_right(self._segments, (self._entries.base_of(index), 1 << 62)) - 1
+        return sum(size for _, size in self._segments[:number]) + self._entries.position_of(index)
+
     def read(self, index: int) -> bytes:
         """The bytes of an entry: from memory, else from disk with every check made.
 

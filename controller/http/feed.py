@@ -9,12 +9,16 @@ A follower ahead of a standby is not wrong, the standby is behind: it waits.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from controller.http.errors import FeedOutOfRange
+from controller.http.feed_sessions import FeedSessions
+from controller.http.feed_under_way import ChunksUnderWay
 from metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 #: Waking a follower and answering its long poll takes some 0.3 ms of the loop, a stream half of that. News are held
@@ -25,6 +29,8 @@ HOLD_SECONDS_PER_FOLLOWER: Final = 0.0006
 CHUNKS_KEPT_MAX: Final = 1024
 #: A stream ends after this long, so that followers spread anew over the controllers.
 STREAM_SECONDS_MAX: Final = 600.0
+#: Most bytes of a new chunk while what is under way is over its limit; one batch in any case.
+SMALL_CHUNK_BYTES: Final = 64 * 1024
 
 
 class EpochEnd(Protocol):
@@ -76,6 +82,9 @@ class FeedSource(Protocol):
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
         """The end of the highest epoch that is not above ``epoch``."""
+
+    def bytes_from(self, offset: int) -> int:
+        """Bytes of the committed batches from the one that holds ``offset`` on."""
 
     def read_from(self, offset: int, max_bytes: int) -> Chunk:
         """Committed batches from the one that holds ``offset`` on: at least one, no more than fit ``max_bytes``.
@@ -153,7 +162,12 @@ class MetadataFeed:
     ``moved`` must be called whenever the source's high watermark or log start has moved.
     """
 
-    def __init__(self, source: FeedSource, limits: FeedLimits) -> None:
+    def __init__(self, source: FeedSource, limits: FeedLimits, now: Callable[[], float] = time.monotonic) -> None:
+        """``now`` in seconds, for the sessions' times."""
+        #: Who reads, and how each of them gets on.
+        self.sessions = FeedSessions(now)
+        #: Chunks that are being sent.
+        self.under_way = ChunksUnderWay()
         self._source = source
         self._limits = limits
         self._bell = Bell()
@@ -177,6 +191,7 @@ class MetadataFeed:
 
     def moved(self) -> None:
         """The high watermark has moved."""
+        self.sessions.committed(self._source.high_watermark)
         self._bell.ring()
 
     def close(self) -> None:
@@ -184,8 +199,20 @@ class MetadataFeed:
         self._is_closed = True
         self._bell.close()
 
-    async def fetch(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> Chunk:
+    def records_behind(self, offset: int) -> int:
+        """Committed records that a follower at ``offset`` has not had."""
+        return max(0, self._source.high_watermark - offset)
+
+    def bytes_behind(self, offset: int) -> int:
+        """Bytes of the committed batches that a follower at ``offset`` has not had."""
+        start = max(offset, self._source.log_start_offset)
+        return self._source.bytes_from(start) if start < self._source.high_watermark else 0
+
+    @asynccontextmanager
+    async def fetching(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> AsyncIterator[Chunk]:
         """Committed batches from ``offset`` on; an empty chunk when none came within ``wait_ms``.
+
+        The fetch is under way until the context ends.
 
         Raises:
             FeedOutOfRange: the follower must take a checkpoint. Overloaded: too many fetches are under way.
@@ -193,7 +220,7 @@ class MetadataFeed:
         """
         self._enter()
         try:
-            return await self._next(offset, epoch, wait_ms, max_bytes)
+            yield await self._next(offset, epoch, wait_ms, max_bytes)
         finally:
             self.followers -= 1
 
@@ -234,11 +261,18 @@ class MetadataFeed:
         while True:
             self._check(offset, epoch)
             if offset < self._source.high_watermark:
-                return self._chunk(offset, min(max_bytes, self._limits.chunk_bytes_max))
+                return self._chunk(offset, min(max_bytes, self._chunk_bytes_max))
             left = ends_at - clock()
             if left <= 0 or self._is_closed:
                 return Chunk(b"", offset, offset, None, is_cut=False)
             await self._bell.wait(left)
+
+    @property
+    def _chunk_bytes_max(self) -> int:
+        # Followers that stand apart and do not read hold a chunk each: so it is a small one once there are many.
+        limits = self._limits
+        is_much = self.under_way.bytes > max(limits.cache_bytes, limits.chunk_bytes_max)
+        return min(SMALL_CHUNK_BYTES, limits.chunk_bytes_max) if is_much else limits.chunk_bytes_max
 
     def _check(self, offset: int, epoch: int | None) -> None:
         source = self._source

@@ -49,6 +49,10 @@ class LogFeedSource:
         """The end of the highest epoch that is not above ``epoch``."""
         return self._log.end_of_epoch(epoch)
 
+    def bytes_from(self, offset: int) -> int:
+        """See ``FeedSource``."""
+        return self._log.bytes_below(self.high_watermark) - self._log.bytes_below(offset)
+
     def read_from(self, offset: int, max_bytes: int) -> Chunk:
         """See ``FeedSource``."""
         first = self._log.position_containing(offset)

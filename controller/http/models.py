@@ -117,6 +117,11 @@ class FeedParameters(HttpModel):
     """Most bytes of one answer (or of one piece of a stream); at least one batch is sent. A server may send less."""
     stream: bool = False
     """Keep the answer open and go on sending batches as they are committed."""
+    broker_id: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    """Who reads: the broker, of several in one process the one with the smallest id. Its reading is shown as a session
+    of its own. Readers that do not say are counted together."""
+    hosted_brokers: int = Field(default=1, ge=1, le=100_000)
+    """How many brokers the reading process plays."""
 
 
 class CheckpointParameters(HttpModel):

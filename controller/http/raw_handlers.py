@@ -10,58 +10,54 @@ from aiohttp import web
 
 from controller.http import headers
 from controller.http.content import BATCHES, OCTETS
-from controller.http.feed import Chunk, MetadataFeed
+from controller.http.feed import MetadataFeed
+from controller.http.feed_sending import ChunkSender, chunk_headers
+from controller.http.feed_sessions import Reader
 from controller.http.models import CheckpointParameters, FeedParameters, Nothing
 from controller.http.ports import Node
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
 from metadata_log.checkpoints import PositionOutOfRange, UnknownCheckpoint
 from metadata_log.errors import ApiError, ErrorCode
 
-#: A follower that does not take a chunk within this time is let go; it comes back where it was.
-_SEND_SECONDS_MAX: Final = 30.0
 METRICS_MEDIA: Final = "text/plain"
 _METRICS_VERSION: Final = "0.0.4"
 
 
 async def get_batches(node: Node, parameters: FeedParameters, request: web.Request) -> web.StreamResponse:
     feed = node.feed
-    if parameters.stream:
-        return await _stream(feed, parameters, request)
-    chunk = await feed.fetch(parameters.offset, parameters.epoch, parameters.wait_ms, parameters.max_bytes)
-    return web.Response(body=chunk.data, content_type=BATCHES, headers=_chunk_headers(feed, chunk))
+    reader = Reader(parameters.broker_id, parameters.hosted_brokers, _peer_address(request))
+    with feed.sessions.serving(reader, parameters.offset) as session:
+        sender = ChunkSender(feed, session, request)
+        if parameters.stream:
+            return await _stream(feed, parameters, request, sender)
+        # Sent inside of the fetch: a follower that does not read counts as one until it is cut off.
+        async with feed.fetching(
+            parameters.offset, parameters.epoch, parameters.wait_ms, parameters.max_bytes
+        ) as chunk:
+            return await sender.answer(chunk)
 
 
-async def _stream(feed: MetadataFeed, parameters: FeedParameters, request: web.Request) -> web.StreamResponse:
+def _peer_address(request: web.Request) -> str:
+    peer = None if request.transport is None else request.transport.get_extra_info("peername")
+    return f"{peer[0]}:{peer[1]}" if peer else ""
+
+
+async def _stream(
+    feed: MetadataFeed, parameters: FeedParameters, request: web.Request, sender: ChunkSender
+) -> web.StreamResponse:
     async with aclosing(feed.stream(parameters.offset, parameters.epoch, parameters.max_bytes)) as chunks:
         first = await anext(chunks)
-        answer = web.StreamResponse(headers=_chunk_headers(feed, first))
+        answer = web.StreamResponse(headers=chunk_headers(feed, first))
         answer.content_type = BATCHES
         await answer.prepare(request)
-        try:
-            await _send(answer, first)
-            async for chunk in chunks:
-                await _send(answer, chunk)
-            await answer.write_eof()
-        except (TimeoutError, ConnectionError):
-            # The follower has gone, or does not read: nothing is owed to it, it asks again from where it stands.
-            if request.transport is not None:
-                request.transport.abort()
+        is_reading = await sender.send(answer, first)
+        while is_reading:
+            chunk = await anext(chunks, None)
+            if chunk is None:
+                await answer.write_eof()
+                break
+            is_reading = await sender.send(answer, chunk)
         return answer
-
-
-async def _send(answer: web.StreamResponse, chunk: Chunk) -> None:
-    if chunk.data:
-        async with asyncio.timeout(_SEND_SECONDS_MAX):
-            await answer.write(chunk.data)
-
-
-def _chunk_headers(feed: MetadataFeed, chunk: Chunk) -> dict[str, str]:
-    return {
-        headers.LOG_START_OFFSET: str(feed.log_start_offset),
-        headers.BASE_OFFSET: str(chunk.base_offset),
-        headers.END_OFFSET: str(chunk.end_offset),
-        headers.END_EPOCH: "" if chunk.end_epoch is None else str(chunk.end_epoch),
-    }
 
 
 async def get_checkpoint(node: Node, parameters: CheckpointParameters, request: web.Request) -> web.StreamResponse:

@@ -10,6 +10,7 @@ from controller.http.broker_routes import BROKER_ROUTES
 from controller.http.config_routes import CONFIG_ROUTES
 from controller.http.content import BATCHES, JSON, OCTETS
 from controller.http.controller_routes import CONTROLLER_ROUTES
+from controller.http.feed_routes import FEED_ROUTES
 from controller.http.health import get_livez, get_readyz
 from controller.http.models import (
     BrokerParameters,
@@ -272,6 +273,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         headers=_CHECKPOINT_HEADERS,
         errors=(404, 416),
     ),
+    *FEED_ROUTES,
     raw_route(
         "/v1/openapi.json",
         "This description",

@@ -78,7 +78,7 @@ async def playing(
     """A host with its HTTP API; it is killed at the end unless it has left before."""
     settings = broker_settings(ids, urls, **more)
     async with (
-        connect_controllers(settings.controllers, None, 3_000) as controllers,
+        connect_controllers(settings.controllers, None, 3_000, settings.ids) as controllers,
         aiohttp.ClientSession() as session,
     ):
         host = BrokerHost(settings, controllers.feeds, controllers.rpc, surroundings(), publishers)

@@ -59,6 +59,10 @@ class ListLog:
                 found = EpochEnd(header.epoch, header.end_offset)
         return found
 
+    def bytes_from(self, offset: int) -> int:
+        headers_ = [(parse_header(batch).end_offset, len(batch)) for batch in self.batches]
+        return sum(size for end, size in headers_ if offset < end <= self.high_watermark)
+
     def read_from(self, offset: int, max_bytes: int) -> Chunk:
         taken: list[bytes] = []
         is_cut = False
@@ -140,7 +144,9 @@ class FeedController:
         offset = int(query["offset"])
         await self._arrive("batches", offset)
         try:
-            chunk = await self._feed.fetch(offset, int(query["epoch"]), int(query["wait_ms"]), int(query["max_bytes"]))
+            wait_ms, max_bytes = int(query["wait_ms"]), int(query["max_bytes"])
+            async with self._feed.fetching(offset, int(query["epoch"]), wait_ms, max_bytes) as chunk:
+                pass
         except ApiError as error:
             return self._refusal(error)
         extra = {

@@ -331,3 +331,15 @@ def test_closed_log_gives_its_handles_back_and_can_be_opened_again(modelled: Mod
 def test_log_in_a_directory_that_is_missing_cannot_be_opened() -> None:
     with pytest.raises(FileNotFoundError):
         MetadataLog.open(ModelledLog().disk, "/elsewhere")
+
+
+def test_bytes_below_an_offset_run_over_segments_from_the_batch_that_holds_it() -> None:
+    modelled = ModelledLog(config=LogConfig(segment_bytes=400))
+    for _ in range(20):
+        modelled.append(3)
+    log, batches = modelled.log, modelled.history.batches
+    assert len(log.segments) > 3
+    for batch in batches:
+        before = sum(len(other.data) for other in batches if other.end_offset <= batch.base_offset)
+        assert [log.bytes_below(offset) for offset in range(batch.base_offset, batch.end_offset)] == [before] * 3
+    assert log.bytes_below(log.end_offset) == log.file_bytes

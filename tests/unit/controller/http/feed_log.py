@@ -18,6 +18,11 @@ class FollowedLog:
         self.source = LogFeedSource(self.log.log, lambda: self.high_watermark, lambda: self.is_authoritative)
         self.feed = MetadataFeed(self.source, limits or FeedLimits())
 
+    async def fetch(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> Chunk:
+        """What a follower gets."""
+        async with self.feed.fetching(offset, epoch, wait_ms, max_bytes) as chunk:
+            return chunk
+
     def append(self, count: int = 1, epoch: int | None = None) -> None:
         """``count`` batches that are not committed."""
         for _ in range(count):

@@ -18,14 +18,14 @@ MANY = 1_000_000
 
 async def nothing_comes(log: FollowedLog, offset: int, epoch: int | None) -> bool:
     """Whether a fetch finds nothing and is not refused."""
-    chunk = await log.feed.fetch(offset, epoch, 0, MANY)
+    chunk = await log.fetch(offset, epoch, 0, MANY)
     return chunk.data == b"" and chunk.base_offset == chunk.end_offset == offset
 
 
 async def refusal(log: FollowedLog, offset: int, epoch: int | None) -> FeedOutOfRange:
     """Why a fetch is refused."""
     with pytest.raises(FeedOutOfRange) as refused:
-        await log.feed.fetch(offset, epoch, 0, MANY)
+        await log.fetch(offset, epoch, 0, MANY)
     return refused.value
 
 
@@ -33,8 +33,8 @@ async def test_feed_gives_committed_batches_only() -> None:
     log = FollowedLog()
     log.commit(3, epoch=1)
     log.append(2)
-    assert await log.feed.fetch(0, 0, 0, MANY) == log.chunk(0, 3)
-    assert await log.feed.fetch(2, 1, 0, MANY) == log.chunk(2, 3)
+    assert await log.fetch(0, 0, 0, MANY) == log.chunk(0, 3)
+    assert await log.fetch(2, 1, 0, MANY) == log.chunk(2, 3)
     assert await nothing_comes(log, 3, 1)
 
 
@@ -46,25 +46,25 @@ async def test_feed_gives_whole_batches_within_the_bytes_and_one_in_any_case() -
     log = FollowedLog()
     log.commit(5, epoch=1)
     size = len(log.data(0, 1))
-    assert await log.feed.fetch(0, 0, 0, 3 * size) == log.chunk(0, 3, is_cut=True)
-    assert await log.feed.fetch(0, 0, 0, 3 * size - 1) == log.chunk(0, 2, is_cut=True)
-    assert await log.feed.fetch(4, 1, 0, 1) == log.chunk(4, 5)
+    assert await log.fetch(0, 0, 0, 3 * size) == log.chunk(0, 3, is_cut=True)
+    assert await log.fetch(0, 0, 0, 3 * size - 1) == log.chunk(0, 2, is_cut=True)
+    assert await log.fetch(4, 1, 0, 1) == log.chunk(4, 5)
 
 
 async def test_feed_without_an_epoch_begins_with_the_batch_that_holds_the_offset() -> None:
     log = FollowedLog()
     log.log.append(10, 1)
     log.commit()
-    assert (await log.feed.fetch(4, None, 0, MANY)).base_offset == 0
+    assert (await log.fetch(4, None, 0, MANY)).base_offset == 0
     with pytest.raises(ApiError) as refused:
-        await log.feed.fetch(4, 1, 0, MANY)
+        await log.fetch(4, 1, 0, MANY)
     assert refused.value.code is ErrorCode.INVALID_REQUEST
 
 
 async def test_feed_long_poll_is_answered_by_the_next_commit() -> None:
     log = FollowedLog()
     log.commit(1, epoch=1)
-    fetch = asyncio.create_task(log.feed.fetch(1, 1, 60_000, MANY))
+    fetch = asyncio.create_task(log.fetch(1, 1, 60_000, MANY))
     await asyncio.sleep(0)
     assert log.feed.followers == 1
     log.append()
@@ -77,7 +77,7 @@ async def test_feed_long_poll_is_answered_by_the_next_commit() -> None:
 
 async def test_feed_long_poll_is_empty_after_its_time() -> None:
     log = FollowedLog(FeedLimits(wait_max_ms=5))
-    chunk = await log.feed.fetch(0, 0, 600_000, MANY)
+    chunk = await log.fetch(0, 0, 600_000, MANY)
     assert chunk.data == b""
 
 
@@ -87,7 +87,7 @@ async def test_feed_below_the_log_start_asks_for_a_checkpoint() -> None:
     log.begin_at(3)
     refused = await refusal(log, 2, 2)
     assert (refused.is_diverging, refused.log_start_offset) == (False, 3)
-    assert await log.feed.fetch(3, 2, 0, MANY) == log.chunk(3, 5)
+    assert await log.fetch(3, 2, 0, MANY) == log.chunk(3, 5)
 
 
 async def test_feed_of_a_diverging_follower_names_where_the_logs_part() -> None:
@@ -97,7 +97,7 @@ async def test_feed_of_a_diverging_follower_names_where_the_logs_part() -> None:
     refused = await refusal(log, 5, 2)
     assert (refused.is_diverging, refused.epoch, refused.end_offset) == (True, 1, 3)
     assert (await refusal(log, 3, 4)).is_diverging
-    assert await log.feed.fetch(3, 1, 0, MANY) == log.chunk(3, 6)
+    assert await log.fetch(3, 1, 0, MANY) == log.chunk(3, 6)
 
 
 async def test_feed_follower_that_took_another_checkpoint_at_the_log_start_diverges() -> None:
@@ -128,7 +128,7 @@ async def test_feed_position_is_compared_when_the_standby_has_caught_up() -> Non
     log = FollowedLog()
     log.commit(3, epoch=1)
     log.is_authoritative = False
-    fetch = asyncio.create_task(log.feed.fetch(5, 1, 60_000, MANY))
+    fetch = asyncio.create_task(log.fetch(5, 1, 60_000, MANY))
     await asyncio.sleep(0)
     log.commit(3, epoch=2)
     with pytest.raises(FeedOutOfRange):
@@ -138,7 +138,7 @@ async def test_feed_position_is_compared_when_the_standby_has_caught_up() -> Non
 async def test_feed_many_followers_share_one_reading_of_each_chunk() -> None:
     log = FollowedLog()
     log.commit(1, epoch=1)
-    fetches = [asyncio.create_task(log.feed.fetch(1, 1, 60_000, MANY)) for _ in range(300)]
+    fetches = [asyncio.create_task(log.fetch(1, 1, 60_000, MANY)) for _ in range(300)]
     await asyncio.sleep(0)
     log.commit()
     chunks = await asyncio.gather(*fetches)
@@ -151,11 +151,11 @@ async def test_feed_news_in_quick_succession_are_gathered(monkeypatch: pytest.Mo
     monkeypatch.setattr(feed_module, "HOLD_SECONDS_PER_FOLLOWER", 3600.0)
     log = FollowedLog()
     log.commit(1, epoch=1)
-    fetches = [asyncio.create_task(log.feed.fetch(1, 1, 60_000, MANY)) for _ in range(20)]
+    fetches = [asyncio.create_task(log.fetch(1, 1, 60_000, MANY)) for _ in range(20)]
     await asyncio.sleep(0)
     log.commit()
     await asyncio.gather(*fetches)
-    again = [asyncio.create_task(log.feed.fetch(2, 1, 60_000, MANY)) for _ in range(20)]
+    again = [asyncio.create_task(log.fetch(2, 1, 60_000, MANY)) for _ in range(20)]
     await asyncio.sleep(0)
     for _ in range(50):
         log.commit()
@@ -170,10 +170,10 @@ async def test_feed_news_in_quick_succession_are_gathered(monkeypatch: pytest.Mo
 async def test_feed_kept_chunk_is_read_again_when_the_log_has_grown_behind_it() -> None:
     log = FollowedLog()
     log.commit(1, epoch=1)
-    assert await log.feed.fetch(0, 0, 0, MANY) == log.chunk(0, 1)
+    assert await log.fetch(0, 0, 0, MANY) == log.chunk(0, 1)
     log.commit(1)
-    assert await log.feed.fetch(0, 0, 0, MANY) == log.chunk(0, 2)
-    assert await log.feed.fetch(0, 0, 0, MANY) == log.chunk(0, 2)
+    assert await log.fetch(0, 0, 0, MANY) == log.chunk(0, 2)
+    assert await log.fetch(0, 0, 0, MANY) == log.chunk(0, 2)
     assert log.feed.chunks_read == 2
 
 
@@ -183,17 +183,17 @@ async def test_feed_kept_chunks_stay_within_their_bytes() -> None:
     size = len(log.data(0, 1))
     log.feed._limits = FeedLimits(cache_bytes=3 * size)
     for offset in (*range(10), *range(10)):
-        await log.feed.fetch(offset, None, 0, 1)
+        await log.fetch(offset, None, 0, 1)
     assert log.feed._cached_bytes <= 3 * size
     assert log.feed._cached_bytes == sum(len(chunk.data) for chunk in log.feed._chunks.values())
 
 
 async def test_feed_over_its_followers_refuses_more_and_forgets_those_that_left() -> None:
     log = FollowedLog(FeedLimits(followers_max=2))
-    waiting = [asyncio.create_task(log.feed.fetch(0, 0, 60_000, MANY)) for _ in range(2)]
+    waiting = [asyncio.create_task(log.fetch(0, 0, 60_000, MANY)) for _ in range(2)]
     await asyncio.sleep(0)
     with pytest.raises(Overloaded):
-        await log.feed.fetch(0, 0, 0, MANY)
+        await log.fetch(0, 0, 0, MANY)
     for fetch in waiting:
         fetch.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
