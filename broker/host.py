@@ -19,6 +19,7 @@ from broker.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming
 from broker.loader import LoaderTiming, MetadataLoader
 from broker.metadata_cache import MetadataCache
 from broker.publisher import Manifest, MetadataPublisher, PublisherSet
+from broker.replica_deletions import RehearsalDeletions
 from broker.replica_manager import RehearsalReplicaManager
 from broker.session import BrokerSession
 from broker.settings import BrokerSettings
@@ -67,8 +68,9 @@ class BrokerHost:
         self.replica_manager = RehearsalReplicaManager(
             rpc, settings.rehearsal.copy_ms, self._hosted, self._epochs, surroundings.now_ms
         )
+        self.deletions = RehearsalDeletions(self._hosted)
         watch = RegistrationWatch(lambda: self.sessions)
-        self.publishers = PublisherSet([self.cache, watch, self.replica_manager, *publishers])
+        self.publishers = PublisherSet([self.cache, watch, self.replica_manager, self.deletions, *publishers])
         self.loader = MetadataLoader(
             feeds,
             self.publishers,
@@ -173,6 +175,7 @@ class BrokerHost:
             self._rpc,
             cluster_id,
             applied_offset=lambda: self.loader.last_applied_offset,
+            undeleted=lambda: self.deletions.said_by(identity.broker_id),
             now_ms=times.now_ms,
             on_change=self.replica_manager.wake,
         )

@@ -11,6 +11,7 @@ from broker.controller_rpc import ControllerRpc
 from broker.identity import BrokerIdentity
 from broker.lifecycle import BrokerLifecycle, BrokerState, Command, SendHeartbeat, SendRegistration
 from controller.protocol import BrokerHeartbeatRequest
+from controller.protocol_deletions import UndeletedReplicas
 from metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
 from snapshots.cluster import BrokerRegistration
 
@@ -22,6 +23,7 @@ class BrokerSession:
 
     Args:
         applied_offset: last offset that the image contains, asked for when a heartbeat leaves.
+        undeleted: what it still has of deleted topics, asked for likewise.
         on_change: called after every change of the lifecycle's state.
     """
 
@@ -32,6 +34,7 @@ class BrokerSession:
         rpc: ControllerRpc,
         cluster_id: str,
         applied_offset: Callable[[], int],
+        undeleted: Callable[[], UndeletedReplicas | None],
         now_ms: Callable[[], float],
         on_change: Callable[[], None],
     ) -> None:
@@ -40,6 +43,7 @@ class BrokerSession:
         self._rpc = rpc
         self._cluster_id = cluster_id
         self._applied_offset = applied_offset
+        self._undeleted = undeleted
         self._now_ms = now_ms
         self._on_change = on_change
         self._wake = asyncio.Event()
@@ -114,6 +118,7 @@ class BrokerSession:
                 current_metadata_offset=self._applied_offset(),
                 want_fence=command.wants_fence,
                 want_shut_down=command.wants_shutdown,
+                undeleted=self._undeleted(),
             )
         )
         self.lifecycle.answered_heartbeat(

@@ -11,6 +11,7 @@ from controller.bootstrap import decide_activation
 from controller.cluster_control import apply_fencing, decide_fence_stale_broker
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
+from controller.deletions import TopicDeletions
 from controller.elections import decide_balance_leaders, decide_elect_unclean_leaders
 from controller.event_queue import Event
 from controller.heartbeats import BrokerHeartbeats
@@ -71,6 +72,8 @@ class ActiveRole:
         self._bootstrap_records = bootstrap_records
         self._controller: QuorumController | None = None
         self._sessions: BrokerHeartbeats | None = None
+        #: Empty on a standby.
+        self.deletions = TopicDeletions()
         self._noop_seen_offset = -1
 
     def bind(self, controller: QuorumController) -> None:
@@ -124,6 +127,7 @@ class ActiveRole:
     def renounced(self) -> None:
         """Drop soft state and timers."""
         self._sessions = None
+        self.deletions = TopicDeletions()
         for tag in (_FENCING, _WATCH, _NO_OP, _BALANCE, _UNCLEAN):
             self.controller.events.cancel(tag)
 

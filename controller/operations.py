@@ -19,6 +19,7 @@ from controller.config_description import describe_configs
 from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
 from controller.controller_registration import decide_register_controller
 from controller.decision import Decision
+from controller.deletions import DeletionCounts
 from controller.directory_assignments import decide_assign_replicas_to_dirs
 from controller.elections import decide_elect_leaders
 from controller.features import decide_update_features, describe_features
@@ -55,6 +56,7 @@ from controller.protocol_configs import (
     IncrementalAlterConfigsRequest,
 )
 from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+from controller.protocol_deletions import DescribeTopicDeletionsResponse
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 from controller.quorum_controller import QuorumController
 from controller.reassignments import decide_alter_partition_reassignments
@@ -66,6 +68,7 @@ from controller.registration import (
 )
 from controller.seams import WriteContext
 from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
+from metadata_log.errors import ErrorCode
 
 
 class Operations:
@@ -97,9 +100,32 @@ class Operations:
 
     async def delete_topics(self, request: DeleteTopicsRequest, timeout_ms: float) -> DeleteTopicsResponse:
         """Delete topics by id."""
-        return await self._controller.append_write_event(
-            "delete_topics", lambda c: decide_delete_topics(c.image, request), timeout_ms
+        before = self._controller.stable
+
+        def decide(context: WriteContext) -> Decision[DeleteTopicsResponse]:
+            nonlocal before
+            before = context.image
+            return decide_delete_topics(before, request)
+
+        def applied(decision: Decision[DeleteTopicsResponse], end_offset: int) -> None:
+            gone = [one.topic_id for one in decision.reply.responses if one.error_code is ErrorCode.NONE]
+            topics = [before.topics.by_id[topic_id] for topic_id in gone]
+            self._role.deletions.begin(before, topics, end_offset - 1)
+
+        return await self._controller.append_write_event("delete_topics", decide, timeout_ms, applied)
+
+    def describe_topic_deletions(self) -> DescribeTopicDeletionsResponse:
+        """Deleted topics whose replicas are not all known to be gone, as far as this node knows."""
+        deletions = self._role.deletions
+        return DescribeTopicDeletionsResponse(
+            is_active=self._controller.is_active,
+            topics=deletions.describe(self._controller.stable),
+            forgotten=deletions.forgotten,
         )
+
+    def count_topic_deletions(self) -> DeletionCounts:
+        """The same in numbers."""
+        return self._role.deletions.counts(self._controller.stable)
 
     async def alter_partition(self, request: AlterPartitionRequest, timeout_ms: float) -> AlterPartitionResponse:
         """A leader proposes ISRs."""
@@ -168,26 +194,34 @@ class Operations:
         """A broker is alive, and says how far it is and what it wants."""
         # Noted outside of the queue: a controller that is behind must not fence brokers that speak.
         self._role.note_contact(request.broker_id, request.broker_epoch)
+        image = self._controller.stable
+
+        def decide(context: WriteContext) -> HeartbeatDecision:
+            nonlocal image
+            image = context.image
+            return decide_broker_heartbeat(image, self._config, self._role.sessions, request)
 
         def applied(decision: Decision[BrokerHeartbeatResponse], end_offset: int) -> None:
             assert isinstance(decision, HeartbeatDecision)
             apply_heartbeat(self._role.sessions, request, decision, end_offset)
+            if request.undeleted is not None:
+                self._role.deletions.report(image, request.broker_id, request.undeleted)
             self._role.schedule_fencing()
 
-        return await self._controller.append_write_event(
-            "broker_heartbeat",
-            lambda c: decide_broker_heartbeat(c.image, self._config, self._role.sessions, request),
-            timeout_ms,
-            applied,
-        )
+        return await self._controller.append_write_event("broker_heartbeat", decide, timeout_ms, applied)
 
     async def unregister_broker(self, request: UnregisterBrokerRequest, timeout_ms: float) -> UnregisterBrokerResponse:
         """Forget a broker."""
+
+        def applied(_: Decision[UnregisterBrokerResponse], __: int) -> None:
+            apply_unregistration(self._role.sessions, request)
+            self._role.deletions.forget_broker(request.broker_id)
+
         return await self._controller.append_write_event(
             "unregister_broker",
             lambda c: decide_unregister_broker(c.image, self._config, request),
             timeout_ms,
-            lambda _, __: apply_unregistration(self._role.sessions, request),
+            applied,
         )
 
     async def allocate_producer_ids(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from controller.protocol_deletions import UndeletedReplicas
 from controller.protocol_types import BrokerIdField, Int16, Int64, Message, Text, UuidField
 
 _LISTENERS_MAX = 100
@@ -66,6 +67,8 @@ class BrokerHeartbeatRequest(Message):
     offline_log_dirs: Annotated[list[UuidField], Field(max_length=_DIRECTORIES_MAX)] = Field(default_factory=list)
     #: None = unchanged.
     cordoned_log_dirs: Annotated[list[UuidField], Field(max_length=_DIRECTORIES_MAX)] | None = None
+    #: Replicas of deleted topics that it still has; None = it does not say. Kafka's request has no such field.
+    undeleted: UndeletedReplicas | None = None
 
 
 class BrokerHeartbeatResponse(Message):

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from controller.deletions import DeletionCounts
 from controller.http.counters import Counters, EventTimes, Histogram
 from controller.http.ports import Node, QuorumView
 from controller.http.resources import PartitionCounts
@@ -31,6 +32,7 @@ class Scrape:
     partitions: PartitionCounts
     quorum: QuorumView
     counters: Counters
+    deletions: DeletionCounts
     followers: int
     chunks_read: int
 
@@ -45,6 +47,7 @@ class ScrapeCollector(Collector):
         """All metrics."""
         yield from _controller(self._scrape)
         yield from _image(self._scrape.image, self._scrape.partitions)
+        yield from _deletions(self._scrape.deletions)
         yield from _counted(self._scrape.counters)
         yield from _event_times(self._scrape.counters.events)
         yield from _raft(self._scrape.quorum)
@@ -103,6 +106,30 @@ def _image(image: MetadataImage, partitions: PartitionCounts) -> Iterator[Metric
             "current_metadata_version",
             "CurrentMetadataVersion: finalized level of metadata.version.",
             image.features.metadata_version,
+        ),
+    )
+    for name, text, value in gauges:
+        yield _gauge(name, text, value)
+
+
+def _deletions(counts: DeletionCounts) -> Iterator[Metric]:
+    """On a standby all are 0: what brokers say of deletions is soft state of the active controller."""
+    gauges = (
+        ("topics_to_delete_count", "TopicsToDeleteCount: deleted, replicas not all known to be gone.", counts.topics),
+        (
+            "replicas_to_delete_count",
+            "ReplicasToDeleteCount: of deleted topics, not known to be gone.",
+            counts.replicas,
+        ),
+        (
+            "topics_ineligible_to_delete_count",
+            "TopicsIneligibleToDeleteCount: deleted, with a replica that has to wait.",
+            counts.ineligible_topics,
+        ),
+        (
+            "replicas_ineligible_to_delete_count",
+            "ReplicasIneligibleToDeleteCount: of deleted topics, on a dead broker or in a failed directory.",
+            counts.ineligible_replicas,
         ),
     )
     for name, text, value in gauges:
@@ -188,6 +215,7 @@ async def take_scrape(node: Node) -> Scrape:
         partitions=counted.counts,
         quorum=node.cluster.quorum(),
         counters=node.cluster.counters(),
+        deletions=node.operations.count_topic_deletions(),
         followers=node.feed.followers,
         chunks_read=node.feed.chunks_read,
     )

@@ -10,6 +10,7 @@ from controller.http.broker_routes import BROKER_ROUTES
 from controller.http.config_routes import CONFIG_ROUTES
 from controller.http.content import BATCHES, JSON, OCTETS
 from controller.http.controller_routes import CONTROLLER_ROUTES
+from controller.http.deletion_routes import DELETION_ROUTES
 from controller.http.feed_routes import FEED_ROUTES
 from controller.http.health import get_livez, get_readyz
 from controller.http.models import (
@@ -148,6 +149,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404, 409, 422, 429),
     ),
     *SEARCH_ROUTES,
+    *DELETION_ROUTES,
     route(
         "POST",
         "/v1/topics",

@@ -20,6 +20,7 @@ from broker.process import real_surroundings
 from broker.publisher import MetadataPublisher
 from broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
 from broker.surroundings import Surroundings
+from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
 
 _uuids = itertools.count(5_000)
@@ -91,3 +92,13 @@ async def playing(
             task.cancel()
             await asyncio.wait({task})
             await http.stop()
+
+
+@asynccontextmanager
+async def stage_with_short_sessions() -> AsyncIterator[Stage]:
+    """One controller that fences a broker after two silent seconds."""
+    async with stage(1, active=None) as built:
+        role = built.members[1].role
+        role.config = replace(role.config, session_timeout_ms=2_000)
+        await built.elect(1)
+        yield built
