@@ -25,6 +25,7 @@ from controller.connection import (
 from controller.feed_answers import Batches, CheckpointPiece, batches, checkpoint_piece
 from controller.http.feed_replies import FeedSessionsReply
 from controller.http.resources import (
+    BrokerReply,
     BrokersReply,
     ClusterReply,
     ControllersReply,
@@ -176,6 +177,10 @@ class ControllerClient:
     async def describe_brokers(self) -> BrokersReply:
         """All registered brokers."""
         return await self._read("/v1/brokers", BrokersReply)
+
+    async def describe_broker(self, broker_id: int) -> BrokerReply:
+        """One registered broker."""
+        return await self._read(f"/v1/brokers/{broker_id}", BrokerReply)
 
     async def unregister_broker(self, broker_id: int) -> UnregisterBrokerResponse:
         """Remove a broker's registration."""

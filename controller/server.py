@@ -149,6 +149,7 @@ class ServedCluster:
                 is_voting=peer.is_voter,
                 durable_end=peer.acknowledged_end,
                 last_contact_ms_ago=None if peer.last_contact_age is None else peer.last_contact_age * 1000,
+                caught_up_ms_ago=None if peer.caught_up_age is None else peer.caught_up_age * 1000,
             )
             for peer in status.peers
         }

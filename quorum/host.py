@@ -114,6 +114,8 @@ class PeerStatus:
     acknowledged_end: int | None
     #: Seconds since it last answered; None where this node does not lead.
     last_contact_age: float | None
+    #: Seconds since it last had everything; None where it never did in this epoch, or this node does not lead.
+    caught_up_age: float | None
     #: (end offset, bytes received) of the checkpoint that it is taking.
     checkpoint: tuple[int, int] | None
 

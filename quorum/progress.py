@@ -35,6 +35,11 @@ class Progress:
     joined_round: int = 1
     #: When it last answered in this epoch.
     contact_at: float = -math.inf
+    #: When it last had everything that the leader had; -inf = never in this epoch.
+    caught_up_at: float = -math.inf
+    #: End of the leader's log when it last acknowledged something, and when that was.
+    log_end_then: float = math.inf
+    acknowledged_at: float = -math.inf
     #: When it was last sent an Append or an offer.
     sent_at: float = -math.inf
     #: Highest commit point it was told.
@@ -64,6 +69,18 @@ class Progress:
         self.is_probe_out = False
         self.offered_end = None
 
+    def acknowledged(self, end: int, log_end: int, now: float) -> None:
+        """The follower has everything up to ``end``, of a log that ends at ``log_end``.
+
+        If that is all there was when it spoke last, it had caught up then (Kafka's ``LeaderState``): a log that goes on
+        growing does not make a follower late that keeps pace with it.
+        """
+        if end >= log_end:
+            self.caught_up_at = now
+        elif end >= self.log_end_then:
+            self.caught_up_at = self.acknowledged_at
+        self.log_end_then, self.acknowledged_at = log_end, now
+
     def restart(self, next_index: int, current_round: int) -> None:
         """Nothing is known to be on its way any more: probe at ``next_index``, ignoring conflicts up to now."""
         self.next_index = max(next_index, self.matched_index + 1)
@@ -81,4 +98,6 @@ class Progress:
         """The follower lost its memory: nothing it said before holds."""
         self.matched_index = self.acked_index = self.fed_index = 0
         self.acked_end = 0
+        self.caught_up_at = self.acknowledged_at = -math.inf
+        self.log_end_then = math.inf
         self.is_voter = False

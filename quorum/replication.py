@@ -7,6 +7,7 @@ point, a due heartbeat, a read that needs a round.
 
 from __future__ import annotations
 
+import math
 from typing import Final, Protocol
 
 from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
@@ -101,9 +102,16 @@ class Replication:
         is_connected, is_voter = peer in self._links, self._links.get(peer, False)
         progress = self.progress.get(peer)
         if progress is None:
-            return PeerStatus(peer, is_connected, is_voter, None, None, None)
-        taking = None if progress.offered_end is None else (progress.offered_end, progress.checkpoint_position)
-        return PeerStatus(peer, is_connected, progress.is_voter, progress.acked_end, now - progress.contact_at, taking)
+            return PeerStatus(peer, is_connected, is_voter, None, None, None, None)
+        return PeerStatus(
+            node_id=peer,
+            is_connected=is_connected,
+            is_voter=progress.is_voter,
+            acknowledged_end=progress.acked_end,
+            last_contact_age=now - progress.contact_at,
+            caught_up_age=now - progress.caught_up_at if math.isfinite(progress.caught_up_at) else None,
+            checkpoint=None if progress.offered_end is None else (progress.offered_end, progress.checkpoint_position),
+        )
 
     # --- replies -------------------------------------------------------------------------------------
 
@@ -121,6 +129,7 @@ class Replication:
                 "no boundary of the leader's log"
             )
         progress.matched(matched)
+        progress.acknowledged(reply.acked_end, self._journal.end_of(self._journal.last_index), now)
         acked = self._journal.index_of_end(reply.acked_end)
         if acked is not None and acked > progress.acked_index:
             progress.acked_index = acked

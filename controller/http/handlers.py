@@ -88,7 +88,9 @@ async def read_image(call: Call, parameters: ReadParameters) -> MetadataImage:
 
 def observe_quorum(node: Node) -> QuorumReply:
     """Agreement as this node sees it."""
-    return quorum_reply(node.node_id, node.cluster.quorum(), node.peers, node.controller.applied_offset)
+    return quorum_reply(
+        node.controller.stable, node.node_id, node.cluster.quorum(), node.peers, node.controller.applied_offset
+    )
 
 
 async def get_status(call: Call, parameters: ViewParameters, body: Nothing) -> StatusReply:

@@ -58,6 +58,8 @@ class VoterView:
     durable_end: int | None
     #: None if it has not answered in this epoch, or this node does not lead.
     last_contact_ms_ago: float | None
+    #: None if it has never had everything in this epoch, or this node does not lead.
+    caught_up_ms_ago: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,10 @@ class VoterReply(HttpModel):
     """Records that the active controller has and this one has not made durable."""
     last_contact_ms: int | None
     """Time since the active controller last heard of it."""
+    directory_id: UuidField | None
+    """Its metadata directory, as the log says; null with static voters."""
+    last_caught_up_ms: int | None
+    """Time since it last had everything that the active controller had."""
 
 
 class QuorumReply(HttpModel):

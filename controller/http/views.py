@@ -22,6 +22,7 @@ from controller.http.resources import (
 from controller.protocol import TopicConfig
 from controller.topic_description import describe_topic
 from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.ids import Uuid
 from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage
 from snapshots.image_parts import TOPIC_RESOURCE, Topic
@@ -30,8 +31,12 @@ from snapshots.image_parts import TOPIC_RESOURCE, Topic
 SILENT_MS: Final = 2_000.0
 
 
-def quorum_reply(node_id: int, view: QuorumView, peers: Mapping[int, Peer], applied_offset: int) -> QuorumReply:
+def quorum_reply(
+    image: MetadataImage, node_id: int, view: QuorumView, peers: Mapping[int, Peer], applied_offset: int
+) -> QuorumReply:
     """Agreement as one node sees it."""
+    voters = () if image.kraft.voters is None else image.kraft.voters.voters
+    directories = {voter.voter_id: voter.voter_directory_id for voter in voters}
     return QuorumReply(
         observed_by=node_id,
         is_active=view.leader_id == node_id,
@@ -41,18 +46,18 @@ def quorum_reply(node_id: int, view: QuorumView, peers: Mapping[int, Peer], appl
         log_start_offset=view.log_start_offset,
         log_end_offset=view.log_end_offset,
         applied_offset=applied_offset,
-        voters=[_voter_reply(peers[voter_id], node_id, view) for voter_id in sorted(peers)],
+        voters=[_voter_reply(peers[id_], node_id, view, directories.get(id_)) for id_ in sorted(peers)],
     )
 
 
-def _voter_reply(peer: Peer, node_id: int, view: QuorumView) -> VoterReply:
+def _voter_reply(peer: Peer, node_id: int, view: QuorumView, directory_id: Uuid | None) -> VoterReply:
     known = view.voters.get(peer.node_id)
+    end, contact, caught_up = None, None, None
     if peer.node_id == node_id:
-        end, contact = view.durable_end, 0.0
-    elif known is None:
-        end, contact = None, None
-    else:
-        end, contact = known.durable_end, known.last_contact_ms_ago
+        # Whoever leads has everything; another cannot say how far it is behind.
+        end, contact, caught_up = view.durable_end, 0.0, 0.0 if view.leader_id == node_id else None
+    elif known is not None:
+        end, contact, caught_up = known.durable_end, known.last_contact_ms_ago, known.caught_up_ms_ago
     return VoterReply(
         node_id=peer.node_id,
         http=peer.url,
@@ -60,6 +65,8 @@ def _voter_reply(peer: Peer, node_id: int, view: QuorumView) -> VoterReply:
         log_end_offset=end,
         lag_records=max(0, view.log_end_offset - end) if end is not None and view.leader_id == node_id else None,
         last_contact_ms=None if contact is None else int(contact),
+        directory_id=directory_id,
+        last_caught_up_ms=None if caught_up is None else int(caught_up),
     )
 
 

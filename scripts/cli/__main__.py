@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 import typer
 
@@ -56,6 +56,41 @@ def _up(app: typer.Typer) -> None:
     app.command()(up.up)
 
 
+def _cluster(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import cluster
+
+    app.add_typer(cluster.app, name="cluster")
+
+
+def _quorum(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import quorum
+
+    app.add_typer(quorum.app, name="quorum")
+
+
+def _brokers(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import brokers
+
+    app.add_typer(brokers.app, name="brokers")
+
+
+def _topics(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import topics
+
+    app.add_typer(topics.app, name="topics")
+
+
+def _partitions(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import partitions
+
+    app.add_typer(partitions.app, name="partitions")
+
+
 def _configs(app: typer.Typer) -> None:
     import_lean_client()
     from scripts.cli import configs
@@ -76,31 +111,55 @@ class _Command(NamedTuple):
     add: Callable[[typer.Typer], None]
     #: What the list of commands says of it, which must not take the time to import them all.
     summary: str
+    #: The part of the list it stands in.
+    panel: str
 
+
+_RUNNING: Final = "Run"
+_CLUSTER: Final = "The cluster"
+_TOPICS: Final = "Topics and partitions"
+_SETTINGS: Final = "Configs and features"
+_FILES: Final = "Logs and checkpoints"
 
 #: By name, in the order of the help text.
 _COMMANDS: Final = {
     "up": _Command(
-        _up, "Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C."
+        _up,
+        "Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C.",
+        _RUNNING,
     ),
     "controller": _Command(
         _controller,
         "Run one voter of the quorum: it agrees on the log, follows or decides, and serves the HTTP API.",
+        _RUNNING,
     ),
     "broker": _Command(
-        _broker, "Play brokers: register, follow the metadata log, heartbeat, lead and follow without any data."
+        _broker,
+        "Play brokers: register, follow the metadata log, heartbeat, lead and follow without any data.",
+        _RUNNING,
     ),
-    "status": _Command(_status, "Show the verdict on a cluster, its controllers, brokers and offline partitions."),
+    "status": _Command(
+        _status, "Show the verdict on a cluster, its controllers, brokers and offline partitions.", _CLUSTER
+    ),
+    "cluster": _Command(_cluster, "The cluster's id, active controller, versions and counts.", _CLUSTER),
+    "quorum": _Command(_quorum, "Who leads the controllers, in which epoch, and how far each voter is.", _CLUSTER),
+    "brokers": _Command(_brokers, "List and describe brokers, and unregister those that never come back.", _CLUSTER),
+    "topics": _Command(_topics, "List, describe, create, grow and delete topics.", _TOPICS),
+    "partitions": _Command(
+        _partitions, "List partitions by topic, broker, leader and state, and describe single ones.", _TOPICS
+    ),
     "configs": _Command(
-        _configs, "Show and change the configs of topics, brokers, groups and client metrics subscriptions."
+        _configs,
+        "Show and change the configs of topics, brokers, groups and client metrics subscriptions.",
+        _SETTINGS,
     ),
-    "features": _Command(_features, "Show, raise and lower the levels of a cluster's features."),
-    "image": _Command(_image, "The state that a log or a checkpoint adds up to."),
-    "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's."),
+    "features": _Command(_features, "Show, raise and lower the levels of a cluster's features.", _SETTINGS),
+    "image": _Command(_image, "The state that a log or a checkpoint adds up to.", _FILES),
+    "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
 }
 
 
-def _app(arguments: list[str]) -> typer.Typer:
+def make_app(arguments: list[str]) -> typer.Typer:
     """The application with the command that is called, or with a list of all where none is (`--help`, misspellings)."""
     app = typer.Typer(
         name="quorate",
@@ -115,7 +174,7 @@ def _app(arguments: list[str]) -> typer.Typer:
         _COMMANDS[called].add(app)
     else:
         for name, command in _COMMANDS.items():
-            app.command(name, help=command.summary)(_only_listed)
+            app.command(name, help=command.summary, rich_help_panel=command.panel)(_only_listed)
     return app
 
 
@@ -127,20 +186,30 @@ def _only_listed() -> None:
     raise AssertionError("a command that is called is imported")
 
 
-def main() -> None:
-    """Run one command; errors that we raise on purpose become one sentence and an exit code."""
+def run(app: typer.Typer, arguments: list[str]) -> NoReturn:
+    """Run one command; errors that we raise on purpose become one sentence and an exit code.
+
+    Raises:
+        SystemExit: always.
+    """
     try:
-        # What is imported stays for as long as the process: the collector need not look at it, now or later.
-        gc.disable()
-        app = _app(sys.argv[1:])
-        gc.freeze()
-        gc.enable()
-        app(prog_name="quorate")
+        app(arguments, prog_name="quorate")
+        sys.exit(exit_codes.DONE)
     except QuorateError as error:
         sys.stderr.write(f"quorate: {error}\n")
         sys.exit(exit_codes.REFUSED)
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
+
+
+def main() -> None:
+    """The command of this process."""
+    # What is imported stays for as long as the process: the collector need not look at it, now or later.
+    gc.disable()
+    app = make_app(sys.argv[1:])
+    gc.freeze()
+    gc.enable()
+    run(app, sys.argv[1:])
 
 
 if __name__ == "__main__":

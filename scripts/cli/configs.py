@@ -20,6 +20,7 @@ from controller.protocol_configs import (
     ResourceTypeName,
 )
 from metadata_log.errors import ApiError
+from scripts.cli.arguments import AsJson, DryRun, key_values
 from scripts.cli.asking import ask
 from scripts.cli.connecting import Controllers, SecretFile
 from scripts.cli.output import columns, reader_may_leave
@@ -45,7 +46,6 @@ Resource = Annotated[
     ),
 ]
 SetConfigs = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="May be repeated.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would come of it, and change nothing.")]
 
 
 @app.command()
@@ -53,7 +53,7 @@ def describe(
     resource: Resource,
     name: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this config; may be repeated.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what nobody has set: Kafka's defaults.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything known, as JSON.")] = False,
+    as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -108,7 +108,7 @@ def alter(
         ("SET", set_), ("APPEND", append), ("SUBTRACT", subtract)
     )  # fmt: skip
     for operation, texts in operations:
-        changes += (AlterableConfig(name=k, config_operation=operation, value=v) for k, v in _pairs(texts))
+        changes += (AlterableConfig(name=k, config_operation=operation, value=v) for k, v in key_values(texts))
     if not changes:
         raise typer.BadParameter("say what is to change: --set, --delete, --append or --subtract")
     request = IncrementalAlterConfigsRequest(
@@ -131,7 +131,7 @@ def replace(
     Example: quorate configs replace topic/orders --set retention.ms=86400000
     """
     kind, name = _resource(resource)
-    configs = [ConfigValue(name=key, value=value) for key, value in _pairs(set_)]
+    configs = [ConfigValue(name=key, value=value) for key, value in key_values(set_)]
     request = AlterConfigsRequest(
         resources=[ReplacedConfigsResource(resource_type=kind, resource_name=name, configs=configs)],
         validate_only=dry_run,
@@ -146,17 +146,6 @@ def _resource(text: str) -> tuple[ResourceTypeName, str]:
         kinds = ", ".join(f"{known}/..." for known in _KINDS)
         raise typer.BadParameter(f"{text!r} names no resource: one of {kinds}", param_hint="RESOURCE")
     return _KINDS[kind], name
-
-
-def _pairs(texts: list[str] | None) -> list[tuple[str, str]]:
-    pairs = []
-    for text in texts or ():
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            # The value may be a secret: it is not repeated.
-            raise typer.BadParameter(f"NAME=VALUE is wanted, and there is no name or no '=' in one for {name[:80]!r}")
-        pairs.append((name, value))
-    return pairs
 
 
 def _report(resource: str, response: AlterConfigsResponse, *, is_dry_run: bool) -> None:

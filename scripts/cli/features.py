@@ -10,6 +10,7 @@ import typer
 
 from controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
 from metadata_log.errors import ApiError
+from scripts.cli.arguments import AsJson, DryRun
 from scripts.cli.asking import ask
 from scripts.cli.connecting import Controllers, SecretFile
 from scripts.cli.output import columns, reader_may_leave
@@ -22,12 +23,11 @@ _LEVEL_MAX = 2**15 - 1
 Levels = Annotated[
     list[str], typer.Argument(metavar="FEATURE=LEVEL...", help="As metadata.version=30.", show_default=False)
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would come of it, and change nothing.")]
 
 
 @app.command()
 def describe(
-    as_json: Annotated[bool, typer.Option("--json", help="JSON.")] = False,
+    as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:

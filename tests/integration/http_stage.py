@@ -124,7 +124,7 @@ class SoftState:
             durable_end=end,
             is_voting=self.is_voting,
             voters={
-                id_: VoterView(id_, id_ not in self.lost, True, end if leads else None, 5.0 if leads else None)
+                id_: VoterView(id_, id_ not in self.lost, True, *((end, 5.0, 6.0) if leads else (None, None, None)))
                 for id_ in others
             },
         )

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import NamedTuple
 
 import pytest
 
 from scripts.cli import exit_codes
+from tests.integration.commands import command
 from tests.integration.http_servers import closed_port
 from tests.integration.http_stage import stage
-
-
-class Ended(NamedTuple):
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-async def command(url: str, *arguments: str) -> Ended:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "scripts.cli", *arguments, "--controllers", url),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from scripts.cli.__main__ import _COMMANDS, _app
+from scripts.cli.__main__ import _COMMANDS, make_app
 
 
 @pytest.mark.parametrize("name", _COMMANDS)
@@ -24,11 +24,11 @@ def test_command_says_of_itself_what_the_list_says(name: str) -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["nothing"], []])
 def test_list_of_commands_is_there_where_none_is_called(arguments: list[str]) -> None:
-    seen = CliRunner().invoke(_app(arguments), ["--help"])
+    seen = CliRunner().invoke(make_app(arguments), ["--help"])
     assert seen.exit_code == 0
     assert [name for name in _COMMANDS if name not in seen.output] == []
 
 
 @pytest.mark.parametrize("arguments", [["image", "show", "--help"], ["--", "image", "show", "--help"]])
 def test_command_that_is_called_is_the_one_that_runs(arguments: list[str]) -> None:
-    assert "--at" in CliRunner().invoke(_app(arguments), arguments).output
+    assert "--at" in CliRunner().invoke(make_app(arguments), arguments).output

@@ -49,6 +49,8 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
                 log_end_offset=110,
                 lag_records=0 if is_active else None,
                 last_contact_ms=3 if is_active else None,
+                directory_id=None,
+                last_caught_up_ms=3 if is_active else None,
             )
             for voter_id, url in enumerate(URLS, start=1)
         ],

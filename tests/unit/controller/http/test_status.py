@@ -18,6 +18,8 @@ def voter(node_id: int, role: VoterRole, lag: int | None = 0) -> VoterReply:
         log_end_offset=100,
         lag_records=lag,
         last_contact_ms=1,
+        directory_id=None,
+        last_caught_up_ms=1,
     )
 
 

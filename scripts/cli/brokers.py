@@ -1,0 +1,135 @@
+"""`quorate brokers`: who is registered, what lies on them, and taking registrations away."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel, ConfigDict
+
+from controller.client import ControllerClient
+from controller.http.resources import BrokerReply
+from metadata_log.ids import uuid_text
+from scripts.cli.arguments import AsJson, Yes, confirm
+from scripts.cli.asking import ask
+from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.output import columns, reader_may_leave
+
+app = typer.Typer(help="List and describe brokers, and unregister those that never come back.", no_args_is_help=True)
+
+BrokerId = Annotated[int, typer.Argument(metavar="ID", min=0, max=2**31 - 1, help="Broker id.", show_default=False)]
+
+
+@app.command("list")
+def list_(as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None) -> None:
+    """List the registered brokers.
+
+    Example: quorate brokers list
+    """
+    reply = ask(controllers, secret_file, lambda client: client.describe_brokers())
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(reply.model_dump_json() + "\n")
+            return
+        rows = [("BROKER", "STATE", "RACK", "EPOCH", "LISTENERS", "LAG", "LAST-HEARTBEAT")]
+        rows += (
+            (
+                str(one.id), one.state, one.rack or "-", str(one.epoch), _listeners(one),
+                _or_dash(one.lag_records), _ago(one.last_heartbeat_ms),
+            )
+            for one in reply.brokers
+        )  # fmt: skip
+        sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+
+
+class BrokerDescription(BaseModel):
+    """A broker, and what lies on it, in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    broker: BrokerReply
+    #: Partitions with a replica on it.
+    replicas: int
+    #: Partitions that it leads.
+    leaders: int
+    #: Partitions with a replica on it and one outside the ISR, its own or another.
+    under_replicated: int
+
+
+@app.command()
+def describe(
+    broker_id: BrokerId, as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None
+) -> None:
+    """Show one broker, and how much lies on it.
+
+    Example: quorate brokers describe 12
+    """
+
+    async def question(client: ControllerClient) -> BrokerDescription:
+        return BrokerDescription(
+            broker=await client.describe_broker(broker_id),
+            replicas=(await client.list_partitions(limit=1, broker=broker_id)).matching,
+            leaders=(await client.list_partitions(limit=1, leader=broker_id)).matching,
+            under_replicated=(
+                await client.list_partitions(limit=1, broker=broker_id, conditions="under-replicated")
+            ).matching,
+        )
+
+    described = ask(controllers, secret_file, question)
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(described.model_dump_json() + "\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in columns(list(_facts(described))))
+
+
+def _facts(described: BrokerDescription) -> Iterator[tuple[str, str]]:
+    broker = described.broker
+    yield "broker", str(broker.id)
+    yield "state", broker.state
+    yield "rack", broker.rack or "-"
+    yield "epoch", str(broker.epoch)
+    yield "incarnation", uuid_text(broker.incarnation_id)
+    yield "listeners", _listeners(broker)
+    yield "directories", ",".join(map(uuid_text, broker.directories)) or "-"
+    yield "cordoned directories", ",".join(map(uuid_text, broker.cordoned_directories)) or "-"
+    yield "applied offset", _or_dash(broker.applied_offset)
+    yield "lag", _or_dash(broker.lag_records)
+    yield "last heartbeat", _ago(broker.last_heartbeat_ms)
+    yield "replicas", str(described.replicas)
+    yield "leader of", str(described.leaders)
+    yield "under-replicated", str(described.under_replicated)
+
+
+@app.command()
+def unregister(
+    broker_id: BrokerId,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Take a broker's registration away for good: it is gone and does not come back.
+
+    Its replicas stay assigned to it until they are moved: see `quorate partitions list --broker ID`.
+
+    Example: quorate brokers unregister 12
+    """
+    confirm(f"unregistering broker {broker_id}", yes=yes)
+    reply = ask(controllers, secret_file, lambda client: client.unregister_broker(broker_id))
+    text = reply.model_dump_json() if as_json else f"Broker {broker_id} is no longer registered."
+    sys.stdout.write(text + "\n")
+
+
+def _listeners(broker: BrokerReply) -> str:
+    return ",".join(f"{one.name}://{one.host}:{one.port}" for one in broker.listeners) or "-"
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def _ago(milliseconds: int | None) -> str:
+    return "-" if milliseconds is None else f"{milliseconds} ms ago"

@@ -1,0 +1,50 @@
+"""What came of a request about several things: one line each, and one exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import typer
+from pydantic import BaseModel
+
+from metadata_log.errors import ErrorCode
+from scripts.cli import exit_codes
+from scripts.cli.output import reader_may_leave
+
+
+class Outcome(NamedTuple):
+    """What came of one of them."""
+
+    #: How people call it.
+    subject: str
+    error_code: ErrorCode
+    error_message: str | None
+    #: The line where there is no error.
+    done: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was done."""
+        return self.error_code is ErrorCode.NONE
+
+
+def report(reply: BaseModel, outcomes: Sequence[Outcome], *, as_json: bool) -> None:
+    """Show the outcomes; ends the command as refused where one of them is.
+
+    With JSON the reply is all of the output, and has every outcome in it.
+    """
+    failed = [outcome for outcome in outcomes if not outcome.is_done]
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(reply.model_dump_json() + "\n")
+        else:
+            sys.stdout.writelines(f"{outcome.done}\n" for outcome in outcomes if outcome.is_done)
+    for outcome in failed:
+        message = outcome.error_message or "refused"
+        sys.stderr.write(f"quorate: {outcome.subject}: {message} ({outcome.error_code.name})\n")
+    if failed:
+        if len(outcomes) > 1:
+            sys.stderr.write(f"quorate: {len(failed)} of {len(outcomes)} failed\n")
+        raise typer.Exit(exit_codes.REFUSED)

@@ -1,0 +1,53 @@
+"""`quorate cluster`: the cluster in a few numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import typer
+
+from controller.http.resources import ClusterReply
+from scripts.cli.arguments import AsJson
+from scripts.cli.asking import ask
+from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.output import columns, reader_may_leave
+
+app = typer.Typer(help="The cluster's id, active controller, versions and counts.", no_args_is_help=True)
+
+
+@app.callback()
+def _keep_names() -> None:
+    """Keep the name of the only command necessary: there may be more."""
+
+
+@app.command()
+def describe(as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None) -> None:
+    """Show the cluster's id, active controller, metadata.version and counts.
+
+    Example: quorate cluster describe
+    """
+    reply = ask(controllers, secret_file, lambda client: client.describe_cluster())
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(reply.model_dump_json() + "\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in columns(list(_facts(reply))))
+
+
+def _facts(cluster: ClusterReply) -> Iterator[tuple[str, str]]:
+    yield "cluster id", cluster.cluster_id
+    yield "active controller", "none" if cluster.active_id is None else f"{cluster.active_id} (epoch {cluster.epoch})"
+    yield "as seen by", f"controller {cluster.observed_by} at offset {cluster.state_offset}"
+    yield "metadata.version", str(cluster.metadata_version)
+    yield "features", ", ".join(f"{name}={level}" for name, level in cluster.features.items())
+    yield "controllers", ",".join(map(str, cluster.controllers))
+    yield "brokers", ",".join(map(str, cluster.brokers)) or "none"
+    yield "topics", str(cluster.topics)
+    counts = cluster.partitions
+    yield "partitions", str(counts.total)
+    yield "  offline", str(counts.offline)
+    yield "  under-replicated", str(counts.under_replicated)
+    yield "  under min ISR", str(counts.under_min_isr)
+    yield "  not led by preferred", str(counts.without_preferred_leader)
+    yield "  reassigning", str(counts.reassigning)

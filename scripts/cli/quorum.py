@@ -1,0 +1,86 @@
+"""`quorate quorum`: the controllers' agreement, as Kafka's kafka-metadata-quorum shows it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from controller.http.resources import QuorumReply, VoterReply
+from metadata_log.ids import uuid_text
+from scripts.cli.arguments import AsJson
+from scripts.cli.asking import ask
+from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.output import columns, reader_may_leave
+
+app = typer.Typer(help="Who leads the controllers, in which epoch, and how far each voter is.", no_args_is_help=True)
+
+
+@app.callback()
+def _keep_names() -> None:
+    """Keep the name of the only command necessary: there may be more."""
+
+
+@app.command()
+def describe(
+    replication: Annotated[bool, typer.Option("--replication", help="Voter by voter, in a table.")] = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Show leader, epoch, high watermark, and how far the voters are behind.
+
+    What the voters have is known to the active controller; where none answers, it is left open.
+
+    Example: quorate quorum describe --replication
+    """
+    reply = ask(controllers, secret_file, lambda client: client.describe_quorum())
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(reply.model_dump_json() + "\n")
+            return
+        rows = _replication(reply) if replication else _status(reply)
+        sys.stdout.writelines(f"{line}\n" for line in columns(list(rows)))
+
+
+def _status(quorum: QuorumReply) -> Iterator[tuple[str, str]]:
+    yield "active controller", _or_dash(quorum.active_id)
+    yield "epoch", str(quorum.epoch)
+    yield "high watermark", str(quorum.high_watermark)
+    yield "log", f"{quorum.log_start_offset} to {quorum.log_end_offset}"
+    followers = [voter for voter in quorum.voters if voter.node_id != quorum.active_id]
+    lags = [voter.lag_records for voter in followers if voter.lag_records is not None]
+    yield "max follower lag", _or_dash(max(lags, default=None))
+    ages = [voter.last_caught_up_ms for voter in followers if voter.last_caught_up_ms is not None]
+    yield "max follower lag time", _ago(max(ages, default=None))
+    yield "voters", ",".join(str(voter.node_id) for voter in quorum.voters)
+    yield "as seen by", f"controller {quorum.observed_by}"
+
+
+def _replication(quorum: QuorumReply) -> Iterator[tuple[str, ...]]:
+    yield ("NODE", "DIRECTORY", "STATUS", "LOG-END", "LAG", "LAST-CONTACT", "LAST-CAUGHT-UP", "HTTP")
+    for voter in quorum.voters:
+        yield _voter(voter)
+
+
+def _voter(voter: VoterReply) -> tuple[str, ...]:
+    return (
+        str(voter.node_id),
+        "-" if voter.directory_id is None else uuid_text(voter.directory_id),
+        voter.role,
+        _or_dash(voter.log_end_offset),
+        _or_dash(voter.lag_records),
+        _ago(voter.last_contact_ms),
+        _ago(voter.last_caught_up_ms),
+        voter.http,
+    )
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def _ago(milliseconds: int | None) -> str:
+    return "-" if milliseconds is None else f"{milliseconds} ms ago"

@@ -1,0 +1,80 @@
+"""`quorate` commands as processes of their own, against servers of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import NamedTuple
+
+import pytest
+
+from scripts.cli.__main__ import make_app, run
+from tests.integration.http_stage import Stage, stage
+
+
+class Ended(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        """Its complaint as running text, out of the frame that usage errors are put in."""
+        return " ".join(self.err.replace("│", " ").split())
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """Its output by lines and words."""
+        return [line.split() for line in self.out.splitlines()]
+
+
+async def command(url: str, *arguments: str) -> Ended:
+    """Run a command to its end; nobody sits at its terminal."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "scripts.cli", *arguments, "--controllers", url),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+def _run_here(arguments: list[str]) -> Ended:
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err, pytest.raises(SystemExit) as ended:
+        run(make_app(arguments), arguments)
+    code = ended.value.code
+    return Ended(code if isinstance(code, int) else 0, out.getvalue(), err.getvalue())
+
+
+class Terminal:
+    """Commands against a stage whose brokers stay alive as long as somebody types."""
+
+    def __init__(self, stage: Stage, epochs: Mapping[int, int]) -> None:
+        self.stage = stage
+        self._epochs = epochs
+
+    async def run(self, *arguments: str) -> Ended:
+        """A command to its end, in this process: it takes a twentieth of the time."""
+        await self.beat()
+        return await asyncio.to_thread(_run_here, [*arguments, "--controllers", self.stage.urls[1]])
+
+    async def beat(self) -> None:
+        """A heartbeat of every broker."""
+        for broker_id, epoch in self._epochs.items():
+            heartbeat = {"broker_id": broker_id, "broker_epoch": epoch, "current_metadata_offset": 2**60}
+            status, reply, _ = await self.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", heartbeat)
+            assert (status, reply["is_fenced"]) == (200, False), reply
+
+
+@asynccontextmanager
+async def terminal(racks: Mapping[int, str | None]) -> AsyncIterator[Terminal]:
+    """Three controllers, and brokers by id with their racks."""
+    async with stage() as s:
+        yield Terminal(s, {broker_id: await s.register(1, broker_id, rack) for broker_id, rack in racks.items()})

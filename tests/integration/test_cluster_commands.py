@@ -1,0 +1,85 @@
+"""`quorate brokers`, `cluster` and `quorum` against controllers behind real HTTP servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from scripts.cli import exit_codes
+from tests.integration.commands import Terminal, command, terminal
+from tests.integration.http_stage import CLUSTER_ID
+
+
+@pytest.fixture
+async def user() -> AsyncIterator[Terminal]:
+    async with terminal({11: "a", 12: None}) as typed:
+        await typed.run("topics", "create", "orders", "--replica-assignment", "11:12,11:12")
+        yield typed
+
+
+def facts(out: str) -> dict[str, str]:
+    """Two columns as names and values."""
+    pairs = (line.strip().split("  ", 1) for line in out.splitlines())
+    return {pair[0]: pair[1].strip() for pair in pairs}
+
+
+async def test_brokers_are_listed_and_described(user: Terminal) -> None:
+    listed = await user.run("brokers", "list")
+    assert [line[:3] for line in listed.cells] == [
+        ["BROKER", "STATE", "RACK"], ["11", "active", "a"], ["12", "active", "-"],
+    ]  # fmt: skip
+    assert [one["id"] for one in json.loads((await user.run("brokers", "list", "--json")).out)["brokers"]] == [11, 12]
+    described = facts((await user.run("brokers", "describe", "11")).out)
+    assert (described["state"], described["replicas"], described["leader of"]) == ("active", "2", "2")
+    as_json = json.loads((await user.run("brokers", "describe", "12", "--json")).out)
+    assert (as_json["broker"]["rack"], as_json["replicas"], as_json["leaders"]) == (None, 2, 0)
+
+
+async def test_broker_is_unregistered_when_the_user_is_sure(user: Terminal) -> None:
+    asked = await user.run("brokers", "unregister", "12")
+    assert (asked.code, "unregistering broker 12 needs --yes" in asked.said) == (exit_codes.USAGE, True)
+    done = await command(user.stage.urls[1], "brokers", "unregister", "12", "--yes")
+    assert done == (exit_codes.DONE, "Broker 12 is no longer registered.\n", "")
+    gone = await command(user.stage.urls[1], "brokers", "unregister", "12", "--yes")
+    assert (gone.code, gone.err) == (exit_codes.REFUSED, "quorate: Broker ID 12 is not currently registered\n")
+
+
+async def test_cluster_is_described(user: Terminal) -> None:
+    described = facts((await user.run("cluster", "describe")).out)
+    assert (described["cluster id"], described["metadata.version"], described["topics"]) == (CLUSTER_ID, "30", "1")
+    assert described["active controller"].startswith("1 (epoch ")
+    as_json = json.loads((await user.run("cluster", "describe", "--json")).out)
+    assert (as_json["brokers"], as_json["partitions"]["total"]) == ([11, 12], 2)
+
+
+async def test_quorum_is_described(user: Terminal) -> None:
+    described = facts((await user.run("quorum", "describe")).out)
+    assert (described["active controller"], described["voters"], described["max follower lag"]) == ("1", "1,2,3", "0")
+    table = (await user.run("quorum", "describe", "--replication")).cells
+    assert [(line[0], line[2]) for line in table] == [
+        ("NODE", "STATUS"), ("1", "active"), ("2", "standby"), ("3", "standby"),
+    ]  # fmt: skip
+    voters = json.loads((await user.run("quorum", "describe", "--json")).out)["voters"]
+    assert [voter["last_caught_up_ms"] for voter in voters] == [0, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("brokers", "describe", "99"), exit_codes.REFUSED, "no broker 99 is registered"),
+        (("brokers", "describe", "x"), exit_codes.USAGE, "ID"),
+        (("brokers", "unregister", "-1", "--yes"), exit_codes.USAGE, "-1"),
+        (("brokers", "unregister", "99", "--yes"), exit_codes.REFUSED, "99 is not currently registered"),
+        (("cluster", "delete"), exit_codes.USAGE, "delete"),
+        (("quorum", "describe", "--lag"), exit_codes.USAGE, "--lag"),
+    ],
+)
+async def test_bad_command_ends_with_a_sentence(
+    user: Terminal, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    ended = await user.run(*arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert says in ended.said
+    assert "Traceback" not in ended.err

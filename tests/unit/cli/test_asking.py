@@ -1,0 +1,41 @@
+"""How a command ends that got no answer, by what is known of what it asked for."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from controller.attempts import Unreachable
+from controller.client import ControllerClient
+from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, QuorateError
+from scripts.cli import exit_codes
+from scripts.cli.asking import ask
+
+
+def asked(error: QuorateError) -> None:
+    async def question(client: ControllerClient) -> None:
+        raise error
+
+    ask("127.0.0.1:1", None, question)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Unreachable(["nobody there"]), exit_codes.UNREACHABLE),
+        (NotController(2, "node 2 may be active"), exit_codes.UNREACHABLE),
+        (OutcomeUnknown("read before repeating it"), exit_codes.OUTCOME_UNKNOWN),
+    ],
+)
+def test_question_without_an_answer_ends_with_its_own_code(
+    error: QuorateError, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        asked(error)
+    assert ended.value.exit_code == code
+    assert capsys.readouterr().err == f"quorate: {error}\n"
+
+
+def test_refusal_is_the_callers() -> None:
+    with pytest.raises(ApiError, match="no such topic"):
+        asked(ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic"))
