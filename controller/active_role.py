@@ -97,6 +97,11 @@ class ActiveRole:
             raise NotController(self.controller.active_id)
         return self._sessions
 
+    @property
+    def sessions_or_none(self) -> BrokerHeartbeats | None:
+        """As ``sessions``; None where this controller is not active."""
+        return self._sessions
+
     def note_contact(self, broker_id: int, broker_epoch: int) -> None:
         """A heartbeat has arrived, whatever becomes of it."""
         if self._sessions is not None:
@@ -135,7 +140,8 @@ class ActiveRole:
 
     def schedule_fencing(self) -> None:
         """Look at the sessions when the first of them may have ended."""
-        if self._sessions is None:
+        # A session's end only ever moves further away, so a timer that is set is early enough.
+        if self._sessions is None or self.controller.events.is_scheduled(_FENCING):
             return
         at_ms = self._sessions.next_check_ms()
         if at_ms is not None:

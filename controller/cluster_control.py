@@ -123,6 +123,16 @@ def decide_broker_heartbeat(
     )
 
 
+def is_steady(image: MetadataImage, heartbeats: BrokerHeartbeats, request: BrokerHeartbeatRequest) -> bool:
+    """Whether the heartbeat is of a registered broker that wants to stay what it is: it writes nothing then."""
+    broker = image.cluster.brokers.get(request.broker_id)
+    if broker is None or broker.epoch != request.broker_epoch or request.want_shut_down:
+        return False
+    if request.offline_log_dirs or request.cordoned_log_dirs is not None:
+        return False
+    return heartbeats.state(broker.id) == (BrokerState.FENCED if request.want_fence else BrokerState.UNFENCED)
+
+
 def apply_heartbeat(
     heartbeats: BrokerHeartbeats, request: BrokerHeartbeatRequest, decision: HeartbeatDecision, end_offset: int
 ) -> None:

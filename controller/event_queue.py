@@ -118,6 +118,10 @@ class EventQueue:
         delay_ms = max(0.0, at_ms - self._scheduler.monotonic_ms())
         self._timers[tag] = (at_ms, self._scheduler.call_later(delay_ms, due))
 
+    def is_scheduled(self, tag: str) -> bool:
+        """Whether the timer of this tag is set."""
+        return tag in self._timers
+
     def cancel(self, tag: str) -> None:
         """Forget the timer of this tag, if there is one."""
         known = self._timers.pop(tag, None)

@@ -14,7 +14,7 @@ from controller.alter_partition import (
     decide_alter_partition,
     decide_alter_partition_columns,
 )
-from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat
+from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat, is_steady
 from controller.config_description import describe_configs
 from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
 from controller.controller_registration import decide_register_controller
@@ -192,6 +192,9 @@ class Operations:
 
     async def broker_heartbeat(self, request: BrokerHeartbeatRequest, timeout_ms: float) -> BrokerHeartbeatResponse:
         """A broker is alive, and says how far it is and what it wants."""
+        reply = self.broker_heartbeat_at_once(request)
+        if reply is not None:
+            return reply
         # Noted outside of the queue: a controller that is behind must not fence brokers that speak.
         self._role.note_contact(request.broker_id, request.broker_epoch)
         image = self._controller.stable
@@ -209,6 +212,21 @@ class Operations:
             self._role.schedule_fencing()
 
         return await self._controller.append_write_event("broker_heartbeat", decide, timeout_ms, applied)
+
+    def broker_heartbeat_at_once(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse | None:
+        """The answer to a heartbeat that changes nothing, where it depends on nothing that may still be lost.
+
+        Its place is before all events that wait, to which it makes no difference. None: it has to take its turn.
+        """
+        image, sessions = self._controller.settled, self._role.sessions_or_none
+        if image is None or sessions is None or not is_steady(image, sessions, request):
+            return None
+        self._role.note_contact(request.broker_id, request.broker_epoch)
+        decision = decide_broker_heartbeat(image, self._config, sessions, request)
+        assert not decision.records, decision
+        apply_heartbeat(sessions, request, decision, image.provenance.end_offset)
+        self._role.schedule_fencing()
+        return decision.reply
 
     async def unregister_broker(self, request: UnregisterBrokerRequest, timeout_ms: float) -> UnregisterBrokerResponse:
         """Forget a broker."""

@@ -32,6 +32,7 @@ from controller.seams import (
     no_soft_state,
     outcome_of,
 )
+from controller.stable_readers import StableReaders
 from metadata_log.builder import counted
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
 from metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
@@ -68,7 +69,7 @@ class QuorumController:
         self._state = ReplayState()
         self._applied_offset = 0
         self._head: Head | None = None
-        self._readers: list[tuple[int, asyncio.Future[None]]] = []
+        self._readers = StableReaders()
         #: Called after the stable state has moved.
         self.on_stable: Callable[[], None] = lambda: None
         #: Called with every change that was decided, or refused when its turn came.
@@ -90,6 +91,12 @@ class QuorumController:
     def is_active(self) -> bool:
         """Whether this node holds a claim (its activation may still be on its way)."""
         return self._head is not None
+
+    @property
+    def settled(self) -> MetadataImage | None:
+        """What decisions are made on, where all of it is committed; None where it is not, and on a standby."""
+        head = self._head
+        return None if head is None or head.has_uncommitted or head.state.in_transaction else head.image
 
     @property
     def epoch(self) -> int:
@@ -144,7 +151,9 @@ class QuorumController:
             NotController: linearizable, and this node cannot confirm that it leads.
         """
         if is_linearizable:
-            await self._applied(await self._quorum.read_barrier())
+            offset = await self._quorum.read_barrier()
+            if self.applied_offset < offset:
+                await self._readers.wait(offset)
         return operation(self.stable)
 
     def write_internally(
@@ -164,8 +173,7 @@ class QuorumController:
         """Fail what waits. The quorum is closed by its owner."""
         self.events.close()
         self._purgatory.fail_all(OutcomeUnknown("the controller is shutting down: read before repeating the change"))
-        for _, reader in self._readers:
-            reader.cancel()
+        self._readers.cancel()
 
     def _refuse_if_overloaded(self) -> None:
         if self._head is not None and self._head.uncommitted_bytes > self._limits.uncommitted_bytes_max:
@@ -324,7 +332,7 @@ class QuorumController:
             self._state = self._head.commit(batches.end_offset) or self._state
         self._applied_offset = batches.end_offset
         self._purgatory.complete_up_to(batches.end_offset)
-        self._release_readers()
+        self._readers.release(self._applied_offset)
         self.on_stable()
 
     def on_snapshot(self, state: ReplayState, end_offset: int) -> None:
@@ -333,7 +341,7 @@ class QuorumController:
             self._faults.fatal("checkpoint load", ReplayError("the active controller was given a checkpoint"))
         self._state = state
         self._applied_offset = end_offset
-        self._release_readers()
+        self._readers.release(self._applied_offset)
         self.on_stable()
 
     def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
@@ -381,19 +389,3 @@ class QuorumController:
             ErrorCode.NOT_CONTROLLER,
         )
         self._purgatory.fail_all(lost)
-
-    async def _applied(self, offset: int) -> None:
-        if self.applied_offset >= offset:
-            return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._readers.append((offset, waiter))
-        await waiter
-
-    def _release_readers(self) -> None:
-        if not self._readers:
-            return
-        due = [waiter for offset, waiter in self._readers if offset <= self.applied_offset]
-        self._readers = [entry for entry in self._readers if entry[0] > self.applied_offset]
-        for waiter in due:
-            if not waiter.done():
-                waiter.set_result(None)

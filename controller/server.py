@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import structlog
-from aiohttp import web
 
 from controller.active_role import ActiveRole
 from controller.bootstrap import bootstrap_records
@@ -22,14 +21,14 @@ from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.client import ControllerClient
 from controller.controller_registration import own_registration
 from controller.event_queue import EventQueue
-from controller.http.app import make_app
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.log_feed import LogFeedSource
 from controller.http.partition_counts import CountedImages
-from controller.http.ports import Node, Peer, QuorumView, VoterView
+from controller.http.ports import Node, NodePosition, Peer, QuorumView, VoterView
+from controller.http.serving import HttpServer
 from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
@@ -166,6 +165,14 @@ class ServedCluster:
             is_voting=status.is_voter,
             voters=voters,
         )
+
+    def position(self) -> NodePosition:
+        """As of now."""
+        node = self._runtime.node
+        if node.leader_id == node.node_id:
+            return NodePosition(node.leader_id, node.epoch, node.high_watermark)
+        view = self.quorum()
+        return NodePosition(view.leader_id, view.epoch, view.high_watermark)
 
     def faults(self) -> list[str]:
         """What is wrong with this node and has not stopped it."""
@@ -366,8 +373,6 @@ def _report_checkpoint(end_offset: int, took_ms: float, error: StorageError | No
 
 
 async def _serve(node: Node, settings: ControllerSettings, stack: AsyncExitStack) -> None:
-    runner = web.AppRunner(make_app(node), access_log=None, shutdown_timeout=_HTTP_GRACE_S)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
     address = settings.http_bind
-    await web.TCPSite(runner, address.host, address.port).start()
+    server = await HttpServer.start(node, address.host, address.port, _HTTP_GRACE_S)
+    stack.push_async_callback(server.close)

@@ -48,6 +48,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         serving=Serving.ACTIVE,
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 429),
+        at_once=handlers.broker_heartbeat_at_once,
     ),
     route(
         "POST",

@@ -67,3 +67,7 @@ class Counters:
     latest_checkpoint_age_seconds: float | None = None
     #: (route, status) -> number of answers.
     http_answers: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def note_answer(self, route: str, status: int) -> None:
+        """An HTTP request was answered."""
+        self.http_answers[route, status] = self.http_answers.get((route, status), 0) + 1

@@ -47,7 +47,7 @@ def make_handler(route: Route) -> _Handler:
         if route.is_raw:
             answer: web.StreamResponse = await route.handler(node, parameters, request)
             return answer
-        timeout_ms = _timeout_ms(route, request, node)
+        timeout_ms = timeout_of(route, request.headers.get(headers.TIMEOUT_MS), node)
         hops = hops_of(request)
         origin = origin_of(request, hops, REQUEST_ID.get())
         ORIGIN.set(origin)
@@ -57,8 +57,9 @@ def make_handler(route: Route) -> _Handler:
         if forwarded is not None:
             return forwarded
         model = decode_body(route.body, body, media) if route.has_body else Nothing()
-        reply = await _run(route, Call(node, timeout_ms), parameters, model)
-        return encode(reply, media, is_bulk=route.is_bulk)
+        reply = await run_route(route, Call(node, timeout_ms), parameters, model)
+        status, data = encode(reply, media, is_bulk=route.is_bulk)
+        return web.Response(status=status, body=data, content_type=media)
 
     return handle
 
@@ -72,10 +73,14 @@ async def _read(route: Route, request: web.Request, node: Node) -> bytes:
     return await _bounded(work, node.limits.read_timeout_ms, "reading the body", is_write=False)
 
 
-def _timeout_ms(route: Route, request: web.Request, node: Node) -> float:
+def timeout_of(route: Route, text: str | None, node: Node) -> float:
+    """How long the client waits, in ms, by its header, within the node's limit.
+
+    Raises:
+        HttpRefusal: the header is no number of milliseconds.
+    """
     limits = node.limits
     longest = limits.request_timeout_ms if route.is_write else limits.read_timeout_ms
-    text = request.headers.get(headers.TIMEOUT_MS)
     if text is None:
         return longest
     if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) == 0:
@@ -124,7 +129,8 @@ def _wants_active(route: Route, parameters: BaseModel) -> bool:
     return route.serving is Serving.ACTIVE
 
 
-async def _run(route: Route, call: Call, parameters: BaseModel, body: BaseModel) -> BaseModel:
+async def run_route(route: Route, call: Call, parameters: BaseModel, body: BaseModel) -> BaseModel:
+    """What the route's handler gives within the client's time."""
     work = route.handler(call, parameters, body)
     what = f"{route.method} {route.path}"
     reply: BaseModel = await _bounded(work, call.timeout_ms + _GRACE_MS, what, is_write=route.is_write)
@@ -146,8 +152,8 @@ async def _bounded(work: Awaitable[T], limit_ms: float, what: str, *, is_write: 
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message) from error
 
 
-def encode(reply: BaseModel, media: str, *, is_bulk: bool = False) -> web.Response:
-    """A reply as an answer: 200, or 207 where some of several things failed.
+def encode(reply: BaseModel, media: str, *, is_bulk: bool = False) -> tuple[int, bytes]:
+    """Status and body of an answer: 200, or 207 where some of several things failed.
 
     Raises:
         ApiError: the only thing that was asked for failed.
@@ -159,8 +165,7 @@ def encode(reply: BaseModel, media: str, *, is_bulk: bool = False) -> web.Respon
         if failed and len(results) == 1:
             raise ApiError(failed[0].error_code, failed[0].error_message or failed[0].error_code.name)
         status = 207 if failed else 200
-    body = pack(reply) if media == MSGPACK else reply.model_dump_json().encode()
-    return web.Response(status=status, body=body, content_type=media)
+    return status, pack(reply) if media == MSGPACK else reply.model_dump_json().encode()
 
 
 def item_results(reply: BaseModel) -> Iterator[ItemResult]:

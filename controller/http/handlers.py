@@ -168,8 +168,16 @@ async def register_broker(
 async def broker_heartbeat(call: Call, parameters: Nothing, body: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
     node = call.node
     timeout_ms = min(call.write_timeout_ms, node.limits.heartbeat_deadline_ms)
-    reply = await node.operations.broker_heartbeat(body, timeout_ms)
-    node.heard.note(node.cluster.quorum().epoch, body.broker_id, body.current_metadata_offset)
+    return _heard(node, body, await node.operations.broker_heartbeat(body, timeout_ms))
+
+
+def broker_heartbeat_at_once(node: Node, body: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse | None:
+    reply = node.operations.broker_heartbeat_at_once(body)
+    return None if reply is None else _heard(node, body, reply)
+
+
+def _heard(node: Node, body: BrokerHeartbeatRequest, reply: BrokerHeartbeatResponse) -> BrokerHeartbeatResponse:
+    node.heard.note(node.cluster.position().epoch, body.broker_id, body.current_metadata_offset)
     return reply
 
 

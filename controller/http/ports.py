@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from controller.http.counters import Counters
 from controller.http.digests import Digests
@@ -79,11 +79,23 @@ class QuorumView:
     voters: Mapping[int, VoterView]
 
 
+class NodePosition(NamedTuple):
+    """What every answer says of the node that made it: a part of its ``QuorumView``."""
+
+    leader_id: int | None
+    epoch: int
+    #: Exclusive.
+    high_watermark: int
+
+
 class Cluster(Protocol):
     """Soft state that is nobody's image: who was heard of when."""
 
     def quorum(self) -> QuorumView:
         """As of now."""
+
+    def position(self) -> NodePosition:
+        """As of now; costs next to nothing where this node leads."""
 
     def faults(self) -> list[str]:
         """What is wrong with this node and has not stopped it: a sentence each."""

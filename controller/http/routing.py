@@ -69,6 +69,8 @@ class Route:
     #: Response headers of its own: name and meaning.
     headers: tuple[tuple[str, str], ...]
     tag: str
+    #: Takes (node, body) and gives the reply that needs no waiting; None where it does: then the handler is asked.
+    at_once: Callable[[Node, Any], BaseModel | None] | None = None
 
     @property
     def is_write(self) -> bool:
@@ -95,6 +97,7 @@ def route(
     media: tuple[str, ...] = (JSON,),
     is_bulk: bool = False,
     errors: Sequence[int] = (),
+    at_once: Callable[[Node, B], R | None] | None = None,
 ) -> Route:
     """A route whose handler takes and gives models."""
     return Route(
@@ -112,6 +115,7 @@ def route(
         is_raw=False,
         headers=(),
         tag=tag,
+        at_once=at_once,
     )
 
 

@@ -31,6 +31,7 @@ SHELLS = {
     "controller.loop_scheduler": "the loop's clock and wake-ups",
     "controller.quorum_controller": "runs the event queue as a task of the loop",
     "controller.seams": "its protocols speak of futures",
+    "controller.stable_readers": "its readers wait in futures",
     "controller.registrar": "registers the process, with waits between attempts",
     "controller.write_log": "logs what was decided",
     "controller.server": "composition root: the process and its signals",

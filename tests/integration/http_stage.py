@@ -11,22 +11,21 @@ from typing import Any, NamedTuple
 
 import aiohttp
 import numpy as np
-from aiohttp import web
 from numpy.typing import NDArray
 
 from controller.active_role import ActiveRole, RoleSettings
 from controller.bootstrap import fresh_records
 from controller.controller_config import ControllerConfig
-from controller.http.app import make_app
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import FeedLimits, MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.log_feed import LogFeedSource
 from controller.http.partition_counts import CountedImages
-from controller.http.ports import Node, NodeLimits, Peer, QuorumView, VoterView
+from controller.http.ports import Node, NodeLimits, NodePosition, Peer, QuorumView, VoterView
 from controller.http.routes import ROUTES
 from controller.http.routing import Route
+from controller.http.serving import HttpServer
 from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
@@ -129,6 +128,10 @@ class SoftState:
             },
         )
 
+    def position(self) -> NodePosition:
+        view = self.quorum()
+        return NodePosition(view.leader_id, view.epoch, view.high_watermark)
+
     def faults(self) -> list[str]:
         return self.known_faults
 
@@ -190,7 +193,7 @@ class Member:
         )
         self.controller.on_stable = self._moved
         self.url = ""
-        self._runner: web.AppRunner | None = None
+        self._server: HttpServer | None = None
 
     def _moved(self) -> None:
         self.node.feed.moved()
@@ -198,20 +201,16 @@ class Member:
 
     async def serve(self, routes: Sequence[Route]) -> None:
         """Listen on a free port."""
-        self._runner = web.AppRunner(make_app(self.node, routes), shutdown_timeout=1.0)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        port = self._runner.addresses[0][1]
-        self.url = f"http://127.0.0.1:{port}"
+        self._server = await HttpServer.start(self.node, "127.0.0.1", 0, 1.0, routes)
+        self.url = f"http://127.0.0.1:{self._server.port}"
 
     async def stop_serving(self) -> None:
         """Close the server and all its connections; the port refuses from now on."""
         self.node.feed.close()
         self.digests.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._server is not None:
+            await self._server.close()
+            self._server = None
 
     def add_checkpoint(self, end_offset: int, epoch: int, filling: bytes = b"state") -> bytes:
         """Put a checkpoint with opaque content into the directory, and take notice of it."""

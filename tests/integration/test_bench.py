@@ -40,6 +40,8 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
         "failover",
         "decisions",
         "balance",
+        "heartbeats",
+        "single-create",
     ],
 )
 def test_bench_runs_says_its_method_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""Who may ask this node: whoever has the shared secret, or, without one, whoever is on this machine."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from typing import Final
+
+from controller.http.errors import HttpRefusal
+from metadata_log.errors import ErrorCode
+
+#: A `Host` header: a name or an address, perhaps with a port.
+_HOST: Final = re.compile(r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<plain>[A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
+
+
+def check_access(secret: bytes | None, host: str, authorization: str) -> None:
+    """Look at the headers of a request, empty where they are missing.
+
+    Raises:
+        HttpRefusal: 401, the secret is missing or wrong. 403, there is none, and the host is not this machine.
+    """
+    if secret is not None:
+        _check_secret(secret, authorization)
+    else:
+        _check_host(host)
+
+
+def _check_secret(secret: bytes, authorization: str) -> None:
+    given = authorization.encode("utf-8", "surrogateescape")
+    if not hmac.compare_digest(given, b"Bearer " + secret):
+        raise HttpRefusal(
+            401, "the shared secret is missing or wrong: Authorization: Bearer", ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        )
+
+
+def _check_host(text: str) -> None:
+    """Without a secret only this machine can connect; no web page in its browser may do so under its own name."""
+    form = _HOST.fullmatch(text)
+    host = "" if form is None else form["bracketed"] or form["plain"]
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        if host != "localhost":
+            raise HttpRefusal(
+                403,
+                f"without a shared secret this node is asked as localhost or by its address, not as {host[:100]!r}",
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+            ) from None

@@ -1,0 +1,29 @@
+"""What every answer says of itself and of the node that made it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Final
+
+from controller.http import headers
+from controller.http.ports import Node
+
+_REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+
+def request_id_of(given: str) -> str:
+    """The name of a request: the client's, if it gave a proper one."""
+    return given if given and _REQUEST_ID_FORM.fullmatch(given) else secrets.token_hex(8)
+
+
+def node_headers(node: Node) -> tuple[tuple[str, str], ...]:
+    """Names and values."""
+    position = node.cluster.position()
+    return (
+        (headers.NODE, str(node.node_id)),
+        (headers.CLUSTER, node.cluster_id),
+        (headers.ACTIVE, "" if position.leader_id is None else str(position.leader_id)),
+        (headers.EPOCH, str(position.epoch)),
+        (headers.HIGH_WATERMARK, str(position.high_watermark)),
+    )

@@ -1,0 +1,27 @@
+"""The answer to a request that failed: every failure becomes an error reply, and our own have an incident id."""
+
+from __future__ import annotations
+
+import secrets
+
+import structlog
+
+from controller.http.errors import error_reply, status_of
+from metadata_log.errors import ApiError, ErrorCode
+
+log = structlog.get_logger()
+
+
+def failure_answer(error: Exception, method: str, path: str, request_id: str) -> tuple[int, bytes]:
+    """Status, and body in JSON. What is our own fault is logged under an incident id that the client is told."""
+    if isinstance(error, ApiError) and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
+        return _answer(error, request_id, None)
+    incident_id = secrets.token_hex(8)
+    log.error("http.incident", incident_id=incident_id, request_id=request_id, method=method, path=path, exc_info=error)
+    message = error.message if isinstance(error, ApiError) else "an internal error, which is in the node's log"
+    return _answer(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message), request_id, incident_id)
+
+
+def _answer(error: ApiError, request_id: str, incident_id: str | None) -> tuple[int, bytes]:
+    reply = error_reply(error, request_id, incident_id)
+    return status_of(error), reply.model_dump_json().encode()

@@ -1,0 +1,62 @@
+"""The HTTP server of one node: a listening socket, the express lane, and behind it the web framework."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from aiohttp import web
+
+from controller.http.app import make_app
+from controller.http.express import ExpressLane
+from controller.http.ports import Node
+from controller.http.routes import ROUTES
+from controller.http.routing import Route
+
+#: Connections that may wait to be accepted: all brokers come at once after a failover.
+_BACKLOG: Final = 1_024
+
+
+class HttpServer:
+    """Serves until it is closed."""
+
+    def __init__(self, runner: web.AppRunner, lane: ExpressLane, listener: asyncio.Server, grace_s: float) -> None:
+        """See ``start``."""
+        self._runner = runner
+        self._lane = lane
+        self._listener = listener
+        self._grace_s = grace_s
+
+    @classmethod
+    async def start(
+        cls, node: Node, host: str, port: int, grace_s: float, routes: Sequence[Route] = ROUTES
+    ) -> HttpServer:
+        """Listen; port 0 takes a free one. Requests under way get ``grace_s`` when the server is closed.
+
+        Raises:
+            OSError: nobody can listen there.
+        """
+        runner = web.AppRunner(make_app(node, routes), access_log=None, shutdown_timeout=grace_s)
+        await runner.setup()
+        framework = runner.server
+        assert framework is not None
+        lane = ExpressLane(node, routes, framework)
+        try:
+            listener = await asyncio.get_running_loop().create_server(lane, host, port, backlog=_BACKLOG)
+        except OSError:
+            await runner.cleanup()
+            raise
+        return cls(runner, lane, listener, grace_s)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    async def close(self) -> None:
+        """Take no more connections, let requests under way end, close all connections."""
+        self._listener.close()
+        await self._lane.close(self._grace_s)
+        await self._runner.cleanup()
