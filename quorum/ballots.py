@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from metadata_log.segment_log import MetadataLog
 from quorum.core import RaftCore
 from quorum.elections import Elections, LogPosition, PreVoteAnswer
@@ -49,6 +51,10 @@ class Ballots:
             question = PreVote(self._core.epoch + 1, asked.round, own.last_epoch, own.log_end)
             for peer in self._peers:
                 self._outbox.put(peer, question)
+
+    def next_deadline(self) -> float:
+        """When ``tick`` has something to do, if nothing happens before."""
+        return self._elections.next_deadline() if self._membership.is_voter else math.inf
 
     def may_campaign(self, now: float) -> bool:
         """The library's election condition: only after a round was won, and never as a non-voter."""

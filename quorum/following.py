@@ -17,7 +17,7 @@ from quorum.core import RaftCore
 from quorum.errors import FatalFault, ProtocolError
 from quorum.journal import LogJournal
 from quorum.membership import Membership
-from quorum.messages import Append, AppendConflict, AppendReply, Commit
+from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, Commit
 from quorum.outbox import Outbox
 
 #: An index and an epoch that match no entry: what the library is given where no entry ends at the leader's prev_end.
@@ -100,6 +100,19 @@ class Follower:
         self._core.receive(peer, {"type": "append_entries", "term": epoch, "commit_index": 0, "entries": []})
         self._follow(peer, epoch, round_)
 
+    def needs_offered(self, offer: CheckpointOffer) -> bool:
+        """Whether the offered checkpoint is to be taken. If the log continues from there, or is ahead: only told."""
+        if not self._log.holds(offer.end_offset, offer.last_epoch) and offer.end_offset > self._journal.commit_end:
+            return True
+        self.matched_checkpoint(offer.end_offset, offer.last_epoch)
+        return False
+
+    def matched_checkpoint(self, end_offset: int, epoch: int) -> None:
+        """The log holds an offered checkpoint's end, or was committed beyond it: the leader may go on from there."""
+        following = self.following
+        if following is not None:
+            self.matched(following, end_offset if self._log.holds(end_offset, epoch) else self._journal.commit_end)
+
     def library_answered(self, message: dict[str, Any]) -> None:
         """The library answers the message it is being given."""
         self._answer = message
@@ -181,9 +194,3 @@ class Follower:
         if high_watermark <= message.prev_end:
             return self._journal.index_at_or_below(high_watermark)
         return prev_index + (bisect_right(entries.ends, high_watermark) if entries is not None else 0)
-
-    def matched_checkpoint(self, committed_end: int, end_offset: int, epoch: int) -> None:
-        """The log holds an offered checkpoint's end, or was committed beyond it: the leader may go on from there."""
-        following = self.following
-        if following is not None:
-            self.matched(following, end_offset if self._log.holds(end_offset, epoch) else committed_end)

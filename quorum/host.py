@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +39,9 @@ class Host(Protocol):
 
     def request_pump(self) -> None:
         """Call ``QuorumNode.pump`` once in the next turn of the loop, however often this was asked."""
+
+    def next_turn(self, action: Callable[[], None]) -> None:
+        """Call ``action`` in the next turn of the loop."""
 
     def fatal(self, error: BaseException) -> None:
         """The node must not do anything any more. The process ends."""

@@ -54,6 +54,8 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         #: included). The library would count the leader's copy at once. None: no limit.
         self.visible_index: int | None = None
         self._commit_index = self.index_at_or_below(log.commit)
+        #: Exclusive end offset of what is known to be committed.
+        self.commit_end = self.end_of(self._commit_index)
         self._last: Entry = (0, 0, 0)
         #: No entry from here on has another epoch than the last one. May be too high, never too low.
         self._uniform_from = 0
@@ -66,11 +68,6 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     @property
     def last_index(self) -> int:
         return self._last[1]
-
-    @property
-    def commit_end(self) -> int:
-        """Exclusive end offset of what is known to be committed."""
-        return self.end_of(self._commit_index)
 
     def end_of(self, index: int) -> int:
         """Exclusive end offset of an entry; the log's start for the sentinel."""
@@ -109,18 +106,22 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
 
     def index_of_end(self, offset: int) -> int | None:
         """The entry that ends exactly at ``offset``; the sentinel for the log's start; None where none does."""
-        if offset == self._log.start_offset:
+        log = self._log
+        if offset == log.end_offset:
+            return self.first_index + log.entry_count
+        if offset == log.start_offset:
             return self.first_index
-        position = self._log.position_of_end(offset)
+        position = log.position_of_end(offset)
         return None if position is None else self.first_index + 1 + position
 
     def index_at_or_below(self, offset: int) -> int:
         """The last entry that ends at or below ``offset``; the sentinel when none does."""
-        if offset <= self._log.start_offset:
+        log = self._log
+        if offset >= log.end_offset:
+            return self.first_index + log.entry_count
+        if offset <= log.start_offset:
             return self.first_index
-        if offset >= self._log.end_offset:
-            return self.first_index + self._log.entry_count
-        return self.first_index + self._log.position_containing(offset)
+        return self.first_index + log.position_containing(offset)
 
     def conflict_hint(self, prev_end: int) -> int:
         """Where a leader whose log has no match at ``prev_end`` should try next: the end of what may still match."""
@@ -179,7 +180,8 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     def setRaftCommitIndex(self, raftCommitIndex: int) -> None:
         if raftCommitIndex > self._commit_index:
             self._commit_index = raftCommitIndex
-            self._log.note_commit(self.end_of(raftCommitIndex))
+            self.commit_end = self.end_of(raftCommitIndex)
+            self._log.note_commit(self.commit_end)
 
     def getRaftCommitIndex(self) -> int:
         return self._commit_index
@@ -224,6 +226,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         index = self.index_of_end(end_offset)
         assert index is not None, "the log begins at the checkpoint or holds its end"
         self._commit_index = max(self._commit_index, index)
+        self.commit_end = self.end_of(self._commit_index)
         return index
 
     # --- inside --------------------------------------------------------------------------------------

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, Final
 
-from metadata_log.batch import checked_fields, parse_header, place_batch
 from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.errors import LimitExceeded, QuorateError, StorageError
-from metadata_log.limits import BATCH_BYTES_MAX
+from metadata_log.errors import QuorateError, StorageError
 from metadata_log.segment_log import MetadataLog
 from quorum import messages
 from quorum.ballots import Ballots
 from quorum.bulk_queue import BulkQueue
 from quorum.checkpoint_exchange import CheckpointExchange
+from quorum.commit_notice import CommitNotice
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
 from quorum.delivery import Delivery
@@ -42,6 +41,7 @@ from quorum.membership import Membership
 from quorum.messages import Message
 from quorum.metrics import QuorumMetrics
 from quorum.outbox import Outbox
+from quorum.payload import placed_payload
 from quorum.read_barrier import ReadBarrier
 from quorum.replication import Replication
 from quorum.storage import NodeStorage
@@ -97,7 +97,9 @@ class QuorumNode:
         self._checkpoints = CheckpointExchange(
             config, storage.disk, storage.checkpoints, self._bulk, self._outbox, storage.directory
         )
-        self._replication = Replication(config, self._core, self._journal, self._outbox, self._checkpoints)
+        self._replication = Replication(
+            config, self._core, self._journal, self._outbox, self._checkpoints, CommitNotice(host)
+        )
         core, journal, log, voters = self._core, self._journal, self._log, self._voter_history
         self._ballots = Ballots(
             config.node_id, config.peer_ids, core, log, journal, self._elections, self._membership, self._outbox
@@ -128,12 +130,7 @@ class QuorumNode:
             raise NotLeader(self.leader_id, epoch, self._core.epoch)
         if self._transfer.target is not None:
             raise TransferInProgress(self._transfer.target)
-        if len(payload) > BATCH_BYTES_MAX:
-            raise LimitExceeded(f"a batch of {len(payload)} bytes is over the limit of {BATCH_BYTES_MAX}")
-        _, size, _, _, _, _, count = checked_fields(payload, 0)
-        if count != record_count or size != len(payload):
-            raise ProtocolError(f"{len(payload)} bytes, {record_count} records: the batch says {parse_header(payload)}")
-        self._journal.append(place_batch(payload, self._log.end_offset, epoch), epoch)
+        self._journal.append(placed_payload(payload, record_count, self._log.end_offset, epoch), epoch)
         self._metrics.appended_batches += 1
         self._host.request_pump()
         return self._log.end_offset - 1
@@ -154,9 +151,7 @@ class QuorumNode:
         """
         if not self._core.is_leader:
             raise NotLeader(self.leader_id, self._core.epoch, self._core.epoch)
-        progress = self._replication.progress.get(node_id)
-        if progress is None or not progress.is_voter:
-            raise TransferFailed(node_id, "it is no other voter that is connected")
+        self._replication.check_successor(node_id)
         deadline = self._host.now() + self._config.timing.election_timeout_max
         self._transfer.begin(node_id, deadline, done)
         self._host.request_pump()
@@ -274,18 +269,14 @@ class QuorumNode:
         Raises:
             ProtocolError: the peer does not keep to the protocol; its connection must be closed.
         """
-        if self._is_stopped:
-            return
         self._metrics.messages_received += 1
         message = decode(payload)
-        self._guarded(lambda: self._dispatch(peer, message))
-        self._host.request_pump()
+        self._guarded(self._dispatch, peer, message)
 
     def disk_done(self, group: DiskGroup) -> None:
         """A disk group ran to its end."""
-        if not self._is_stopped:
-            self._guarded(lambda: self._disk.done(group))
-            self._host.request_pump()
+        self._guarded(self._disk.done, group)
+        self._host.request_pump()
 
     def disk_failed(self, error: Exception) -> None:
         """The disk failed: nothing is retried, this node ends here."""
@@ -293,14 +284,12 @@ class QuorumNode:
 
     def bulk_done(self, error: StorageError | None) -> None:
         """The bulk job that was out ran to its end, or found that its bytes are no checkpoint."""
-        if not self._is_stopped:
-            self._guarded(lambda: self._bulk.finished(error))
-            self._host.request_pump()
+        self._guarded(self._bulk.finished, error)
+        self._host.request_pump()
 
     def pump(self) -> float:
         """Let everything act that can. Returns when to call again at the latest, in the host's seconds."""
-        if not self._is_stopped:
-            self._guarded(self._pump)
+        self._guarded(self._pump)
         return math.inf if self._is_stopped else self._due
 
     def stop(self) -> None:
@@ -343,7 +332,6 @@ class QuorumNode:
         return {
             messages.Append: self._on_append,
             messages.Commit: lambda peer, m, now: self._follower.on_commit(peer, m),
-            messages.AppendReply: replication.on_reply,
             messages.AppendConflict: replication.on_conflict,
             messages.StaleEpoch: lambda peer, m, now: ballots.on_stale_epoch(m),
             messages.PreVote: ballots.on_pre_vote,
@@ -362,6 +350,10 @@ class QuorumNode:
 
     def _dispatch(self, peer: int, message: Message) -> None:
         now = self._host.now()
+        if type(message) is messages.AppendReply:
+            self._on_reply(peer, message, now)
+            return
+        self._host.request_pump()
         if isinstance(message, _STALE_IF_BELOW):
             if message.epoch < self._core.epoch:
                 self._outbox.put(peer, messages.StaleEpoch(self._core.epoch))
@@ -369,6 +361,11 @@ class QuorumNode:
             self._core.check_single_leader(peer, message.epoch)
         self._handlers[type(message)](peer, message, now)
         self._observe(now)
+
+    def _on_reply(self, peer: int, message: messages.AppendReply, now: float) -> None:
+        """Many a reply says what a majority has said before: nothing follows from it, then."""
+        if self._replication.on_reply(peer, message, now) or self._barrier or self._transfer.target is not None:
+            self._host.request_pump()
 
     def _on_append(self, peer: int, message: messages.Append, now: float) -> None:
         self._follower.on_append(peer, message)
@@ -378,11 +375,8 @@ class QuorumNode:
     def _on_offer(self, peer: int, message: messages.CheckpointOffer, now: float) -> None:
         self._follower.on_offer_heard(peer, message.epoch, message.round)
         self._elections.heard_leader(peer, now)
-        if self._log.holds(message.end_offset, message.last_epoch) or message.end_offset <= self.high_watermark:
-            # The log continues from there, or is ahead: the leader only has to know.
-            self._follower.matched_checkpoint(self.high_watermark, message.end_offset, message.last_epoch)
-            return
-        self._checkpoints.on_offer(peer, message, is_voter=self.is_voter)
+        if self._follower.needs_offered(message):
+            self._checkpoints.on_offer(peer, message, is_voter=self.is_voter)
 
     # --- one turn ------------------------------------------------------------------------------------
 
@@ -396,60 +390,63 @@ class QuorumNode:
         if self._core.is_leader:
             self._lead(now)
         else:
+            self._answer_leader()
             self._ballots.tick(now)
-        self._core.doTick(0.0)
+        if not self._core.is_leader or self._advance() or self._core.commit_index > self._core.applied_index:
+            # A leader's tick does nothing but commit and apply.
+            self._core.doTick(0.0)
         self._observe(now)
         installed = self._delivery.install_received()
         if installed is not None:
-            self._follower.matched_checkpoint(self.high_watermark, installed.end_offset, installed.epoch)
-        if not self._core.is_leader:
-            self._answer_leader()
+            self._follower.matched_checkpoint(installed.end_offset, installed.epoch)
+            self._host.request_pump()
         self._delivery.deliver()
         self._announce()
         if self._core.is_leader:
             self._send_as_leader(now)
-        self._outbox.flush()
-        # Last: the followers' disks work while this one's does.
-        if self._disk.kick() and (not self._core.is_leader or self._advance()):
-            self._host.request_pump()
+            self._outbox.flush()
+        else:
+            self._send_and_sync()
         self._due = self._next_deadline(now)
 
     def _answer_leader(self) -> None:
-        """What the leader waits for goes before what was committed."""
-        if self._disk.kick() and not self.is_voter:
-            self._host.request_pump()
+        """What the leader waits for goes before all else."""
+        self._sync()
         self._follower.send_reply()
         self._outbox.flush()
+
+    def _sync(self) -> None:
+        """Start the next disk group. If it is done at once, whoever waits for it acts in the next turn."""
+        if self._disk.kick() and (self._advance() if self._core.is_leader else not self.is_voter):
+            self._host.request_pump()
+
+    def _send_and_sync(self) -> None:
+        """In this order: the disks of the others work while this one's does."""
+        self._outbox.flush()
+        self._sync()
 
     def _lead(self, now: float) -> None:
         if now >= self._quiet_until and not self._replication.has_quorum(now):
             self._stop_leading()
-            self._observe(now)
-            return
-        self._transfer.expire(now)
-        self._advance()
+        else:
+            self._transfer.expire(now)
 
     def _advance(self) -> bool:
         return self._replication.advance(self._log.durable_end, counts_itself=self.is_voter)
 
     def _send_as_leader(self, now: float) -> None:
         target = self._transfer.target
-        if target is not None:
-            acked = self._replication.progress[target].acked_index
-            told = self._transfer.wants_to_tell(is_caught_up=acked == self._journal.last_index)
-            if told is not None:
-                self._outbox.put(told, messages.TimeoutNow(self._core.epoch))
-        if self._replication.send_pass(now, self._journal.commit_end):
-            self._host.request_pump()
-        self._barrier.confirm(self._replication.majority_echoed(), self.applied_end)
+        if target is not None and self._transfer.wants_to_tell(is_caught_up=self._replication.is_level(target)):
+            self._outbox.put(target, messages.TimeoutNow(self._core.epoch))
+        self._replication.send_pass(now, self._journal.commit_end, self._send_and_sync)
+        if self._barrier:
+            self._barrier.confirm(self._replication.majority_echoed(), self.applied_end)
 
     def _next_deadline(self, now: float) -> float:
         if self._core.is_leader:
             due = min(self._replication.next_deadline(), self._transfer.deadline)
-        elif self._membership.is_voter:
-            due = self._elections.next_deadline()
         else:
-            due = math.inf
+            due = self._ballots.next_deadline()
         return max(due, self._quiet_until, now)
 
     # --- changes of leadership -----------------------------------------------------------------------
@@ -495,10 +492,12 @@ class QuorumNode:
     def _first_batch(self) -> bytes:
         return first_batch(self._config, self._ballots.granters, self._voter_history.current(), self._host.wall_ms())
 
-    def _guarded(self, action: Callable[[], None]) -> None:
-        """Run ``action``. What is not a peer's mistake is ours or the disk's, and ends the node."""
+    def _guarded(self, action: Callable[..., None], *arguments: object) -> None:
+        """Run ``action`` unless this node has ended. What is no peer's mistake is ours or the disk's, and ends it."""
+        if self._is_stopped:
+            return
         try:
-            action()
+            action(*arguments)
         except ProtocolError:
             raise
         except (QuorateError, OSError, AssertionError) as error:

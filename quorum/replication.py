@@ -8,21 +8,20 @@ point, a due heartbeat, a read that needs a round.
 from __future__ import annotations
 
 import math
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
 from metadata_log.errors import InvariantViolation
+from quorum.commit_notice import CommitNotice
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
+from quorum.errors import TransferFailed
 from quorum.host import PeerStatus
 from quorum.journal import LogJournal
 from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
 from quorum.outbox import Outbox
 from quorum.progress import Progress
-
-#: Passes that a moved commit point waits for entries to go with. Whoever wrote what was committed writes again, if at
-#: all, within the next turns of the loop; followers are spared a message for every one of a stream of writes.
-_COMMIT_PATIENCE: Final = 2
 
 
 class OfferSource(Protocol):
@@ -36,9 +35,16 @@ class Replication:
     """State of the leader towards its followers. Reset at every election won."""
 
     def __init__(
-        self, config: QuorumConfig, core: RaftCore, journal: LogJournal, outbox: Outbox, offers: OfferSource
+        self,
+        config: QuorumConfig,
+        core: RaftCore,
+        journal: LogJournal,
+        outbox: Outbox,
+        offers: OfferSource,
+        notice: CommitNotice,
     ) -> None:
         self._config = config
+        self._majority = config.majority
         self._core = core
         self._journal = journal
         self._outbox = outbox
@@ -50,9 +56,11 @@ class Replication:
         #: Number of the last pass that sent anything; the first of an epoch is 1.
         self.round = 0
         self._is_round_wanted = False
-        #: Passes in a row that left a follower untold of the commit point.
-        self._untold_passes = 0
+        self._notice = notice
+        #: Whether this pass left a follower untold of the commit point.
         self._is_untold = False
+        #: Peers in the order they are served: who was the first to answer is the first to be asked.
+        self._order = list(self._peers)
         #: The message made last in this pass, and the previous index and vouching it was made for: followers that are
         #: level are sent the same one.
         self._made: Append | None = None
@@ -76,6 +84,7 @@ class Replication:
         """This node leads no more."""
         self.progress = {}
         self._journal.visible_index = None
+        self._notice.pass_ended(is_untold=False)
 
     def connected(self, peer: int, *, is_voter: bool, has_new_memory: bool) -> None:
         """A connection stands. A peer with another directory than before acknowledged nothing yet."""
@@ -97,6 +106,16 @@ class Replication:
         if progress is not None:
             progress.restart(progress.matched_index + 1, self.round)
 
+    def check_successor(self, peer: int) -> None:
+        """Raises ``TransferFailed`` unless ``peer`` is a voter that could lead."""
+        progress = self.progress.get(peer)
+        if progress is None or not progress.is_voter:
+            raise TransferFailed(peer, "it is no other voter that is connected")
+
+    def is_level(self, peer: int) -> bool:
+        """Whether a follower has everything, durably."""
+        return self.progress[peer].acked_index == self._journal.last_index
+
     def peer_status(self, peer: int, now: float) -> PeerStatus:
         """A voter, for status screens."""
         is_connected, is_voter = peer in self._links, self._links.get(peer, False)
@@ -115,25 +134,31 @@ class Replication:
 
     # --- replies -------------------------------------------------------------------------------------
 
-    def on_reply(self, peer: int, reply: AppendReply, now: float) -> None:
-        """A match, and how much of it is durable there."""
+    def on_reply(self, peer: int, reply: AppendReply, now: float) -> bool:
+        """A match, and how much of it is durable there. Returns whether something may follow from it."""
         progress = self._heard(peer, reply.epoch, reply.round, reply.is_voter, now)
         if progress is None:
-            return
+            return False
         if reply.matched_end < self._journal.end_of(self._journal.first_index):
-            return  # Older than anything this log still holds: it says nothing new.
+            return False  # Older than anything this log still holds: it says nothing new.
         matched = self._journal.index_of_end(reply.matched_end)
         if matched is None or reply.acked_end > reply.matched_end:
             raise InvariantViolation(
                 f"node {peer} matches {reply.matched_end} and acknowledges {reply.acked_end} in epoch {reply.epoch}: "
                 "no boundary of the leader's log"
             )
+        was_probing = progress.is_probing
         progress.matched(matched)
         progress.acknowledged(reply.acked_end, self._journal.end_of(self._journal.last_index), now)
         acked = self._journal.index_of_end(reply.acked_end)
         if acked is not None and acked > progress.acked_index:
             progress.acked_index = acked
             progress.acked_end = reply.acked_end
+        is_wanted = progress.acked_index > self._core.commit_index
+        if is_wanted and self._order[0] != peer:
+            self._order.remove(peer)
+            self._order.insert(0, peer)
+        return is_wanted or was_probing or progress.next_index <= self._journal.last_index
 
     def on_conflict(self, peer: int, reply: AppendConflict, now: float) -> None:
         """No match where the last message began: step back to where the follower points."""
@@ -175,7 +200,7 @@ class Replication:
         own = self._journal.index_at_or_below(durable_end) if counts_itself else 0
         acked = [own, *(p.acked_index if p.is_voter else 0 for p in self.progress.values())]
         acked.sort(reverse=True)
-        visible = self._journal.visible_index = acked[self._config.majority - 1]
+        visible = self._journal.visible_index = acked[self._majority - 1]
         if visible < self._core.first_own_index:
             return False  # Nothing of this epoch can be committed yet: spare the library a walk over older entries.
         for peer, progress in self.progress.items():
@@ -189,12 +214,12 @@ class Replication:
     def has_quorum(self, now: float) -> bool:
         """Whether a majority, this node included, answered recently enough to go on leading."""
         oldest = now - self._config.timing.check_quorum_timeout
-        return 1 + sum(p.contact_at > oldest for p in self.progress.values()) >= self._config.majority
+        return 1 + len([p for p in self.progress.values() if p.contact_at > oldest]) >= self._majority
 
     def majority_echoed(self) -> int:
         """The highest round that a majority of voters, this node included, has answered."""
-        echoed = sorted((p.echoed_round for p in self.progress.values()), reverse=True)
-        needed = self._config.majority - 1
+        echoed = sorted([p.echoed_round for p in self.progress.values()], reverse=True)
+        needed = self._majority - 1
         return self.round if needed == 0 else echoed[needed - 1]
 
     def want_round(self) -> int:
@@ -206,35 +231,43 @@ class Replication:
 
     # --- passes --------------------------------------------------------------------------------------
 
-    def send_pass(self, now: float, commit_end: int) -> bool:
-        """Send to every connected follower what is new for it. Returns whether the next turn has to do it again."""
+    def send_pass(self, now: float, commit_end: int, majority_served: Callable[[], None]) -> None:
+        """Send to every connected follower what is new for it.
+
+        ``majority_served()`` is called once: as soon as so many were served that, with this node, they are a majority,
+        or else at the end. It is the moment for the own disk. Whoever is served later does not take the processor
+        from those that a commit waits for, where all share a machine.
+        """
         heartbeat_due = now - self._config.timing.heartbeat_interval
-        if any(self._is_due(peer, heartbeat_due) for peer in self._links):
+        due_peers = [peer for peer in self._links if self.progress[peer].sent_at <= heartbeat_due]
+        if due_peers:
             self._refresh_acknowledged()
         self.round += 1
         has_sent = self._is_untold = False
-        for peer in self._peers:
+        needed = self._majority - 1
+        for peer in self._order:
             if peer in self._links:
-                is_due = self._is_round_wanted or self._is_due(peer, heartbeat_due)
+                is_due = self._is_round_wanted or peer in due_peers
                 has_sent |= self._send_to(peer, self.progress[peer], is_due, now, commit_end)
+                needed -= 1
+                if needed == 0:
+                    majority_served()
+        if needed > 0 or not self._peers:
+            majority_served()
         self._is_round_wanted = self._is_round_wanted and bool(self._peers) and not has_sent
         if not has_sent and self._peers:
             self.round -= 1
         self._made = None
-        self._untold_passes = self._untold_passes + 1 if self._is_untold else 0
-        return self._is_untold
+        self._notice.pass_ended(is_untold=self._is_untold)
 
     def next_deadline(self) -> float:
         """When the next heartbeat, or the next look at the quorum, is due."""
         interval = self._config.timing.heartbeat_interval
         due = [self.progress[peer].sent_at + interval for peer in self._links]
         if self._peers:
-            contacts = sorted((p.contact_at for p in self.progress.values()), reverse=True)
-            due.append(contacts[self._config.majority - 2] + self._config.timing.check_quorum_timeout)
+            contacts = sorted([p.contact_at for p in self.progress.values()], reverse=True)
+            due.append(contacts[self._majority - 2] + self._config.timing.check_quorum_timeout)
         return min(due, default=float("inf"))
-
-    def _is_due(self, peer: int, heartbeat_due: float) -> bool:
-        return self.progress[peer].sent_at <= heartbeat_due
 
     def _send_to(self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int) -> bool:
         if progress.next_index <= self._journal.first_index:
@@ -259,11 +292,11 @@ class Replication:
             self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)
             has_sent = True
         if not has_sent and commit_end > progress.sent_commit_end:
-            if self._untold_passes < _COMMIT_PATIENCE:
-                self._is_untold = True
-            else:
+            if self._notice.is_due:
                 progress.sent_commit_end = commit_end
                 self._outbox.put(peer, Commit(self._core.epoch, commit_end))
+            else:
+                self._is_untold = True
         return has_sent
 
     def _send_entries(self, peer: int, progress: Progress, now: float, commit_end: int, *, is_probe: bool) -> None:

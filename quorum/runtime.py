@@ -138,6 +138,9 @@ class QuorumRuntime:
             self._is_pump_requested = True
             self._loop.call_soon(self._pump)
 
+    def next_turn(self, action: Callable[[], None]) -> None:
+        self._loop.call_soon(action)
+
     def fatal(self, error: BaseException) -> None:
         self._on_fatal(error)
 

@@ -44,13 +44,13 @@ class Transfer:
             raise TransferFailed(target, f"a transfer to node {self._pending.target} is on")
         self._pending = _Pending(target, deadline, done)
 
-    def wants_to_tell(self, *, is_caught_up: bool) -> int | None:
-        """The successor, once, when it has everything and has not been told."""
+    def wants_to_tell(self, *, is_caught_up: bool) -> bool:
+        """True once: when the successor has everything and has not been told."""
         pending = self._pending
         if pending is None or pending.is_told or not is_caught_up:
-            return None
+            return False
         pending.is_told = True
-        return pending.target
+        return True
 
     def expire(self, now: float) -> None:
         """Resume appends if the successor was not elected in time."""

@@ -75,18 +75,18 @@ def decode(payload: bytes | memoryview) -> Message:
     if len(spec) != len(values):
         raise ProtocolError(f"message type {number} has {len(values)} fields, not {len(spec)}")
     for value, wanted in zip(values, spec, strict=True):
-        _check(number, value, wanted)
+        if type(value) is not wanted:
+            raise ProtocolError(f"message type {number}: {type(value).__name__} where {wanted.__name__} is due")
+        if wanted is int:
+            if not 0 <= value < _INT_LIMIT:
+                raise ProtocolError(f"message type {number}: {value} is out of range")
+        elif wanted is tuple:
+            _check_pairs(number, value)
     message: Message = _TYPES[number](*values)
     return message
 
 
-def _check(number: int, value: object, wanted: type[Any]) -> None:
-    if type(value) is not wanted:
-        raise ProtocolError(f"message type {number}: {type(value).__name__} where {wanted.__name__} is due")
-    if wanted is int:
-        if not 0 <= value < _INT_LIMIT:  # type: ignore[operator]  # its type was compared just above
-            raise ProtocolError(f"message type {number}: {value} is out of range")
-    elif wanted is tuple:
-        for pair in value:  # type: ignore[attr-defined]
-            if type(pair) is not tuple or len(pair) != 2 or not all(type(x) is int and x >= 0 for x in pair):
-                raise ProtocolError(f"message type {number}: a pair of numbers is due, not {str(pair)[:40]}")
+def _check_pairs(number: int, pairs: tuple[Any, ...]) -> None:
+    for pair in pairs:
+        if type(pair) is not tuple or len(pair) != 2 or not all(type(x) is int and x >= 0 for x in pair):
+            raise ProtocolError(f"message type {number}: a pair of numbers is due, not {str(pair)[:40]}")

@@ -141,6 +141,9 @@ class SimulatedNode:
             self._is_pump_scheduled = True
             self._schedule(self.world.rng.uniform(0.0, 0.0002), self._pump, is_pump=True)
 
+    def next_turn(self, action: Callable[[], None]) -> None:
+        self._schedule(self.world.rng.uniform(0.0, 0.0002), action)
+
     def fatal(self, error: BaseException) -> None:
         self.world.fatal(self, error)
 

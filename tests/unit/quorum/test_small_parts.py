@@ -65,9 +65,9 @@ def test_transfer_tells_the_successor_once_and_only_when_it_has_everything() -> 
     transfer = Transfer()
     transfer.begin(2, 1.0, lambda outcome: None)
 
-    assert transfer.wants_to_tell(is_caught_up=False) is None
-    assert transfer.wants_to_tell(is_caught_up=True) == 2
-    assert transfer.wants_to_tell(is_caught_up=True) is None
+    assert not transfer.wants_to_tell(is_caught_up=False)
+    assert transfer.wants_to_tell(is_caught_up=True)
+    assert not transfer.wants_to_tell(is_caught_up=True)
 
 
 def test_transfer_that_takes_too_long_fails_and_frees_the_leader() -> None:
