@@ -82,6 +82,8 @@ class EntryTable:
 
     def end_of_run(self, first: int, stop: int, size_max: int) -> int:
         """Index behind the entries ``first <= index < stop`` that fit into ``size_max`` bytes: at least one."""
+        if stop == first + 1:
+            return stop
         sizes = self._sizes[first : min(stop, first + size_max // HEADER_BYTES + 1)]
         return first + max(1, bisect_right(list(accumulate(sizes)), size_max))
 

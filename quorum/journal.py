@@ -163,9 +163,10 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         # The library asks for the first, the last and a slice of one for every entry that it commits.
         if isinstance(item, slice):
             start, stop, visible = item.start or 0, item.stop, self.visible_index
-            index = self.first_index + start
-            if stop == start + 1 and visible is not None and self._uniform_from <= index <= visible:
-                return ((index, index, self._last[2]),)
+            index, last = self.first_index + start, self._last
+            is_single = stop == start + 1 or (stop is None and index == last[1])
+            if is_single and self._uniform_from <= index <= (last[1] if visible is None else visible):
+                return ((index, index, last[2]),)
             return self._view(start, stop)
         if item == -1:
             return self._last
@@ -248,8 +249,10 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         if new.has_control:
             for batch in new.batches:
                 self._voters.note(batch)
-        self._uniform_from = last_index
-        self._last = (last_index, last_index, new.epochs[-1])
+        epoch = new.epochs[-1]
+        if new.epochs[0] != epoch or epoch != self._last[2]:
+            self._uniform_from = last_index
+        self._last = (last_index, last_index, epoch)
 
     def _count_present(self, run: BatchRun, first: int) -> int:
         """How many batches of the run, which begins at entry ``first``, are in the log already."""

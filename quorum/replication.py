@@ -203,13 +203,15 @@ class Replication:
         visible = self._journal.visible_index = acked[self._majority - 1]
         if visible < self._core.first_own_index:
             return False  # Nothing of this epoch can be committed yet: spare the library a walk over older entries.
+        if visible <= self._core.commit_index:
+            return False
         for peer, progress in self.progress.items():
             # Not beyond what may be committed: the library would walk there in vain, again and again.
             index = min(progress.acked_index, visible)
             if progress.is_voter and index > progress.fed_index:
                 progress.fed_index = index
                 self._core.feed_match(peer, index)
-        return visible > self._core.commit_index
+        return True
 
     def has_quorum(self, now: float) -> bool:
         """Whether a majority, this node included, answered recently enough to go on leading."""
