@@ -69,6 +69,7 @@ from controller.protocol_configs import (
     ResourceTypeName,
 )
 from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+from controller.protocol_deletions import DescribeTopicDeletionsResponse
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 if TYPE_CHECKING:
@@ -218,6 +219,10 @@ class ControllerClient:
         """Delete a topic by name."""
         request = Request("DELETE", f"/v1/topics/{_quoted(name)}", self._timeout_ms)
         return (await self._attempts.send(request, is_repeatable=False)).model(DeleteTopicsResponse)
+
+    async def describe_topic_deletions(self) -> DescribeTopicDeletionsResponse:
+        """Deleted topics of which brokers still have replicas."""
+        return await self._read("/v1/topic-deletions", DescribeTopicDeletionsResponse)
 
     async def list_partition_reassignments(
         self, *, is_linearizable: bool = False

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controller.http.resources import BrokerReply, PartitionCounts, StatusReply, VoterReply
+from controller.http.resources import BrokerReply, PartitionCounts, StatesReply, StatusReply, VoterReply
 from scripts.cli.survey import Survey
 
 _VERDICT_STYLE: Final = {
@@ -34,7 +34,7 @@ def render(survey: Survey) -> RenderableType:
         parts += [Text(), _controllers(survey, status)]
         if status.brokers:
             parts += [Text(), _brokers(status)]
-        parts += [Text(), _partitions(status.partitions, status.topics)]
+        parts += [Text(), _partitions(status.partitions, status.topics), _replicas(status.states)]
         if status.offline_partitions:
             parts.append(_offline(status))
         if status.unsupported:
@@ -130,6 +130,12 @@ def _partitions(counts: PartitionCounts, topics: int) -> Text:
         line.append("" if place == 0 else ", ")
         line.append(f"{count} {name}", style=style if count else "")
     return line
+
+
+def _replicas(states: StatesReply) -> Text:
+    """By state, under the names of Kafka's older controller."""
+    counted = ((count, state.removesuffix("Replica").lower()) for state, count in states.replicas.items())
+    return Text(f"{sum(states.replicas.values())} replicas: {', '.join(f'{count} {name}' for count, name in counted)}")
 
 
 def _offline(status: StatusReply) -> Text:

@@ -57,8 +57,10 @@ from scripts.cli.connecting import Controllers, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
 from scripts.cli.partition_rows import PARTITION_HEADINGS, partition_row
+from scripts.cli.topic_deletions import deletions
 
 app = typer.Typer(help="List, describe, create, grow and delete topics.", no_args_is_help=True)
+app.command()(deletions)
 
 WithOverrides = Annotated[bool, typer.Option("--with-overrides", help="With configs of their own.")]
 

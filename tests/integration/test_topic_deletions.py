@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import pytest
 
 from controller.client import ControllerClient
 from controller.protocol import CreatableTopic, CreateTopicsRequest, ReplicaAssignment
+from scripts.cli import exit_codes
 from tests.integration.broker_stage import playing, stage_with_short_sessions
+from tests.integration.commands import command
 from tests.integration.http_stage import Bad, Stage, stage
 from tests.waiting import eventually
 
@@ -124,6 +127,32 @@ async def test_brokers_of_ours_say_that_nothing_is_left_and_one_that_was_killed_
         async with playing("3", built.urls) as again:
             await again.ready()
             await eventually(is_over, "nothing is left anywhere")
+
+
+async def test_command_shows_what_is_left() -> None:
+    async with stage(2) as s:
+        topic_id, epochs = await deleted(s)
+        url = s.urls[1]
+        left = {"topic_id": topic_id, "name": "t", "ineligible": [0]}
+        assert (await s.ask(2, "POST", HEARTBEAT, heartbeat(s, 1, epochs[1], left)))[0] == 200
+        shown = await command(url, "topics", "deletions")
+        assert (shown.code, shown.err) == (exit_codes.DONE, "")
+        assert shown.cells[0] == ["TOPIC", "BROKER", "STATE", "REPLICAS", "PARTITIONS", "WAITS", "FOR"]
+        assert shown.cells[1:] == [
+            ["t", "1", "ineligible", "1", "0", *["the", "log", "directory,", "which", "failed"]],
+            ["t", "2", "started", "1", "0", "-"],
+        ]
+        as_json = json.loads((await command(url, "topics", "deletions", "--json")).out)
+        assert as_json == (await s.ask(1, "GET", DELETIONS))[1]
+        for broker in (1, 2):
+            await s.ask(1, "POST", HEARTBEAT, heartbeat(s, broker, epochs[broker]))
+        nothing = await command(url, "topics", "deletions")
+        assert nothing == (exit_codes.DONE, "Nothing is known to be left of deleted topics.\n", "")
+        assert (await command(url, "topics", "deletions", "all")).code == exit_codes.USAGE
+        await s.elect(None)
+        unknown = await command(url, "topics", "deletions")
+        assert (unknown.code, unknown.out) == (exit_codes.UNREACHABLE, "")
+        assert "only the active controller knows" in unknown.err
 
 
 @pytest.mark.parametrize("node_id", [1, 2])

@@ -66,7 +66,10 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
         topics=2,
         partitions=counts,
         offline_partitions=[f"foo-{n}" for n in range(offline)],
-        states=StatesReply(partitions={}, replicas={}),
+        states=StatesReply(
+            partitions={"OnlinePartition": 50 - offline, "OfflinePartition": offline},
+            replicas={"NewReplica": 2, "OnlineReplica": 140, "OfflineReplica": 8},
+        ),
         unsupported={"ACLs": 3},
     )
 
@@ -129,6 +132,7 @@ def test_screen_without_an_active_controller_shows_what_was_last_known() -> None
     assert "no active controller" in text
     assert "(last known to controller 2)" in text
     assert "2 topics, 50 partitions" in text
+    assert "150 replicas: 2 new, 140 online, 8 offline" in text
 
 
 def test_screen_names_offline_partitions_and_what_is_not_acted_on() -> None:
