@@ -18,8 +18,8 @@ from controller.protocol_acls import (
 from controller.protocol_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
-    DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    QuotaMatch,
 )
 from controller.protocol_scram import (
     AlterUserScramCredentialsRequest,
@@ -51,14 +51,21 @@ class AccessClient:
         self._read = read
         self._write = write
 
-    async def describe_client_quotas(self, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
-        """Quotas of the entities that a filter asks for."""
-        parameters = _LINEARIZABLE | {"strict": str(request.strict).lower()}
-        for component in request.components:
-            name = component.entity_type.replace("-", "_")
-            parameters[f"{name}_match"] = component.match_type
-            if component.match is not None:
-                parameters[name] = component.match
+    async def describe_client_quotas(
+        self, wanted: Mapping[str, tuple[QuotaMatch, str | None]], *, is_strict: bool = False
+    ) -> DescribeClientQuotasResponse:
+        """Quotas of the entities that a filter asks for.
+
+        Args:
+            wanted: by type, how its name is matched, and the name where that is EXACT.
+            is_strict: only entities of exactly these types.
+        """
+        parameters = _LINEARIZABLE | {"strict": str(is_strict).lower()}
+        for type_, (match_type, name) in wanted.items():
+            parameter = type_.replace("-", "_")
+            parameters[f"{parameter}_match"] = match_type
+            if name is not None:
+                parameters[parameter] = name
         return await self._read("/v1/client-quotas", DescribeClientQuotasResponse, parameters)
 
     async def alter_client_quotas(self, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:

@@ -105,6 +105,27 @@ def _features(app: typer.Typer) -> None:
     app.add_typer(features.app, name="features")
 
 
+def _quotas(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import quotas
+
+    app.add_typer(quotas.app, name="quotas")
+
+
+def _users(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import users
+
+    app.add_typer(users.app, name="users")
+
+
+def _acls(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import acls
+
+    app.add_typer(acls.app, name="acls")
+
+
 class _Command(NamedTuple):
     """A command that is imported when it is called."""
 
@@ -119,6 +140,7 @@ _RUNNING: Final = "Run"
 _CLUSTER: Final = "The cluster"
 _TOPICS: Final = "Topics and partitions"
 _SETTINGS: Final = "Configs and features"
+_ACCESS: Final = "Users and access"
 _FILES: Final = "Logs and checkpoints"
 
 #: By name, in the order of the help text.
@@ -154,6 +176,9 @@ _COMMANDS: Final = {
         _SETTINGS,
     ),
     "features": _Command(_features, "Show, raise and lower the levels of a cluster's features.", _SETTINGS),
+    "quotas": _Command(_quotas, "Show, set and remove the quotas of users, client ids and addresses.", _ACCESS),
+    "users": _Command(_users, "Show, set and remove the SCRAM credentials of users.", _ACCESS),
+    "acls": _Command(_acls, "Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", _ACCESS),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
 }

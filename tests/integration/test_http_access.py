@@ -13,7 +13,7 @@ from controller.connection import body_to_send
 from controller.http.content import JSON
 from controller.http.models import ErrorReply
 from controller.protocol_acls import AclFilter, CreateAclsRequest, DeleteAclsRequest
-from controller.protocol_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from controller.protocol_quotas import AlterClientQuotasRequest, QuotaMatch
 from controller.protocol_scram import AlterUserScramCredentialsRequest
 from metadata_log.errors import ErrorCode
 from metadata_log.records import UserScramCredentialRecord
@@ -58,16 +58,12 @@ async def test_client_changes_and_describes_quotas() -> None:
         entries = [*quota(both, rate())["entries"], *quota([part("ip", "localhost")])["entries"]]
         reply = await client.access.alter_client_quotas(AlterClientQuotasRequest.model_validate({"entries": entries}))
         assert [entry.error_code for entry in reply.entries] == [ErrorCode.NONE] * 2
-        components = [
-            {"entity_type": "user", "match_type": "EXACT", "match": "ana"},
-            {"entity_type": "client-id", "match_type": "DEFAULT", "match": None},
-        ]
-        for strict in (True, False):
-            wanted = DescribeClientQuotasRequest.model_validate({"components": components, "strict": strict})
-            found = (await client.access.describe_client_quotas(wanted)).entries
+        wanted: dict[str, tuple[QuotaMatch, str | None]] = {"user": ("EXACT", "ana"), "client-id": ("DEFAULT", None)}
+        for is_strict in (True, False):
+            found = (await client.access.describe_client_quotas(wanted, is_strict=is_strict)).entries
             assert [value.model_dump() for entry in found for value in entry.values] == [rate(5.0)]
-        only_users = DescribeClientQuotasRequest.model_validate({"components": components[:1], "strict": True})
-        assert (await client.access.describe_client_quotas(only_users)).entries == []
+        del wanted["client-id"]
+        assert (await client.access.describe_client_quotas(wanted, is_strict=True)).entries == []
 
 
 async def test_client_changes_and_describes_credentials() -> None:
