@@ -9,18 +9,20 @@ the topic itself until all was gone.) No clock, no I/O.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.protocol_deletions import TOPICS_MAX, DeletedReplicas, DeletedTopic, UndeletedReplicas
 from metadata_log.ids import Uuid
 from snapshots.derived_states import DELETION_INELIGIBLE, DELETION_STARTED, DELETION_SUCCESSFUL, ReplicaState
 from snapshots.image import MetadataImage
 from snapshots.image_parts import Topic
-from snapshots.pages import NO_PARTITION
+from snapshots.pages import NO_PARTITION, Rows
 
 #: Replicas of deleted topics that are kept; some tens of bytes each.
 REPLICAS_MAX: Final = 100_000
@@ -99,8 +101,6 @@ class TopicDeletions:
         kept = _newest(before, topics)
         self.forgotten += len(topics) - len(kept)
         for topic, replicas in _replicas(before, kept):
-            if not replicas:
-                continue
             deletion = self._deletions[topic.id] = _Deletion(topic.name, offset)
             for broker_id, partitions in replicas.items():
                 self._set(topic.id, deletion, broker_id, partitions, _NONE)
@@ -208,26 +208,36 @@ def _is_alive(image: MetadataImage, broker_id: int) -> bool:
 
 def _newest(before: MetadataImage, topics: Sequence[Topic]) -> Sequence[Topic]:
     """As many of the topics, the last ones, as may be kept at all."""
-    left = REPLICAS_MAX
-    kept = 0
-    for topic in reversed(topics[-TOPICS_MAX:]):
-        rows = np.array(before.partitions.rows_of(topic.id), np.int64)
-        left -= int(before.partitions.column(rows, "replica_counts").sum(dtype=np.int64))
-        if left < 0:
-            break
-        kept += 1
-    return topics[len(topics) - kept :]
+    newest = topics[-TOPICS_MAX:]
+    rows, owners = _rows(before, newest)
+    counts = np.bincount(owners, before.partitions.column(rows, "replica_counts"), len(newest))
+    kept = int(np.searchsorted(np.cumsum(counts[::-1]), REPLICAS_MAX, side="right"))
+    return newest[len(newest) - kept :]
 
 
-def _replicas(before: MetadataImage, topics: Iterable[Topic]) -> Iterator[tuple[Topic, dict[int, _Partitions]]]:
-    """For each topic its partitions by the brokers that have a replica of them."""
-    for topic in topics:
-        columns = before.partitions.gather(before.partitions.rows_of(topic.id))
-        exists = columns.partition_ids != NO_PARTITION
-        found: defaultdict[int, set[int]] = defaultdict(set)
-        for slot in range(columns.width):
-            is_replica = exists & (columns.replica_counts > slot)
-            brokers, partitions = columns.slots[is_replica, slot], columns.partition_ids[is_replica]
-            for broker_id in np.unique(brokers).tolist():
-                found[broker_id].update(partitions[brokers == broker_id].tolist())
-        yield topic, {broker_id: frozenset(partitions) for broker_id, partitions in found.items()}
+def _replicas(before: MetadataImage, topics: Sequence[Topic]) -> Iterator[tuple[Topic, dict[int, _Partitions]]]:
+    """For each topic its partitions by the brokers that have a replica of them; topics without any are left out."""
+    rows, owners = _rows(before, topics)
+    columns = before.partitions.gather(rows)
+    exists = columns.partition_ids != NO_PARTITION
+    held = [exists & (columns.replica_counts > slot) for slot in range(columns.width)]
+    owner = np.concatenate([owners[of_slot] for of_slot in held])
+    broker = np.concatenate([columns.slots[of_slot, slot] for slot, of_slot in enumerate(held)])
+    partition = np.concatenate([columns.partition_ids[of_slot] for of_slot in held])
+    order = np.lexsort((broker, owner))
+    owner, broker, partition = owner[order], broker[order], partition[order]
+    # Where another broker, or another topic, begins.
+    starts = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(broker, prepend=-1)).tolist()
+    found: defaultdict[int, dict[int, _Partitions]] = defaultdict(dict)
+    for start, end in pairwise([*starts, len(owner)]):
+        found[int(owner[start])][int(broker[start])] = frozenset(partition[start:end].tolist())
+    return ((topics[at], replicas) for at, replicas in found.items())
+
+
+def _rows(before: MetadataImage, topics: Sequence[Topic]) -> tuple[Rows, NDArray[np.int64]]:
+    """The rows of topics, and for each row which of the topics it belongs to."""
+    ranges = [before.partitions.rows_of(topic.id) for topic in topics]
+    sizes = np.array([len(rows) for rows in ranges], np.int64)
+    starts = np.array([rows.start for rows in ranges], np.int64)
+    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(starts, sizes) + within, np.repeat(np.arange(len(topics)), sizes)
