@@ -91,6 +91,20 @@ def _partitions(app: typer.Typer) -> None:
     app.add_typer(partitions.app, name="partitions")
 
 
+def _reassign(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import reassign
+
+    app.add_typer(reassign.app, name="reassign")
+
+
+def _elect(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import elect
+
+    app.command()(elect.elect)
+
+
 def _configs(app: typer.Typer) -> None:
     import_lean_client()
     from scripts.cli import configs
@@ -169,6 +183,12 @@ _COMMANDS: Final = {
     "topics": _Command(_topics, "List, describe, create, grow and delete topics.", _TOPICS),
     "partitions": _Command(
         _partitions, "List partitions by topic, broker, leader and state, and describe single ones.", _TOPICS
+    ),
+    "reassign": _Command(_reassign, "Move partitions to other brokers: plan, apply, watch, verify, cancel.", _TOPICS),
+    "elect": _Command(
+        _elect,
+        "Elect the preferred leaders, or, where data may be lost, unclean ones. Unclean elections are asked about.",
+        _TOPICS,
     ),
     "configs": _Command(
         _configs,

@@ -35,12 +35,21 @@ def report(reply: BaseModel, outcomes: Sequence[Outcome], *, as_json: bool) -> N
 
     With JSON the reply is all of the output, and has every outcome in it.
     """
-    failed = [outcome for outcome in outcomes if not outcome.is_done]
     with reader_may_leave():
         if as_json:
             sys.stdout.write(reply.model_dump_json() + "\n")
         else:
             sys.stdout.writelines(f"{outcome.done}\n" for outcome in outcomes if outcome.is_done)
+    exit_by(outcomes)
+
+
+def exit_by(outcomes: Sequence[Outcome]) -> None:
+    """Name what was refused; ends the command where there is any.
+
+    Raises:
+        typer.Exit: something was.
+    """
+    failed = [outcome for outcome in outcomes if not outcome.is_done]
     for outcome in failed:
         message = outcome.error_message or "refused"
         sys.stderr.write(f"quorate: {outcome.subject}: {message} ({outcome.error_code.name})\n")

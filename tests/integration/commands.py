@@ -58,7 +58,7 @@ class Terminal:
 
     def __init__(self, stage: Stage, epochs: Mapping[int, int]) -> None:
         self.stage = stage
-        self._epochs = epochs
+        self.epochs = epochs
 
     async def run(self, *arguments: str) -> Ended:
         """A command to its end, in this process: it takes a twentieth of the time."""
@@ -67,7 +67,7 @@ class Terminal:
 
     async def beat(self) -> None:
         """A heartbeat of every broker."""
-        for broker_id, epoch in self._epochs.items():
+        for broker_id, epoch in self.epochs.items():
             heartbeat = {"broker_id": broker_id, "broker_epoch": epoch, "current_metadata_offset": 2**60}
             status, reply, _ = await self.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", heartbeat)
             assert (status, reply["is_fenced"]) == (200, False), reply

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from quorum.config import InvalidQuorumConfig, QuorumConfig, QuorumTiming, VoterAddress
@@ -91,3 +93,21 @@ def test_progress_stale_reset_never_goes_below_the_match() -> None:
 
     assert progress.next_index == 21
     assert progress.probe_round == 4
+
+
+def test_follower_that_keeps_pace_with_a_growing_log_was_level_when_it_spoke_last() -> None:
+    progress = Progress(next_index=10)
+    progress.acknowledged(90, log_end=100, now=1.0)
+    assert progress.caught_up_at == -math.inf
+
+    progress.acknowledged(100, log_end=120, now=2.0)
+    assert progress.caught_up_at == 1.0
+    progress.acknowledged(120, log_end=140, now=3.0)
+    assert progress.caught_up_at == 2.0
+    progress.acknowledged(130, log_end=150, now=4.0)
+    assert progress.caught_up_at == 2.0
+    progress.acknowledged(150, log_end=150, now=5.0)
+    assert progress.caught_up_at == 5.0
+
+    progress.forget_match()
+    assert progress.caught_up_at == -math.inf
