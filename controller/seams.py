@@ -125,11 +125,12 @@ async def outcome_of(future: asyncio.Future[T], name: str, timeout_ms: float | N
     """
     if timeout_ms is None:
         return await future
-    done, _ = await asyncio.wait({future}, timeout=timeout_ms / 1000)
-    if done:
-        return future.result()
-    future.cancel()
-    raise OutcomeUnknown(f"{name} did not commit within {timeout_ms:.0f} ms: read before repeating it")
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            # Awaited itself, so that it ends with whoever waits: an answer that nobody takes is no error.
+            return await future
+    except TimeoutError as error:
+        raise OutcomeUnknown(f"{name} did not commit within {timeout_ms:.0f} ms: read before repeating it") from error
 
 
 class UnheardReply:
