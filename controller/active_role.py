@@ -11,6 +11,7 @@ from controller.bootstrap import decide_activation
 from controller.cluster_control import apply_fencing, decide_fence_stale_broker
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
+from controller.delegation_tokens import decide_sweep_tokens
 from controller.deletions import TopicDeletions
 from controller.elections import decide_balance_leaders, decide_elect_unclean_leaders
 from controller.event_queue import Event
@@ -34,8 +35,9 @@ _WATCH_INTERVAL_MS = 250.0
 _STALL_MS = 100.0
 _BALANCE = "balance_leaders"
 _UNCLEAN = "elect_unclean_leaders"
+_SWEEP = "sweep_expired_delegation_tokens"
 
-#: A bounded pass over partitions from one row on; its reply: where the next one is to begin, None if there is none.
+#: A bounded pass, over partitions from one row on; its reply: where the next one is to begin, None if there is none.
 _Pass = Callable[[MetadataImage, ControllerConfig, int], Decision[int | None]]
 
 
@@ -51,6 +53,8 @@ class RoleSettings:
     leader_balance_interval_ms: float = 300_000.0
     #: Where topics allow it, partitions without a leader elect uncleanly this often; 0 = only on request.
     unclean_election_interval_ms: float = 300_000.0
+    #: Delegation tokens that have ended are removed this often, where there are tokens.
+    token_sweep_interval_ms: float = 3_600_000.0
 
 
 class ActiveRole:
@@ -128,12 +132,14 @@ class ActiveRole:
         self._schedule_noop()
         self._schedule_pass(_BALANCE, self._settings.leader_balance_interval_ms, decide_balance_leaders)
         self._schedule_pass(_UNCLEAN, self._settings.unclean_election_interval_ms, decide_elect_unclean_leaders)
+        if self.config.tokens.secret is not None:
+            self._schedule_pass(_SWEEP, self._settings.token_sweep_interval_ms, self._sweep_tokens)
 
     def renounced(self) -> None:
         """Drop soft state and timers."""
         self._sessions = None
         self.deletions = TopicDeletions()
-        for tag in (_FENCING, _WATCH, _NO_OP, _BALANCE, _UNCLEAN):
+        for tag in (_FENCING, _WATCH, _NO_OP, _BALANCE, _UNCLEAN, _SWEEP):
             self.controller.events.cancel(tag)
 
     # --- by itself -----------------------------------------------------------------------------------
@@ -195,6 +201,9 @@ class ActiveRole:
             self._schedule_noop()
 
         return self.controller.write_internally(_NO_OP, decide, applied)
+
+    def _sweep_tokens(self, image: MetadataImage, config: ControllerConfig, first: int) -> Decision[int | None]:
+        return decide_sweep_tokens(image, self.controller.scheduler.wall_ms())
 
     def _schedule_pass(self, tag: str, interval_ms: float, decide: _Pass) -> None:
         """Hold a pass after the interval, and again and again."""

@@ -71,6 +71,7 @@ from controller.protocol_configs import (
 from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
 from controller.protocol_deletions import DescribeTopicDeletionsResponse
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from controller.token_client import TokenClient
 
 if TYPE_CHECKING:
     # Of all that use a client only brokers need columns and numpy: commands should start fast.
@@ -114,6 +115,7 @@ class ControllerClient:
         self._attempts = Attempts([Connection(self._session, url) for url in self.urls])
         #: Client quotas, SCRAM credentials, ACLs.
         self.access = AccessClient(self._read, self._write)
+        self.tokens = TokenClient(self._read, self._write)
 
     def _session(self) -> aiohttp.ClientSession:
         # Belongs to the loop that it is first used in; a client may be made before there is one.

@@ -8,6 +8,16 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
+class TokenConfig:
+    """How delegation tokens are made. Periods in milliseconds."""
+
+    #: What HMACs are made with, the same on all controllers and brokers; None: there are no tokens.
+    secret: bytes | None = field(default=None, repr=False)
+    max_lifetime_ms: int = 7 * 24 * 3_600_000
+    renew_period_ms: int = 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerConfig:
     """Settings of the active controller that its decisions depend on."""
 
@@ -25,3 +35,4 @@ class ControllerConfig:
     voter_ids: frozenset[int] = frozenset()
     #: A partition with nobody in sync or eligible is led by its last leader again when that one is back.
     elects_last_known_leader: bool = True
+    tokens: TokenConfig = TokenConfig()

@@ -67,6 +67,7 @@ from controller.registration import (
     decide_unregister_broker,
 )
 from controller.seams import WriteContext
+from controller.token_operations import TokenOperations
 from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
 from metadata_log.errors import ErrorCode
 
@@ -80,6 +81,7 @@ class Operations:
         self._config = role.config
         #: Client quotas, SCRAM credentials, ACLs.
         self.access = AccessOperations(controller, role)
+        self.tokens = TokenOperations(controller, role)
 
     # --- topics and partitions -----------------------------------------------------------------------
 

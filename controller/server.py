@@ -345,7 +345,9 @@ def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: Real
     records: tuple[VersionedRecord, ...] = ()
     if bootstrap is not None:
         records = bootstrap_records(bootstrap, directory.path)
-    config = controller_config(settings, directory.meta.cluster_id)
+    key_file = settings.tokens.secret_key_file
+    token_secret = None if key_file is None else read_secret(key_file, "tokens.secret_key_file", chars_min=1)
+    config = controller_config(settings, directory.meta.cluster_id, token_secret)
     return ActiveRole(config, role_settings(settings), records, OsRandom(), new_uuid)
 
 

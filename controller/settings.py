@@ -168,6 +168,21 @@ class MaintenanceSettings(Group):
     on request (Kafka's unclean.leader.election.interval.ms)."""
 
 
+class TokenSettings(Group):
+    """Delegation tokens."""
+
+    secret_key_file: Path | None = None
+    """File with the secret that tokens are made with, the same on all controllers and brokers (Kafka's
+    delegation.token.secret.key). Whoever has it can make up a token; unset: there are none."""
+    max_lifetime_ms: int = Field(default=7 * 24 * 3_600_000, ge=1, le=2**50)
+    """A token cannot be renewed beyond this age (Kafka's delegation.token.max.lifetime.ms)."""
+    renew_period_ms: int = Field(default=24 * 3_600_000, ge=1, le=2**50)
+    """A token ends this long after it was made or renewed, unless it is renewed (Kafka's
+    delegation.token.expiry.time.ms)."""
+    sweep_interval_ms: int = Field(default=3_600_000, ge=100, le=86_400_000)
+    """Tokens that have ended are removed this often (Kafka's delegation.token.expiry.check.interval.ms)."""
+
+
 class LogSettings(Group):
     """The metadata log on disk."""
 
@@ -241,6 +256,7 @@ class ControllerSettings(BaseSettings):
     topics: TopicSettings = Field(default_factory=TopicSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     maintenance: MaintenanceSettings = Field(default_factory=MaintenanceSettings)
+    tokens: TokenSettings = Field(default_factory=TokenSettings)
     log: LogSettings = Field(default_factory=LogSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     logging: LoggingSettings = Field(default_factory=LoggingSettings)

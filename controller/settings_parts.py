@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.active_role import RoleSettings
-from controller.controller_config import ControllerConfig
+from controller.controller_config import ControllerConfig, TokenConfig
 from controller.http.feed import FeedLimits
 from controller.http.ports import NodeLimits
 from controller.protocol_brokers import Listener
@@ -13,8 +13,8 @@ from controller.settings import ControllerSettings, TopicSettings
 QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
 
 
-def controller_config(settings: ControllerSettings, cluster_id: str) -> ControllerConfig:
-    """What decisions depend on."""
+def controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:
+    """What decisions depend on. ``token_secret``: what the file of ``tokens.secret_key_file`` holds."""
     return ControllerConfig(
         node_id=settings.node_id,
         cluster_id=cluster_id,
@@ -25,6 +25,7 @@ def controller_config(settings: ControllerSettings, cluster_id: str) -> Controll
         leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
         elects_last_known_leader=settings.maintenance.elects_last_known_leader,
         voter_ids=frozenset(voter.id for voter in settings.voters),
+        tokens=TokenConfig(token_secret, settings.tokens.max_lifetime_ms, settings.tokens.renew_period_ms),
     )
 
 
@@ -42,6 +43,7 @@ def role_settings(settings: ControllerSettings) -> RoleSettings:
         starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
         leader_balance_interval_ms=settings.maintenance.leader_balance_interval_ms,
         unclean_election_interval_ms=settings.maintenance.unclean_election_interval_ms,
+        token_sweep_interval_ms=settings.tokens.sweep_interval_ms,
     )
 
 

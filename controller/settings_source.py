@@ -71,8 +71,8 @@ def load_settings(
     return loaded
 
 
-def read_secret(file: Path) -> bytes:
-    """The shared secret in a file, without the line end.
+def read_secret(file: Path, setting: str = "shared_secret_file", chars_min: int = SECRET_CHARS_MIN) -> bytes:
+    """The secret in the file that a setting names, without the line end.
 
     Raises:
         InvalidSettings: it cannot be read, or is too short to be one.
@@ -80,9 +80,9 @@ def read_secret(file: Path) -> bytes:
     try:
         secret = file.read_bytes().strip()
     except OSError as error:
-        raise InvalidSettings(f"shared_secret_file {file} cannot be read: {error}") from error
-    if len(secret) < SECRET_CHARS_MIN or not secret.isascii():
-        raise InvalidSettings(f"shared_secret_file {file} must hold at least {SECRET_CHARS_MIN} ASCII characters")
+        raise InvalidSettings(f"{setting} {file} cannot be read: {error}") from error
+    if len(secret) < chars_min or not secret.isascii():
+        raise InvalidSettings(f"{setting} {file} must hold at least {chars_min} ASCII characters")
     return secret
 
 

@@ -12,7 +12,7 @@ import structlog
 from numpy.typing import NDArray
 
 from controller.http.counters import Counters
-from metadata_log.ids import Uuid, is_reserved_uuid
+from metadata_log.ids import Uuid, is_reserved_uuid, uuid_text
 
 log = structlog.get_logger()
 
@@ -37,8 +37,8 @@ class OsRandom:
 
 
 def new_uuid() -> Uuid:
-    """A random id that Kafka does not keep for itself."""
-    while is_reserved_uuid(made := uuid.uuid4().bytes):
+    """A random id that Kafka does not keep for itself, and that no command takes for an option."""
+    while is_reserved_uuid(made := uuid.uuid4().bytes) or uuid_text(made).startswith("-"):
         continue
     return made
 

@@ -39,6 +39,7 @@ from controller.http.resources import (
 )
 from controller.http.routing import Route, Serving, raw_route, route
 from controller.http.search_routes import SEARCH_ROUTES
+from controller.http.token_routes import TOKEN_ROUTES
 from controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -254,6 +255,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *CONFIG_ROUTES,
     *CONTROLLER_ROUTES,
     *ACCESS_ROUTES,
+    *TOKEN_ROUTES,
     *BROKER_ROUTES,
     raw_route(
         "/v1/metadata/batches",

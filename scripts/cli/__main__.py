@@ -140,6 +140,13 @@ def _acls(app: typer.Typer) -> None:
     app.add_typer(acls.app, name="acls")
 
 
+def _tokens(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import tokens
+
+    app.add_typer(tokens.app, name="tokens")
+
+
 class _Command(NamedTuple):
     """A command that is imported when it is called."""
 
@@ -199,6 +206,7 @@ _COMMANDS: Final = {
     "quotas": _Command(_quotas, "Show, set and remove the quotas of users, client ids and addresses.", _ACCESS),
     "users": _Command(_users, "Show, set and remove the SCRAM credentials of users.", _ACCESS),
     "acls": _Command(_acls, "Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", _ACCESS),
+    "tokens": _Command(_tokens, "Make, renew, end and list delegation tokens.", _ACCESS),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
 }

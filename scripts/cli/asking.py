@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -13,23 +14,29 @@ import typer
 from controller.client import ControllerClient
 from metadata_log.errors import NotController, OutcomeUnknown
 from scripts.cli import exit_codes
-from scripts.cli.connecting import find_controllers, find_secret
+from scripts.cli.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret
 
 T = TypeVar("T")
 
 
-def ask(controllers: str | None, secret_file: Path | None, question: Callable[[ControllerClient], Awaitable[T]]) -> T:
-    """The answer to one question.
+def ask(
+    controllers: str | None,
+    secret_file: Path | None,
+    question: Callable[[ControllerClient], Awaitable[T]],
+    principal: str | None = None,
+) -> T:
+    """The answer to one question. ``principal``: who asks; without it the one that the environment names, if any.
 
     Ends the command with its own exit code where no active controller was found, or a change may have been made.
 
     Raises:
         ApiError: the answer is a refusal. NoControllers, InvalidUrl: nobody to ask.
     """
+    who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
     urls, secret = find_controllers(controllers), find_secret(secret_file)
 
     async def run() -> T:
-        async with ControllerClient(urls, shared_secret=secret) as client:
+        async with ControllerClient(urls, shared_secret=secret, principal=who) as client:
             return await question(client)
 
     try:

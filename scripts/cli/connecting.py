@@ -12,6 +12,8 @@ from scripts.cluster.plan import ClusterPlan
 
 #: Where `scripts/up` keeps its cluster.
 LOCAL_DIRECTORY: Final = Path("var")
+#: Environment variable with the principal that commands ask as.
+PRINCIPAL_VARIABLE: Final = "QUORATE_PRINCIPAL"
 
 Controllers = Annotated[
     str | None,
@@ -26,6 +28,15 @@ SecretFile = Annotated[
     Path | None,
     typer.Option(
         envvar="QUORATE_SHARED_SECRET_FILE", help="File with the controllers' shared secret.", show_default=False
+    ),
+]
+Principal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPE:NAME",
+        envvar=PRINCIPAL_VARIABLE,
+        help="In whose name to ask, such as User:ana.",
+        show_default=False,
     ),
 ]
 

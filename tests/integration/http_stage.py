@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from controller.active_role import ActiveRole, RoleSettings
 from controller.bootstrap import fresh_records
-from controller.controller_config import ControllerConfig
+from controller.controller_config import ControllerConfig, TokenConfig
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import FeedLimits, MetadataFeed
@@ -39,6 +39,8 @@ from tests.log_support import DIRECTORY, checkpoint_bytes
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+#: What delegation tokens are made with.
+TOKEN_SECRET = b"the members' own"
 
 
 class Bad(NamedTuple):
@@ -155,6 +157,7 @@ class Member:
         peers: Mapping[int, Peer],
         limits: NodeLimits,
         shared_secret: bytes | None,
+        token_secret: bytes | None,
     ) -> None:
         self.node_id = node_id
         self.quorum = quorum
@@ -164,7 +167,7 @@ class Member:
         self.log = MetadataLog.open(self.disk, DIRECTORY, LogConfig())
         ids = count(1000)
         self.role = ActiveRole(
-            ControllerConfig(node_id=node_id, cluster_id=CLUSTER_ID, default_replication_factor=1),
+            ControllerConfig(node_id, CLUSTER_ID, default_replication_factor=1, tokens=TokenConfig(token_secret)),
             RoleSettings(idle_noop_interval_ms=0),
             fresh_records(),
             DrawnNumbers(node_id),
@@ -285,13 +288,14 @@ async def stage(
     limits: NodeLimits | None = None,
     routes: Sequence[Route] = ROUTES,
     shared_secret: bytes | None = None,
+    token_secret: bytes | None = TOKEN_SECRET,
 ) -> AsyncIterator[Stage]:
     """Controllers 1 to ``count_``; the active one has completed its activation."""
     quorum = InstantQuorum()
     peers: dict[int, Peer] = {}
     async with aiohttp.ClientSession() as session:
         for node_id in range(1, count_ + 1):
-            member = Member(node_id, quorum, peers, limits or NodeLimits(), shared_secret)
+            member = Member(node_id, quorum, peers, limits or NodeLimits(), shared_secret, token_secret)
             quorum.members[node_id] = member
             await member.serve(routes)
             peers[node_id] = Peer(node_id, member.url)
