@@ -97,6 +97,14 @@ REPLICA_CHAINS: Final[tuple[tuple[ReplicaState, ...], ...]] = (
     (ONLINE_REPLICA, *_DELETION),
     _DELETION,
 )
+#: What one report of a broker, or its death or return, may do at once to a replica of a deleted topic. What had to wait
+#: is tried again by way of offline, as in Kafka; and with the last replica of a topic all of them leave the view.
+REPLICA_DELETION_CHAINS: Final[tuple[tuple[ReplicaState, ...], ...]] = (
+    (DELETION_INELIGIBLE, OFFLINE_REPLICA, DELETION_STARTED),
+    (DELETION_INELIGIBLE, OFFLINE_REPLICA, DELETION_STARTED, DELETION_SUCCESSFUL),
+    (DELETION_INELIGIBLE, *_DELETION),
+    (DELETION_STARTED, DELETION_SUCCESSFUL, NON_EXISTENT_REPLICA),
+)
 #: The one step that Kafka's table does not have: the broker of a replica that is being added died and came back.
 #: Kafka's controller then called the replica online; the image knows that it is still being added.
 REPLICA_RETURN: Final[tuple[ReplicaState, ReplicaState]] = (OFFLINE_REPLICA, NEW_REPLICA)

@@ -25,6 +25,7 @@ from snapshots.derived_states import (
     PARTITION_CHAINS,
     PARTITION_PREVIOUS,
     REPLICA_CHAINS,
+    REPLICA_DELETION_CHAINS,
     REPLICA_PREVIOUS,
     REPLICA_RETURN,
     PartitionState,
@@ -144,7 +145,7 @@ def test_every_step_of_a_chain_is_legal_in_kafkas_table() -> None:
     for partition_chain in PARTITION_CHAINS:
         for partition_step in itertools.pairwise(partition_chain):
             assert partition_step[0] in PARTITION_PREVIOUS[partition_step[1]], partition_chain
-    for replica_chain in REPLICA_CHAINS:
+    for replica_chain in (*REPLICA_CHAINS, *REPLICA_DELETION_CHAINS):
         for replica_step in itertools.pairwise(replica_chain):
             assert replica_step[0] in REPLICA_PREVIOUS[replica_step[1]], replica_chain
 
