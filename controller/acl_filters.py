@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from controller.protocol_acls import AclFilter
@@ -18,27 +19,20 @@ PATTERN_TYPE_IDS: Final[Mapping[str, int]] = {name: number for number, name in P
 OPERATION_IDS: Final[Mapping[str, int]] = {name: number for number, name in ACL_OPERATIONS.items()}
 PERMISSION_IDS: Final[Mapping[str, int]] = {name: number for number, name in PERMISSIONS.items()}
 
-_ANY: Final = "ANY"
+#: The number of ANY in all of them.
+_ANY_ID: Final = 1
 _MATCH: Final = "MATCH"
 _PREFIXED: Final = PATTERN_TYPE_IDS["PREFIXED"]
 
 
-class AclsByName:
-    """ACLs by the names and principals that filters ask for."""
+class Acls:
+    """All ACLs, to be asked for by several filters. Indexes are made when a filter first needs them."""
 
     def __init__(self, entries: Iterable[AccessControlEntryRecord]) -> None:
         self._all = list(entries)
-        self._by_name: dict[str, list[AccessControlEntryRecord]] = {}
-        self._by_principal: dict[str, list[AccessControlEntryRecord]] = {}
-        for entry in self._all:
-            self._by_name.setdefault(entry.resource_name, []).append(entry)
-            self._by_principal.setdefault(entry.principal, []).append(entry)
 
-    def matching(self, wanted: AclFilter) -> list[AccessControlEntryRecord]:
-        """The ACLs that a filter means, in no particular order."""
-        return [entry for entry in self._candidates(wanted) if matches(wanted, entry)]
-
-    def _candidates(self, wanted: AclFilter) -> Iterable[AccessControlEntryRecord]:
+    def candidates(self, wanted: AclFilter) -> Sequence[AccessControlEntryRecord]:
+        """Those that must be looked at for a filter, in no particular order."""
         name = wanted.resource_name_filter
         if name is None:
             principal = wanted.principal_filter
@@ -48,29 +42,54 @@ class AclsByName:
         names = {WILDCARD, *(name[:end] for end in range(len(name) + 1))}
         return [entry for each in names for entry in self._by_name.get(each, ())]
 
+    @cached_property
+    def _by_name(self) -> dict[str, list[AccessControlEntryRecord]]:
+        return _grouped(self._all, lambda entry: entry.resource_name)
 
-def matches(wanted: AclFilter, entry: AccessControlEntryRecord) -> bool:
-    """Whether a filter means an ACL."""
-    return (
-        _is(wanted.resource_type_filter, RESOURCE_TYPE_IDS, entry.resource_type)
-        and (wanted.principal_filter is None or wanted.principal_filter == entry.principal)
-        and (wanted.host_filter is None or wanted.host_filter == entry.host)
-        and _is(wanted.operation, OPERATION_IDS, entry.operation)
-        and _is(wanted.permission_type, PERMISSION_IDS, entry.permission_type)
-        and _matches_pattern(wanted, entry)
+    @cached_property
+    def _by_principal(self) -> dict[str, list[AccessControlEntryRecord]]:
+        return _grouped(self._all, lambda entry: entry.principal)
+
+
+def _grouped(
+    entries: Iterable[AccessControlEntryRecord], key: Callable[[AccessControlEntryRecord], str]
+) -> dict[str, list[AccessControlEntryRecord]]:
+    groups: dict[str, list[AccessControlEntryRecord]] = {}
+    for entry in entries:
+        groups.setdefault(key(entry), []).append(entry)
+    return groups
+
+
+def matching(wanted: AclFilter, entries: Iterable[AccessControlEntryRecord]) -> list[AccessControlEntryRecord]:
+    """Those of the ACLs that a filter means, in their order."""
+    type_id, operation_id, permission_id = (
+        ids[name]
+        for name, ids in (
+            (wanted.resource_type_filter, RESOURCE_TYPE_IDS),
+            (wanted.operation, OPERATION_IDS),
+            (wanted.permission_type, PERMISSION_IDS),
+        )
     )
+    principal, host, has_pattern = wanted.principal_filter, wanted.host_filter, _pattern_condition(wanted)
+    return [
+        entry
+        for entry in entries
+        if (host is None or entry.host == host)
+        and (principal is None or entry.principal == principal)
+        and (type_id == _ANY_ID or entry.resource_type == type_id)
+        and (operation_id == _ANY_ID or entry.operation == operation_id)
+        and (permission_id == _ANY_ID or entry.permission_type == permission_id)
+        and has_pattern(entry)
+    ]
 
 
-def _is(wanted: str, ids: Mapping[str, int], found: int) -> bool:
-    return wanted == _ANY or ids[wanted] == found
-
-
-def _matches_pattern(wanted: AclFilter, entry: AccessControlEntryRecord) -> bool:
+def _pattern_condition(wanted: AclFilter) -> Callable[[AccessControlEntryRecord], bool]:
     name, pattern = wanted.resource_name_filter, wanted.pattern_type_filter
-    if pattern != _MATCH:
-        return _is(pattern, PATTERN_TYPE_IDS, entry.pattern_type) and name in (None, entry.resource_name)
-    if name is None:
-        return True
-    if entry.pattern_type == _PREFIXED:
-        return name.startswith(entry.resource_name)
-    return entry.resource_name in (name, WILDCARD)
+    if pattern == _MATCH and name is not None:
+        return lambda entry: (
+            name.startswith(entry.resource_name)
+            if entry.pattern_type == _PREFIXED
+            else entry.resource_name in (name, WILDCARD)
+        )
+    pattern_id = _ANY_ID if pattern == _MATCH else PATTERN_TYPE_IDS[pattern]
+    return lambda entry: pattern_id in (_ANY_ID, entry.pattern_type) and name in (None, entry.resource_name)

@@ -14,8 +14,8 @@ from controller.acl_filters import (
     PATTERN_TYPE_IDS,
     PERMISSION_IDS,
     RESOURCE_TYPE_IDS,
-    AclsByName,
-    matches,
+    Acls,
+    matching,
 )
 from controller.decision import Decision
 from controller.protocol_acls import (
@@ -44,9 +44,14 @@ from snapshots.kafka_names import ACL_OPERATIONS, ACL_RESOURCE_TYPES, PATTERN_TY
 _CLUSTER_NAME: Final = "kafka-cluster"
 #: ACLs in the reply to one removal: filters may overlap, and each lists what it matched.
 _MATCHES_MAX: Final = 10 * RECORDS_PER_OPERATION_MAX
+#: ACLs that may be looked at for one removal, which is a turn of the loop: a filter without a name or a principal looks
+#: at all of them.
+_LOOKS_MAX: Final = 100 * RECORDS_PER_OPERATION_MAX
 
 #: What an ACL says: all fields of its record but the id.
 _Binding = tuple[int, str, int, str, str, int, int]
+#: Resource type, name and pattern type of it.
+_Pattern = tuple[int, str, int]
 
 
 # --- creation ----------------------------------------------------------------------------------------
@@ -144,21 +149,28 @@ def decide_delete_acls(image: MetadataImage, request: DeleteAclsRequest) -> Deci
     Raises:
         LimitExceeded: POLICY_VIOLATION, more records than one operation may write, or more than a reply may hold.
     """
-    index = AclsByName(image.acls.entries.values())
+    acls = Acls(image.acls.entries.values())
     removed: dict[Uuid, None] = {}
-    count = 0
+    looks = matches = 0
     results = []
     for wanted in request.filters:
-        matching = sorted(index.matching(wanted), key=_binding)
-        removed.update((entry.id, None) for entry in matching)
+        candidates = acls.candidates(wanted)
+        looks += len(candidates)
+        _check_bound("look at", looks, _LOOKS_MAX)
+        found = sorted(matching(wanted, candidates), key=_binding)
+        matches += len(found)
+        removed.update((entry.id, None) for entry in found)
         check_record_count(len(removed))
-        count += len(matching)
-        if count > _MATCHES_MAX:
-            message = f"The filters match more than {_MATCHES_MAX} ACLs, where each filter counts for itself."
-            raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
-        results.append(DeleteAclsFilterResult(matching_acls=[_matching(entry) for entry in matching]))
+        _check_bound("match", matches, _MATCHES_MAX)
+        results.append(DeleteAclsFilterResult(matching_acls=[_matching(entry) for entry in found]))
     records = [VersionedRecord(RemoveAccessControlEntryRecord(acl_id), 0) for acl_id in removed]
     return Decision(records, DeleteAclsResponse(filter_results=results))
+
+
+def _check_bound(verb: str, count: int, bound: int) -> None:
+    if count > bound:
+        message = f"The filters together {verb} more than {bound} ACLs, where each filter counts for itself."
+        raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
 
 
 def _matching(entry: AccessControlEntryRecord) -> MatchingAcl:
@@ -178,27 +190,27 @@ def _matching(entry: AccessControlEntryRecord) -> MatchingAcl:
 
 def describe_acls(image: MetadataImage, wanted: AclFilter) -> DescribeAclsResponse:
     """The ACLs that a filter means, by resource pattern."""
-    found = sorted(
-        (entry for entry in image.acls.entries.values() if matches(wanted, entry)),
-        key=_binding,
-    )
-    return DescribeAclsResponse(resources=[_resource(entries) for _, entries in groupby(found, _pattern)])
+    found = sorted(matching(wanted, image.acls.entries.values()), key=_binding)
+    return DescribeAclsResponse(resources=[_resource(*group) for group in groupby(found, _pattern)])
 
 
-def _pattern(entry: AccessControlEntryRecord) -> tuple[int, str, int]:
+def _pattern(entry: AccessControlEntryRecord) -> _Pattern:
     return entry.resource_type, entry.resource_name, entry.pattern_type
 
 
-def _resource(entries: Iterable[AccessControlEntryRecord]) -> DescribeAclsResource:
-    rows = [_matching(entry) for entry in entries]
+def _resource(pattern: _Pattern, entries: Iterable[AccessControlEntryRecord]) -> DescribeAclsResource:
+    resource_type, resource_name, pattern_type = pattern
     return DescribeAclsResource(
-        resource_type=rows[0].resource_type,
-        resource_name=rows[0].resource_name,
-        pattern_type=rows[0].pattern_type,
+        resource_type=name_of(ACL_RESOURCE_TYPES, resource_type),
+        resource_name=resource_name,
+        pattern_type=name_of(PATTERN_TYPES, pattern_type),
         acls=[
             DescribedAcl(
-                principal=row.principal, host=row.host, operation=row.operation, permission_type=row.permission_type
+                principal=entry.principal,
+                host=entry.host,
+                operation=name_of(ACL_OPERATIONS, entry.operation),
+                permission_type=name_of(PERMISSIONS, entry.permission_type),
             )
-            for row in rows
+            for entry in entries
         ],
     )

@@ -27,7 +27,7 @@ from controller.scram import ITERATIONS_MAX, ITERATIONS_MIN, scram_keys
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.records import RemoveUserScramCredentialRecord, UserScramCredentialRecord, VersionedRecord
 from snapshots.image import MetadataImage
-from snapshots.kafka_names import SCRAM_MECHANISMS, name_of
+from snapshots.kafka_names import SCRAM_MECHANISMS
 
 _MECHANISM_IDS: Final[Mapping[str, int]] = {name: number for number, name in SCRAM_MECHANISMS.items()}
 
@@ -111,23 +111,26 @@ def describe_user_scram_credentials(
     image: MetadataImage, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     """Describe users, each with its own outcome."""
-    infos: dict[str, list[ScramCredentialInfo]] = {}
-    for (user, mechanism), credential in sorted(image.scram.credentials.items()):
-        info = ScramCredentialInfo(mechanism=name_of(SCRAM_MECHANISMS, mechanism), iterations=credential.iterations)
-        infos.setdefault(user, []).append(info)
-    counts = Counter(request.users or list(infos))
-    return DescribeUserScramCredentialsResponse(results=[_described(user, counts[user], infos) for user in counts])
+    counts = Counter(request.users or _everybody(image))
+    return DescribeUserScramCredentialsResponse(results=[_described(image, user, counts[user]) for user in counts])
 
 
-def _described(
-    user: str, count: int, infos: Mapping[str, list[ScramCredentialInfo]]
-) -> DescribeUserScramCredentialsResult:
+def _everybody(image: MetadataImage) -> list[str]:
+    return sorted({user for user, mechanism in image.scram.credentials if mechanism in SCRAM_MECHANISMS})
+
+
+def _described(image: MetadataImage, user: str, count: int) -> DescribeUserScramCredentialsResult:
+    infos = [
+        ScramCredentialInfo(mechanism=name, iterations=credential.iterations)
+        for mechanism, name in SCRAM_MECHANISMS.items()
+        if (credential := image.scram.credentials.get((user, mechanism))) is not None
+    ]
     if count > 1:
         message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
         code = ErrorCode.DUPLICATE_RESOURCE
-    elif user not in infos:
+    elif not infos:
         message = f"Attempt to describe a user credential that does not exist: {user}"
         code = ErrorCode.RESOURCE_NOT_FOUND
     else:
-        return DescribeUserScramCredentialsResult(user=user, credential_infos=infos[user])
+        return DescribeUserScramCredentialsResult(user=user, credential_infos=infos)
     return DescribeUserScramCredentialsResult(error_code=code, error_message=message, user=user)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controller.acl_filters import AclsByName, matches
+from controller.acl_filters import Acls, matching
 from controller.acls import decide_create_acls, decide_delete_acls, describe_acls
 from controller.protocol_acls import AclFilter, CreateAclsRequest, DeleteAclsRequest, DeleteAclsResponse
 from metadata_log.errors import ErrorCode, LimitExceeded
@@ -195,7 +195,7 @@ def test_index_finds_what_a_look_at_every_acl_finds() -> None:
         )
         for number in range(300)
     ]
-    index = AclsByName(entries)
+    acls = Acls(entries)
     for type_, name, pattern, principal, host in product(
         ("ANY", "TOPIC"),
         (None, *names, "abcd"),
@@ -207,8 +207,8 @@ def test_index_finds_what_a_look_at_every_acl_finds() -> None:
             "resource_type_filter": type_, "resource_name_filter": name, "pattern_type_filter": pattern,
             "principal_filter": principal, "host_filter": host,
         })  # fmt: skip
-        found = sorted(entry.id for entry in index.matching(wanted))
-        assert found == [entry.id for entry in entries if matches(wanted, entry)], wanted
+        found = matching(wanted, acls.candidates(wanted))
+        assert sorted(entry.id for entry in found) == [entry.id for entry in matching(wanted, entries)], wanted
 
 
 # --- removal -------------------------------------------------------------------------------------------
@@ -248,5 +248,8 @@ async def test_removal_of_too_many_is_refused_as_a_whole(stage: AclStage) -> Non
     # All of them, named over and over again: the reply would be larger than any client wants.
     with pytest.raises(LimitExceeded, match="more than 100000 ACLs"):
         await stage.delete(*[{"host_filter": "*"}] * 11)
-    await stage.delete({"principal_filter": "User:ana"})
+    with pytest.raises(LimitExceeded, match="look at more than 1000000 ACLs"):
+        await stage.delete(*[{"host_filter": f"h{n}"} for n in range(101)])
+    assert len(stage.image.acls.entries) == 10_000
+    await stage.delete({"principal_filter": "User:ana"}, *[{"host_filter": f"h{n}"} for n in range(99)])
     assert len(stage.image.acls.entries) == 0
