@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from controller.http.resources import QuorumReply, VoterReply
+from controller.http.resources import ControllerReply, QuorumReply, VoterReply
+from controller.metadata_version import METADATA_VERSION_FEATURE
 from metadata_log.ids import uuid_text
 from scripts.cli.arguments import AsJson
 from scripts.cli.asking import ask
@@ -16,11 +17,6 @@ from scripts.cli.connecting import Controllers, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 
 app = typer.Typer(help="Who leads the controllers, in which epoch, and how far each voter is.", no_args_is_help=True)
-
-
-@app.callback()
-def _keep_names() -> None:
-    """Keep the name of the only command necessary: there may be more."""
 
 
 @app.command()
@@ -75,6 +71,34 @@ def _voter(voter: VoterReply) -> tuple[str, ...]:
         _ago(voter.last_contact_ms),
         _ago(voter.last_caught_up_ms),
         voter.http,
+    )
+
+
+@app.command(name="controllers")
+def list_controllers(as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None) -> None:
+    """Show what the controllers have registered: process, listeners, and the metadata versions they can lead at.
+
+    While a controller of the quorum is not registered no feature level is raised.
+
+    Example: quorate quorum controllers
+    """
+    reply = ask(controllers, secret_file, lambda client: client.describe_controllers())
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(reply.model_dump_json() + "\n")
+            return
+        rows = [("NODE", "VOTER", "INCARNATION", "METADATA.VERSION", "LISTENERS"), *map(_controller, reply.controllers)]
+        sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+
+
+def _controller(controller: ControllerReply) -> tuple[str, ...]:
+    levels = [one for one in controller.features if one.name == METADATA_VERSION_FEATURE]
+    return (
+        str(controller.id),
+        "yes" if controller.is_voter else "no",
+        "not registered" if controller.incarnation_id is None else uuid_text(controller.incarnation_id),
+        ",".join(f"{one.min_supported_version}-{one.max_supported_version}" for one in levels) or "-",
+        ", ".join(f"{at.name}://{at.host}:{at.port}" for at in controller.listeners) or "-",
     )
 
 

@@ -7,6 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from controller.client import ControllerClient
+from controller.controller_registration import own_registration
+from controller.protocol_brokers import Listener
+from metadata_log.ids import uuid_text
 from scripts.cli import exit_codes
 from tests.integration.commands import Terminal, command, terminal
 from tests.integration.http_stage import CLUSTER_ID
@@ -63,6 +67,18 @@ async def test_quorum_is_described(user: Terminal) -> None:
     ]  # fmt: skip
     voters = json.loads((await user.run("quorum", "describe", "--json")).out)["voters"]
     assert [voter["last_caught_up_ms"] for voter in voters] == [0, 6, 6]
+
+
+async def test_registrations_of_controllers_are_shown(user: Terminal) -> None:
+    own = own_registration(2, b"2" * 16, [Listener(name="HTTP", host="h", port=80)])
+    async with ControllerClient(user.stage.urls) as client:
+        await client.register_controller(own)
+    shown = await user.run("quorum", "controllers")
+    assert [line[:2] for line in shown.cells] == [["NODE", "VOTER"], ["1", "yes"], ["2", "yes"], ["3", "yes"]]
+    assert shown.cells[2][2:] == [uuid_text(b"2" * 16), "7-30", "HTTP://h:80"]
+    assert shown.cells[1][2:] == ["not", "registered", "-", "-"]
+    listed = json.loads((await user.run("quorum", "controllers", "--json")).out)["controllers"]
+    assert [one["is_registered"] for one in listed] == [False, True, False]
 
 
 @pytest.mark.parametrize(
