@@ -196,6 +196,9 @@ def confirm(what: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise typer.BadParameter(f"{what} needs --yes where nobody can be asked", param_hint="--yes")
-    if not typer.confirm(f"{what}?", err=True):
+    # Not on standard output, where the answer to the command goes.
+    sys.stderr.write(f"{what}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         sys.stderr.write("quorate: nothing was done\n")
         raise typer.Exit(exit_codes.REFUSED)

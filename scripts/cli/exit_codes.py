@@ -1,4 +1,4 @@
-"""Exit codes of every command; they are API and documented in docs/cli.md."""
+"""Exit codes of every command; they are API and documented in docs/operations.md."""
 
 from __future__ import annotations
 

@@ -33,14 +33,23 @@ class Ended(NamedTuple):
         return [line.split() for line in self.out.splitlines()]
 
 
-async def command(url: str, *arguments: str) -> Ended:
-    """Run a command to its end; nobody sits at its terminal."""
-    process = await asyncio.create_subprocess_exec(
+async def start(url: str, *arguments: str) -> asyncio.subprocess.Process:
+    """Start a command; nobody sits at its terminal."""
+    return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "scripts.cli", *arguments, "--controllers", url),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
+
+
+async def command(url: str, *arguments: str) -> Ended:
+    """Run a command to its end."""
+    return await end_of(await start(url, *arguments))
+
+
+async def end_of(process: asyncio.subprocess.Process) -> Ended:
+    """What a command leaves behind."""
     out, err = await process.communicate()
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from scripts.cli import exit_codes
-from tests.integration.commands import Terminal, terminal
+from tests.integration.commands import Terminal, end_of, start, terminal
 from tests.waiting import eventually
 
 Move = tuple[str, int, list[int]]
@@ -115,6 +116,19 @@ async def test_apply_waits_until_all_is_moved(user: Terminal, tmp_path: Path) ->
     applied = json.loads(ended.out)
     assert (ended.code, [one["status"] for one in applied["moved"]["partitions"]]) == (0, ["complete", "complete"])
     assert [one["replicas"] for one in applied["rollback"]["partitions"]] == [[11, 12], [12, 11]]
+
+
+async def test_interrupt_ends_the_waiting_and_not_the_moves(user: Terminal, tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, [("orders", 0, [11, 13])])
+    process = await start(user.stage.urls[1], "reassign", "apply", plan, "--wait")
+    assert process.stdout is not None
+    seen = [(await process.stdout.readline()).decode() for _ in range(4)]
+    assert seen[3] == "orders-0: moves to 11,13.\n"
+    process.send_signal(signal.SIGINT)
+    ended = await end_of(process)
+    assert (ended.code, ended.out) == (exit_codes.INTERRUPTED, "")
+    assert "Traceback" not in ended.err
+    assert (await user.run("reassign", "list")).cells[1][:2] == ["orders", "0"]
 
 
 async def test_open_reassignments_are_cancelled(user: Terminal, tmp_path: Path) -> None:
