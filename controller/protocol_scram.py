@@ -5,46 +5,11 @@ A password is never sent: the client sends what PBKDF2 makes of it, and even tha
 
 from __future__ import annotations
 
-import base64
-from typing import Annotated, Any, Final
+from typing import Annotated
 
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import Field
 
-from controller.protocol_types import ITEMS_MAX, Int32, ItemResult, Message, Name, SecretMessage
-
-#: Bytes of a salt or salted password; the longest hash has 64.
-_SECRET_BYTES_MAX: Final = 1_024
-_SECRET_CHARS_MAX: Final = (_SECRET_BYTES_MAX + 2) // 3 * 4
-
-
-def _bytes(value: Any) -> bytes:
-    # What is refused is not repeated.
-    if not isinstance(value, bytes):
-        if not isinstance(value, str):
-            raise ValueError("must be base64")
-        if len(value) > _SECRET_CHARS_MAX:
-            raise ValueError(f"has more than {_SECRET_BYTES_MAX} bytes")
-        try:
-            value = base64.b64decode(value, validate=True)
-        except ValueError:
-            raise ValueError("must be base64") from None
-    if len(value) > _SECRET_BYTES_MAX:
-        raise ValueError(f"has more than {_SECRET_BYTES_MAX} bytes")
-    return bytes(value)
-
-
-def _text(value: bytes) -> str:
-    return base64.b64encode(value).decode()
-
-
-#: Bytes in Python and msgpack, base64 in JSON; not shown where the message is.
-SecretField = Annotated[
-    bytes,
-    PlainValidator(_bytes),
-    PlainSerializer(_text, return_type=str, when_used="json"),
-    WithJsonSchema({"type": "string", "contentEncoding": "base64", "maxLength": _SECRET_CHARS_MAX}),
-    Field(repr=False),
-]
+from controller.protocol_types import ITEMS_MAX, Int32, ItemResult, Message, Name, SecretField, SecretMessage
 
 
 class ScramCredentialDeletion(Message):

@@ -10,8 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.protocol_scram import SecretField
-from controller.protocol_types import Int64, Message, Name, SecretMessage
+from controller.protocol_types import Int64, Message, Name, SecretField, SecretMessage
 
 _RENEWERS_MAX = 100
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import base64
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
@@ -38,6 +39,40 @@ UuidField = Annotated[
     PlainValidator(_uuid),
     PlainSerializer(uuid_text, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "minLength": 22, "maxLength": 22, "description": "uuid, url-safe base64"}),
+]
+
+#: Bytes of a secret: a salt, what a hash gives; the longest hash has 64.
+_SECRET_BYTES_MAX: Final = 1_024
+_SECRET_CHARS_MAX: Final = (_SECRET_BYTES_MAX + 2) // 3 * 4
+
+
+def _secret(value: Any) -> bytes:
+    # What is refused is not repeated.
+    if not isinstance(value, bytes):
+        if not isinstance(value, str):
+            raise ValueError("must be base64")
+        if len(value) > _SECRET_CHARS_MAX:
+            raise ValueError(f"has more than {_SECRET_BYTES_MAX} bytes")
+        try:
+            value = base64.b64decode(value, validate=True)
+        except ValueError:
+            raise ValueError("must be base64") from None
+    if len(value) > _SECRET_BYTES_MAX:
+        raise ValueError(f"has more than {_SECRET_BYTES_MAX} bytes")
+    return bytes(value)
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+#: Bytes in Python and msgpack, base64 in JSON; not shown where the message is.
+SecretField = Annotated[
+    bytes,
+    PlainValidator(_secret),
+    PlainSerializer(_base64, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "contentEncoding": "base64", "maxLength": _SECRET_CHARS_MAX}),
+    Field(repr=False),
 ]
 
 Int8 = Annotated[int, Field(ge=-(2**7), le=2**7 - 1)]
