@@ -15,7 +15,7 @@ from typing import Final, Literal
 import numpy as np
 
 from snapshots.image import MetadataImage
-from snapshots.online_replicas import online_replicas
+from snapshots.online_replicas import OnlineDirectories
 from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION
 from snapshots.partition import Partition
 from snapshots.partition_columns import PartitionColumns
@@ -150,24 +150,30 @@ class StateCounts:
     replicas: Mapping[ReplicaState, int]
 
 
-def count_states(image: MetadataImage, columns: PartitionColumns) -> StateCounts:
-    """States of the partitions in some rows of the image's table and of all their replicas."""
-    exists = columns.partition_ids != NO_PARTITION
-    led = exists & (columns.leader_slots != NO_LEADER_SLOT)
-    as_created = exists & ~led & (columns.leader_epochs == 0) & (columns.partition_epochs == 0)
-    replicas = columns.replicas
-    living = [id_ for id_, broker in image.cluster.brokers.items() if not broker.is_fenced]
-    online = replicas & columns.slots_in(living) & online_replicas(image, columns)
-    led_count, new_count = int(np.count_nonzero(led)), int(np.count_nonzero(as_created))
-    return StateCounts(
-        partitions={
-            NEW_PARTITION: new_count,
-            ONLINE_PARTITION: led_count,
-            OFFLINE_PARTITION: int(np.count_nonzero(exists)) - led_count - new_count,
-        },
-        replicas={
-            NEW_REPLICA: int(np.bitwise_count(online & columns.adding).sum()),
-            ONLINE_REPLICA: int(np.bitwise_count(online & ~columns.adding).sum()),
-            OFFLINE_REPLICA: int(np.bitwise_count(replicas & ~online).sum()),
-        },
-    )
+class StateCounting:
+    """Counts states in one image. What does not depend on the partitions is worked out once."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._directories = OnlineDirectories(image)
+        self._living = sorted(id_ for id_, broker in image.cluster.brokers.items() if not broker.is_fenced)
+
+    def count(self, columns: PartitionColumns) -> StateCounts:
+        """States of the partitions in some rows of the image's table and of all their replicas."""
+        exists = columns.partition_ids != NO_PARTITION
+        led = exists & (columns.leader_slots != NO_LEADER_SLOT)
+        as_created = exists & ~led & (columns.leader_epochs == 0) & (columns.partition_epochs == 0)
+        replicas = columns.replicas
+        online = replicas & columns.slots_in(self._living) & self._directories.replicas(columns)
+        led_count, new_count = int(np.count_nonzero(led)), int(np.count_nonzero(as_created))
+        return StateCounts(
+            partitions={
+                NEW_PARTITION: new_count,
+                ONLINE_PARTITION: led_count,
+                OFFLINE_PARTITION: int(np.count_nonzero(exists)) - led_count - new_count,
+            },
+            replicas={
+                NEW_REPLICA: int(np.bitwise_count(online & columns.adding).sum()),
+                ONLINE_REPLICA: int(np.bitwise_count(online & ~columns.adding).sum()),
+                OFFLINE_REPLICA: int(np.bitwise_count(replicas & ~online).sum()),
+            },
+        )

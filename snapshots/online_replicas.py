@@ -14,26 +14,35 @@ _ANY_OWNER: Final = -1
 _NO_OWNER: Final = -2
 
 
+class OnlineDirectories:
+    """The directories that brokers have online in one image, by their codes."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        dictionary = image.partitions.directories
+        self._owners = np.full(len(dictionary), _NO_OWNER, np.int32)
+        self._owners[[MIGRATING_CODE, UNASSIGNED_CODE]] = _ANY_OWNER
+        self._without_directories = []
+        for broker in image.cluster.brokers.values():
+            if not broker.directories:
+                self._without_directories.append(broker.id)
+            for directory in broker.directories:
+                code = dictionary.code(directory)
+                if code is not None:
+                    self._owners[code] = broker.id
+
+    def replicas(self, columns: PartitionColumns) -> Masks:
+        """Replicas whose directory is online on their broker (Kafka's ``DirectoryId.isOnline``), fenced or not."""
+        online = np.zeros(len(columns), np.uint64)
+        for slot in range(columns.width):
+            codes, bit = columns.directories[:, slot], np.uint64(1 << slot)
+            owner, brokers = self._owners[codes], columns.slots[:, slot]
+            is_online = (owner == _ANY_OWNER) | (owner == brokers)
+            if self._without_directories:
+                is_online |= np.isin(brokers, self._without_directories) & (codes != LOST_CODE)
+            online |= (is_online & (codes >= 0)) * bit
+        return online
+
+
 def online_replicas(image: MetadataImage, columns: PartitionColumns) -> Masks:
-    """Replicas whose directory is online on their broker (Kafka's ``DirectoryId.isOnline``), fenced or not."""
-    dictionary = image.partitions.directories
-    owners = np.full(len(dictionary), _NO_OWNER, np.int32)
-    owners[[MIGRATING_CODE, UNASSIGNED_CODE]] = _ANY_OWNER
-    without_directories = []
-    for broker in image.cluster.brokers.values():
-        if not broker.directories:
-            without_directories.append(broker.id)
-        for directory in broker.directories:
-            code = dictionary.code(directory)
-            if code is not None:
-                owners[code] = broker.id
-    from_before = columns.slots_in(without_directories)
-    online = np.zeros(len(columns), np.uint64)
-    for slot in range(columns.width):
-        codes, bit = columns.directories[:, slot], np.uint64(1 << slot)
-        owner = owners[codes]
-        is_online = (owner == _ANY_OWNER) | (owner == columns.slots[:, slot])
-        if without_directories:
-            is_online |= ((from_before & bit) != 0) & (codes != LOST_CODE)
-        online |= (is_online & (codes >= 0)) * bit
-    return online
+    """``OnlineDirectories.replicas`` of partitions of the image."""
+    return OnlineDirectories(image).replicas(columns)

@@ -18,7 +18,7 @@ from snapshots.derived_states import (
     ONLINE_REPLICA,
     PartitionState,
     ReplicaState,
-    count_states,
+    StateCounting,
 )
 from snapshots.image import MetadataImage
 from snapshots.pages import PAGE_ROWS, Page
@@ -59,8 +59,11 @@ class StateCounter:
         if any(one is not before for one, before in zip(surroundings, self._surroundings, strict=True)):
             self._pages = {}
             self._surroundings = surroundings
-        pages = enumerate(image.partitions.pages)
-        self._pages = {id(page): (page, self._counted(image, number, page)) for number, page in pages}
+        counting = StateCounting(image)
+        self._pages = {
+            id(page): (page, self._counted(counting, image, number, page))
+            for number, page in enumerate(image.partitions.pages)
+        }
         states = (*_PARTITION_STATES, *_REPLICA_STATES)
         total = sum((counts for _, counts in self._pages.values()), np.zeros(len(states), np.int64)).tolist()
         return StatesReply(
@@ -68,12 +71,12 @@ class StateCounter:
             replicas=dict(zip(_REPLICA_STATES, total[len(_PARTITION_STATES) :], strict=True)),
         )
 
-    def _counted(self, image: MetadataImage, number: int, page: Page) -> _Counts:
+    def _counted(self, counting: StateCounting, image: MetadataImage, number: int, page: Page) -> _Counts:
         known = self._pages.get(id(page))
         if known is not None:
             return known[1]
         self.pages_counted += 1
         columns = image.partitions.gather(np.arange(number * PAGE_ROWS, (number + 1) * PAGE_ROWS))
-        found = count_states(image, columns)
+        found = counting.count(columns)
         counts = [found.partitions[state] for state in _PARTITION_STATES]
         return np.array([*counts, *(found.replicas[state] for state in _REPLICA_STATES)], np.int64)
