@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from broker.publisher import Manifest, MetadataPublisher
-from controller.protocol_deletions import TOPICS_MAX, UndeletedReplicas, UndeletedTopic
+from controller.protocol import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
 from metadata_log.ids import Uuid
 from snapshots.cluster import BrokerRegistration, ClusterImage
 from snapshots.delta import MetadataDelta
@@ -61,7 +61,7 @@ class RehearsalDeletions(MetadataPublisher):
     def said_by(self, broker_id: int) -> UndeletedReplicas | None:
         """What this broker says with its heartbeat; None = nothing, for it knows nothing yet or has too much to say."""
         topics = self._left.get(broker_id, {})
-        if self._offset == _NOTHING or len(topics) > TOPICS_MAX:
+        if self._offset == _NOTHING or len(topics) > UNDELETED_TOPICS_MAX:
             return None
         return UndeletedReplicas(
             metadata_offset=self._offset,

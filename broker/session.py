@@ -10,8 +10,7 @@ import structlog
 from broker.controller_rpc import ControllerRpc
 from broker.identity import BrokerIdentity
 from broker.lifecycle import BrokerLifecycle, BrokerState, Command, SendHeartbeat, SendRegistration
-from controller.protocol import BrokerHeartbeatRequest
-from controller.protocol_deletions import UndeletedReplicas
+from controller.protocol import BrokerHeartbeatRequest, UndeletedReplicas
 from metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
 from snapshots.cluster import BrokerRegistration
 

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.protocol_deletions import TOPICS_MAX, DeletedReplicas, DeletedTopic, UndeletedReplicas
+from controller.protocol_deletions import UNDELETED_TOPICS_MAX, DeletedReplicas, DeletedTopic, UndeletedReplicas
 from metadata_log.ids import Uuid
 from snapshots.derived_states import DELETION_INELIGIBLE, DELETION_STARTED, DELETION_SUCCESSFUL, ReplicaState
 from snapshots.image import MetadataImage
@@ -183,7 +183,7 @@ class TopicDeletions:
             self._no_longer_waits(broker_id, topic_id)
         if not deletion.left:
             self._drop(topic_id)
-        while self._size > REPLICAS_MAX or len(self._deletions) > TOPICS_MAX:
+        while self._size > REPLICAS_MAX or len(self._deletions) > UNDELETED_TOPICS_MAX:
             self._drop(next(iter(self._deletions)))
             self.forgotten += 1
 
@@ -208,7 +208,7 @@ def _is_alive(image: MetadataImage, broker_id: int) -> bool:
 
 def _newest(before: MetadataImage, topics: Sequence[Topic]) -> Sequence[Topic]:
     """As many of the topics, the last ones, as may be kept at all."""
-    newest = topics[-TOPICS_MAX:]
+    newest = topics[-UNDELETED_TOPICS_MAX:]
     rows, owners = _rows(before, newest)
     counts = np.bincount(owners, before.partitions.column(rows, "replica_counts"), len(newest))
     kept = int(np.searchsorted(np.cumsum(counts[::-1]), REPLICAS_MAX, side="right"))

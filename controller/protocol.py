@@ -15,6 +15,7 @@ from controller.protocol_brokers import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+from controller.protocol_deletions import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
 from controller.protocol_directories import (
     AssignedDirectory,
     AssignedPartition,
@@ -72,6 +73,7 @@ from controller.protocol_types import ITEMS_MAX, ItemResult, Message
 
 __all__ = [
     "ITEMS_MAX",
+    "UNDELETED_TOPICS_MAX",
     "AllocateProducerIdsRequest",
     "AllocateProducerIdsResponse",
     "AlterPartitionData",
@@ -128,6 +130,8 @@ __all__ = [
     "SupportedFeature",
     "TopicConfig",
     "TopicInDirectory",
+    "UndeletedReplicas",
+    "UndeletedTopic",
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
 ]

@@ -10,7 +10,7 @@ from controller.protocol_types import ITEMS_MAX, BrokerIdField, Int64, Message, 
 from snapshots.derived_states import ReplicaState
 
 #: Deleted topics that one broker reports, and that a controller keeps. A broker that has more says nothing.
-TOPICS_MAX = 1_000
+UNDELETED_TOPICS_MAX = 1_000
 _NAME_MAX = 249
 
 _Partitions = Annotated[list[PartitionIdField], Field(max_length=ITEMS_MAX)]
@@ -40,7 +40,7 @@ class UndeletedReplicas(Message):
 
     #: Last offset of the metadata that this is said of.
     metadata_offset: Int64
-    topics: Annotated[list[UndeletedTopic], Field(max_length=TOPICS_MAX)]
+    topics: Annotated[list[UndeletedTopic], Field(max_length=UNDELETED_TOPICS_MAX)]
 
     @model_validator(mode="after")
     def _check_unique(self) -> Self:

@@ -74,7 +74,7 @@ def test_what_is_left_goes_when_its_directory_is_registered_again(told: Told) ->
 
 
 def test_broker_with_too_much_left_says_nothing(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("broker.replica_deletions.TOPICS_MAX", 0)
+    monkeypatch.setattr("broker.replica_deletions.UNDELETED_TOPICS_MAX", 0)
     told.tell(RemoveTopicRecord(TOPIC))
     assert told.deletions.said_by(1) is None
     assert told.left(3) == []

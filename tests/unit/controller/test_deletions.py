@@ -9,7 +9,7 @@ import pytest
 from controller import deletions
 from controller.deletions import DeletionCounts, TopicDeletions
 from controller.protocol import DeleteTopicsRequest
-from controller.protocol_deletions import TOPICS_MAX, UndeletedReplicas, UndeletedTopic
+from controller.protocol_deletions import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
 from controller.topics import decide_delete_topics
 from metadata_log.ids import Uuid
 from metadata_log.records import PartitionChangeRecord, UnregisterBrokerRecord
@@ -159,7 +159,7 @@ def test_deletion_that_is_not_committed_is_not_shown(stage: Stage) -> None:
 
 def test_oldest_topics_are_forgotten_over_the_limits(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletions, "REPLICAS_MAX", 6)
-    monkeypatch.setattr(deletions, "TOPICS_MAX", 3)
+    monkeypatch.setattr(deletions, "UNDELETED_TOPICS_MAX", 3)
     for name in ("a", "b", "c", "d"):
         stage.cluster.create(name, [0])
     stage.delete("t", "a", "b", "c", "d")
@@ -185,7 +185,7 @@ def test_soft_state_of_a_thousand_deletions_comes_and_goes(stage: Stage) -> None
             number % 3,
             UndeletedReplicas(metadata_offset=0, topics=[undeleted(uuid(3, 1_000 + number), deleting=[number])]),
         )
-    assert stage.counts.topics <= TOPICS_MAX
+    assert stage.counts.topics <= UNDELETED_TOPICS_MAX
     for broker in range(3):
         stage.report(broker)
     assert stage.counts == DeletionCounts()
