@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -125,7 +126,7 @@ class BrokerHttp:
         # Imported by the first scrape: many processes are never scraped, and none while it starts.
         from broker.metrics import render_metrics
 
-        answer = web.Response(body=render_metrics(self._host))
+        answer = web.Response(body=render_metrics(self._host, time.time() * 1000))
         answer.headers["Content-Type"] = _METRICS
         return answer
 

@@ -22,8 +22,9 @@ _NO_DATA = "Rehearsal, no data are moved: "
 class HostCollector(Collector):
     """The metrics of one host, as of now."""
 
-    def __init__(self, host: BrokerHost) -> None:
+    def __init__(self, host: BrokerHost, wall_ms: float) -> None:
         self._host = host
+        self._wall_ms = wall_ms
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
@@ -47,21 +48,32 @@ class HostCollector(Collector):
             "last-applied-record-timestamp: time of the last record in the image.",
             image.provenance.log_time_ms / 1000,
         )
-        if loader.lag is not None:
-            yield _gauge("metadata_lag_records", "Committed records that are not in the image yet.", loader.lag)
+        lag_ms = max(0.0, self._wall_ms - image.provenance.log_time_ms) if image.provenance.log_time_ms else 0.0
+        yield _gauge(
+            "last_applied_record_lag_seconds",
+            "last-applied-record-lag-ms: age of the last record in the image.",
+            lag_ms / 1000,
+        )
+        yield _gauge("metadata_lag_records", "Committed records that are not in the image yet.", loader.lag or 0)
         yield _gauge("caught_up", "1 once the image has reached the high watermark.", loader.is_caught_up)
         yield _counter("metadata_batches", "Batches replayed.", counters.batches)
         yield _counter("metadata_bytes", "Bytes of batches replayed.", counters.bytes)
         yield _counter("metadata_replay_seconds", "Time spent checking and replaying.", counters.replay_ms / 1000)
-        yield _counter("checkpoint_loads", "Checkpoints loaded.", counters.checkpoint_loads)
+        yield _counter("checkpoint_loads", "HandleLoadSnapshotCount: checkpoints loaded.", counters.checkpoint_loads)
         yield _counter(
-            "feed_answers_refused", "Answers of controllers that were not trusted.", counters.refused_answers
+            "feed_answers_refused",
+            "metadata-load-error-count: answers of controllers that were not trusted.",
+            counters.refused_answers,
         )
         yield _counter("feed_calls_failed", "Calls to a controller's feed that failed.", counters.failed_calls)
         yield _counter("feed_switches", "Moves from one controller's feed to another's.", counters.switches)
 
     def _image(self) -> Iterator[Metric]:
-        cache = self._host.cache
+        cache, status = self._host.cache, self._host.loader.status
+        leader = -1 if status is None or status.leader_id is None else status.leader_id
+        yield _gauge("current_controller_id", "CurrentControllerId: the active controller; -1: none is known.", leader)
+        level = cache.image.features.metadata_version
+        yield _gauge("current_metadata_version", "CurrentMetadataVersion: level of metadata.version.", level)
         yield _gauge("image_alive_brokers", "Brokers of the cluster that are not fenced.", len(cache.alive_brokers()))
         yield _gauge("image_topics", "Topics of the cluster.", len(cache.image.topics))
         yield _gauge("image_partitions", "Partitions of the cluster.", len(cache.image.partitions))
@@ -84,7 +96,9 @@ class HostCollector(Collector):
         yield ready
 
     def _publishers(self) -> Iterator[Metric]:
-        errors = CounterMetricFamily("quorate_broker_publisher_errors", "Calls that raised.", labels=["publisher"])
+        errors = CounterMetricFamily(
+            "quorate_broker_publisher_errors", "metadata-apply-error-count: calls that raised.", labels=["publisher"]
+        )
         for state in self._host.publishers.states():
             errors.add_metric([state.publisher.name], state.error_count)
         yield errors
@@ -116,10 +130,10 @@ def _counter(name: str, text: str, value: float) -> Metric:
     return CounterMetricFamily(f"quorate_broker_{name}", text, value=value)
 
 
-def render_metrics(host: BrokerHost) -> bytes:
-    """One scrape, in Prometheus' text form."""
+def render_metrics(host: BrokerHost, wall_ms: float) -> bytes:
+    """One scrape, in Prometheus' text form; ``wall_ms`` since 1970."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(HostCollector(host))
+    registry.register(HostCollector(host, wall_ms))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     return generate_latest(registry)

@@ -6,7 +6,7 @@ length, so that the sockets get their share between turns. Time and wake-ups com
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -71,11 +71,19 @@ class EventQueue:
         self._is_closed = False
         self._ends_turn = False
         self.external_count = 0
-        self.timed_out_count = 0
+        #: Events that were failed because they had waited too long, by name.
+        self.timed_out: Counter[str] = Counter()
+        #: Name of the event that runs, or that ran last.
+        self.running = ""
         self.observe: Callable[[str, float, float], None] | None = None
 
     def __len__(self) -> int:
         return len(self._events)
+
+    @property
+    def next_name(self) -> str | None:
+        """Name of the event that runs next, which may be the rest of a pass; None when nothing waits."""
+        return self._events[0].name if self._events else None
 
     def append(self, event: Event) -> None:
         """Queue an event behind all others.
@@ -163,10 +171,11 @@ class EventQueue:
         """The time when it is done."""
         self.external_count -= event.is_external
         if event.deadline_ms is not None and now > event.deadline_ms:
-            self.timed_out_count += 1
+            self.timed_out[event.name] += 1
             message = f"{event.name} waited {now - event.queued_at_ms:.0f} ms and was not started: nothing was changed"
             event.fail(ApiError(ErrorCode.REQUEST_TIMED_OUT, message))
             return now
+        self.running = event.name
         event.run()
         done_at = self._scheduler.monotonic_ms()
         if self.observe is not None:

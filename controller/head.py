@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from controller.head_watch import HeadWatch
 from metadata_log.builder import BatchBuilder, encode_items
 from metadata_log.columns import decode_body
 from metadata_log.limits import BATCH_BYTES_MAX
@@ -33,7 +34,7 @@ class Head:
     Invariant: ``state`` = the stable state + every appended batch + the open one, in order.
     """
 
-    def __init__(self, stable: ReplayState, epoch: int, next_offset: int) -> None:
+    def __init__(self, stable: ReplayState, epoch: int, next_offset: int, watch: HeadWatch) -> None:
         self.state = stable
         self.epoch = epoch
         #: Offset of the next record, those of the open batch included.
@@ -43,6 +44,8 @@ class Head:
         self._timestamp = stable.head.provenance.log_time_ms
         #: (end offset, state, bytes) after each appended batch that has not committed yet.
         self._retained: deque[tuple[int, ReplayState, int]] = deque()
+        self._watch = watch
+        watch.begun()
 
     @property
     def image(self) -> MetadataImage:
@@ -72,10 +75,12 @@ class Head:
         # One time for all of a batch, and it never runs backwards in the log.
         timestamp = self._timestamp if staged else max(wall_ms, self._timestamp)
         items = decode_body(piece, staged, count)
+        before = self.state.head
         self.state = self.state.replay_items(items, self.next_offset, self.epoch, timestamp)
         self._timestamp = timestamp
         self.next_offset += count
         self._open.push(piece, count)
+        self._watch.staged(before, items, self.next_offset)
 
     def close_batch(self) -> ClosedBatch | None:
         """End the open batch; None if nothing was staged. It counts as uncommitted from here on."""
@@ -84,6 +89,7 @@ class Head:
         batch = ClosedBatch(self._open.build(self._timestamp), self._open.record_count)
         self._retained.append((self.next_offset, self.state, len(batch.data)))
         self.uncommitted_bytes += len(batch.data)
+        self._watch.appended(self.next_offset, batch.record_count)
         self._open = BatchBuilder()
         return batch
 
@@ -93,4 +99,6 @@ class Head:
         while self._retained and self._retained[0][0] <= high_watermark:
             _, newest, size = self._retained.popleft()
             self.uncommitted_bytes -= size
+        if newest is not None:
+            self._watch.committed(high_watermark)
         return newest

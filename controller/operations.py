@@ -158,7 +158,9 @@ class Operations:
     async def elect_leaders(self, request: ElectLeadersRequest, timeout_ms: float) -> ElectLeadersResponse:
         """Hold elections that an operator asks for."""
         return await self._controller.append_write_event(
-            "elect_leaders", lambda c: decide_elect_leaders(c.image, self._config, request), timeout_ms
+            "elect_leaders" if request.election_type == "PREFERRED" else "elect_unclean_leaders",
+            lambda c: decide_elect_leaders(c.image, self._config, request),
+            timeout_ms,
         )
 
     async def alter_partition_reassignments(
@@ -213,7 +215,8 @@ class Operations:
                 self._role.deletions.report(image, request.broker_id, request.undeleted)
             self._role.schedule_fencing()
 
-        return await self._controller.append_write_event("broker_heartbeat", decide, timeout_ms, applied)
+        name = "controlled_shutdown" if request.want_shut_down else "broker_heartbeat"
+        return await self._controller.append_write_event(name, decide, timeout_ms, applied)
 
     def broker_heartbeat_at_once(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse | None:
         """The answer to a heartbeat that changes nothing, where it depends on nothing that may still be lost.

@@ -16,6 +16,7 @@ from controller.decision import Decision, Slice
 from controller.event_queue import Event, EventQueue, Scheduler
 from controller.faults import FaultHandler, classify
 from controller.head import Head
+from controller.head_watch import HeadWatch
 from controller.origin import ORIGIN, Origin
 from controller.purgatory import Purgatory, Reply
 from controller.record_slices import as_transaction, slices_of
@@ -61,6 +62,7 @@ class QuorumController:
         self.node_id = node_id
         self.scheduler = scheduler
         self.events = EventQueue(scheduler, limits.queue_length_max, self._flush)
+        self.head_watch = HeadWatch(scheduler.monotonic_ms, self.events)
         self._quorum = quorum
         self._role = role
         self._faults = faults
@@ -305,8 +307,7 @@ class QuorumController:
             self._renounce()
 
     def _append(self, head: Head) -> None:
-        batch = head.close_batch()
-        if batch is None:
+        if (batch := head.close_batch()) is None:
             return
         last_offset = self._quorum.append(head.epoch, batch.data, batch.record_count)
         assert last_offset + 1 == head.next_offset, (last_offset, head.next_offset)
@@ -353,7 +354,7 @@ class QuorumController:
             self._claim(epoch)
 
     def _claim(self, epoch: int) -> None:
-        head = Head(self._state, epoch, self._quorum.log_end_offset)
+        head = Head(self._state, epoch, self._quorum.log_end_offset, self.head_watch)
         self._head = head
         state = self._state
 

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ from controller.http.log_feed import LogFeedSource
 from controller.http.partition_counts import CountedImages
 from controller.http.ports import Node, NodePosition, Peer, QuorumView, VoterView
 from controller.http.serving import HttpServer
+from controller.leader_watch import LeaderWatch
 from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
@@ -49,7 +51,7 @@ from metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
 from metadata_log.reader import classify
 from metadata_log.records import VersionedRecord
 from metadata_log.retention import RetentionConfig
-from metadata_log.segment_log import LogConfig
+from metadata_log.segment_log import LogConfig, MetadataLog
 from quorum.config import QuorumConfig, QuorumTiming, VoterAddress
 from quorum.host import CommittedBatches, SnapshotReader
 from quorum.runtime import QuorumRuntime
@@ -88,8 +90,11 @@ class RuntimeQuorum:
 class _Listener:
     """``quorum.host.QuorumListener``: hands everything to the controller, which is made after the quorum."""
 
-    def __init__(self, counters: Counters) -> None:
+    def __init__(self, counters: Counters, leaders: LeaderWatch, log: MetadataLog, node_id: int) -> None:
         self._counters = counters
+        self._leaders = leaders
+        self._log = log
+        self._node_id = node_id
         self.controller: QuorumController | None = None
 
     def _bound(self) -> QuorumController:
@@ -109,6 +114,8 @@ class _Listener:
         log.info("leader.changed", leader=leader_id, epoch=epoch)
         if leader_id is not None:
             self._counters.new_active_controllers += 1
+        now, end = time.monotonic(), self._log.end_offset
+        self._leaders.changed(leader_id, now, is_own=leader_id == self._node_id, log_end_offset=end)
         self._bound().on_leader_change(leader_id, epoch)
 
 
@@ -123,9 +130,13 @@ class ServedCluster:
         counters: Counters,
         directory: MetadataDirectory,
         events: EventQueue,
+        leaders: LeaderWatch,
     ) -> None:
         self._runtime = runtime
+        self._storage = storage
         self._events = events
+        self._leaders = leaders
+        self._started_at = time.monotonic()
         self._faults = faults
         self._counters = counters
         self._standing: list[str] = []
@@ -135,7 +146,6 @@ class ServedCluster:
             self._standing.append(f"its election state could not be read ({storage.state_damage})")
         if directory.is_short_of_space:
             self._standing.append("its disk is nearly full: the node stops when it can write no more")
-        self._checkpoints = storage.checkpoints
         self._behind_since: float | None = None
 
     def quorum(self) -> QuorumView:
@@ -164,6 +174,8 @@ class ServedCluster:
             durable_end=status.durable_end,
             is_voting=status.is_voter,
             voters=voters,
+            voted_id=self._storage.votes.voted_id,
+            log_end_epoch=self._storage.log.last_epoch,
         )
 
     def position(self) -> NodePosition:
@@ -190,15 +202,21 @@ class ServedCluster:
         return (now - self._behind_since) * 1000
 
     def counters(self) -> Counters:
-        """What was counted since the process started."""
-        metrics = self._runtime.node.metrics
-        self._counters.elections_started = metrics.elections_started
-        self._counters.elections_won = metrics.elections_won
-        self._counters.event_timeouts = self._events.timed_out_count
-        latest = self._checkpoints.latest
-        if latest is not None and latest.id != BOOTSTRAP_ID:
-            self._counters.latest_checkpoint_bytes = latest.size
-            self._counters.latest_checkpoint_age_seconds = time.time() - latest.last_contained_timestamp / 1000
+        """What was counted since the process started; cheap, for it is asked with every answer."""
+        return self._counters
+
+    def refreshed_counters(self) -> Counters:
+        """The same, with what the quorum, the event queue and the log count brought up to date."""
+        counters, latest = self._counters, self._storage.checkpoints.latest
+        counters.quorum = asdict(self._runtime.node.metrics)
+        counters.event_timeouts = dict(self._events.timed_out)
+        counters.election_latency = self._leaders.latency
+        counters.fetched_records = self._leaders.fetched_records(self._storage.log.end_offset)
+        if latest is None or latest.id == BOOTSTRAP_ID:
+            counters.latest_checkpoint_age_seconds = time.monotonic() - self._started_at
+        else:
+            counters.latest_checkpoint_bytes = latest.size
+            counters.latest_checkpoint_age_seconds = time.time() - latest.last_contained_timestamp / 1000
         return self._counters
 
     def wall_ms(self) -> float:
@@ -241,7 +259,8 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     storage = NodeStorage.open(disk, directory.log_path, quorum_config, log_config)
     counters = Counters()
     faults = ProcessFaults(counters)
-    listener = _Listener(counters)
+    leaders = LeaderWatch()
+    listener = _Listener(counters, leaders, storage.log, settings.node_id)
 
     def fatal(error: BaseException) -> None:
         faults.fatal(f"controller {settings.node_id} must stop", error)
@@ -255,7 +274,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     listener.controller = controller
     stack.callback(controller.close)
     controller.events.observe = counters.events.note
-    cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events)
+    cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events, leaders)
     node = _node(settings, storage, controller, role, cluster, directory.meta.cluster_id, secret)
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller)
     registrar = _registrar(settings, controller, secret, stack)

@@ -24,6 +24,13 @@ class Histogram:
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total_seconds += seconds
 
+    def copy(self) -> Histogram:
+        """As of now."""
+        copied = Histogram()
+        copied.counts[:] = self.counts
+        copied.total_seconds = self.total_seconds
+        return copied
+
     def buckets(self) -> list[tuple[str, float]]:
         """Cumulative, as Prometheus wants them."""
         ends = [*map(str, BUCKETS), "+Inf"]
@@ -57,14 +64,21 @@ class Counters:
     """What the parts of a controller process count; read at scrape."""
 
     events: EventTimes = field(default_factory=EventTimes)
-    event_timeouts: int = 0
+    #: Events that waited too long for their turn, by name.
+    event_timeouts: dict[str, int] = field(default_factory=dict)
+    #: What the quorum's node counts, by name.
+    quorum: dict[str, int] = field(default_factory=dict)
+    #: From knowing of no leader until knowing of one.
+    election_latency: Histogram = field(default_factory=Histogram)
+    #: Records taken over from leaders.
+    fetched_records: int = 0
     new_active_controllers: int = 0
     metadata_errors: int = 0
     checkpoints_loaded: int = 0
-    elections_started: int = 0
-    elections_won: int = 0
-    latest_checkpoint_bytes: int | None = None
-    latest_checkpoint_age_seconds: float | None = None
+    #: 0: there is none.
+    latest_checkpoint_bytes: int = 0
+    #: Of the process while there is none.
+    latest_checkpoint_age_seconds: float = 0.0
     #: (route, status) -> number of answers.
     http_answers: dict[tuple[str, int], int] = field(default_factory=dict)
 

@@ -2,39 +2,75 @@
 
 Names are Kafka's in Prometheus' form: ``kafka.controller:type=KafkaController,name=ActiveControllerCount`` is
 ``quorate_active_controller_count``; ``raft-metrics: current-epoch`` is ``quorate_raft_current_epoch``; times in
-seconds, counters with ``_total``. The help text begins with Kafka's name where there is one.
+seconds, counters with ``_total``. The help text begins with Kafka's name where there is one. `docs/metrics.md` lists
+them all, and a test holds it to what is served.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+import copy
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from controller.deletions import DeletionCounts
-from controller.http.counters import Counters, EventTimes, Histogram
+from controller.head_watch import HeadCounts
+from controller.http.counters import Counters
+from controller.http.families import counter, counters, gauge, gauges, histograms
+from controller.http.feed_metrics import FeedScrape, feed_metrics, scrape_feed
 from controller.http.ports import Node, QuorumView
+from controller.http.raft_metrics import raft_metrics
 from controller.http.resources import PartitionCounts
+from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage
+
+#: Event -> number of the state of Kafka's older controller. What it did not have is 0, as when it is idle.
+CONTROLLER_STATES: Final = {
+    "activation": 1,
+    "alter_partition": 9,
+    "alter_partition_reassignments": 5,
+    "assign_replicas_to_dirs": 11,
+    "balance_leaders": 6,
+    "broker_heartbeat": 2,
+    "controlled_shutdown": 8,
+    "create_partitions": 3,
+    "create_topics": 3,
+    "delete_topics": 4,
+    "elect_leaders": 7,
+    "elect_unclean_leaders": 13,
+    "fence_stale_broker": 2,
+    "register_broker": 2,
+    "unregister_broker": 2,
+    "update_features": 17,
+}
+_HEARTBEATS: Final = ("broker_heartbeat", "controlled_shutdown")
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """Everything that one scrape shows, read at one moment."""
+    """Everything that one scrape shows, read at one moment; nothing of it changes any more."""
 
+    node_id: int
     is_active: bool
     applied_offset: int
+    #: Name of the event that runs next; None when nothing waits.
+    next_event: str | None
+    queue_length: int
     wall_ms: float
+    loop_busy_seconds: float
     image: MetadataImage
     partitions: PartitionCounts
     quorum: QuorumView
     counters: Counters
     deletions: DeletionCounts
-    followers: int
-    chunks_read: int
+    head: HeadCounts
+    feed: FeedScrape
 
 
 class ScrapeCollector(Collector):
@@ -45,41 +81,42 @@ class ScrapeCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
-        yield from _controller(self._scrape)
-        yield from _image(self._scrape.image, self._scrape.partitions)
-        yield from _deletions(self._scrape.deletions)
-        yield from _counted(self._scrape.counters)
-        yield from _event_times(self._scrape.counters.events)
-        yield from _raft(self._scrape.quorum)
-        yield from _served(self._scrape)
-
-
-def _gauge(name: str, text: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"quorate_{name}", text, value=value)
-
-
-def _counter(name: str, text: str, value: float) -> Metric:
-    return CounterMetricFamily(f"quorate_{name}", text, value=value)
+        scrape = self._scrape
+        yield from _controller(scrape)
+        yield from _image(scrape.image, scrape.partitions)
+        yield from _deletions(scrape.deletions)
+        yield from _counted(scrape.counters)
+        yield from _events(scrape)
+        yield from _elections(scrape.head)
+        yield from raft_metrics(scrape.quorum, scrape.node_id, scrape.counters, scrape.head)
+        yield counter(
+            "loop_busy_seconds",
+            "poll-idle-ratio-avg is 1 minus the rate of this: processor time of the thread that does all of the work.",
+            scrape.loop_busy_seconds,
+        )
+        yield from feed_metrics(scrape.feed)
 
 
 def _controller(scrape: Scrape) -> Iterator[Metric]:
     provenance = scrape.image.provenance
     lag = 0.0 if scrape.is_active or not provenance.log_time_ms else scrape.wall_ms - provenance.log_time_ms
-    yield _gauge("active_controller_count", "ActiveControllerCount: 1 on the active controller.", scrape.is_active)
-    yield _gauge(
+    yield gauge("active_controller_count", "ActiveControllerCount: 1 on the active controller.", scrape.is_active)
+    state = 0 if scrape.next_event is None else CONTROLLER_STATES.get(scrape.next_event, 0)
+    yield gauge("controller_state", "ControllerState: number of what the controller is at; 0 when it is idle.", state)
+    yield gauge(
         "last_applied_record_offset", "LastAppliedRecordOffset: last record in the state.", scrape.applied_offset - 1
     )
-    yield _gauge(
+    yield gauge(
         "last_committed_record_offset",
         "LastCommittedRecordOffset: last record known to be committed.",
         scrape.quorum.high_watermark - 1,
     )
-    yield _gauge(
+    yield gauge(
         "last_applied_record_timestamp_seconds",
         "LastAppliedRecordTimestamp: time of the last record in the state.",
         provenance.log_time_ms / 1000,
     )
-    yield _gauge(
+    yield gauge(
         "last_applied_record_lag_seconds",
         "LastAppliedRecordLagMs: age of the last record in the state; 0 on the active controller.",
         max(0.0, lag / 1000),
@@ -87,10 +124,13 @@ def _controller(scrape: Scrape) -> Iterator[Metric]:
 
 
 def _image(image: MetadataImage, partitions: PartitionCounts) -> Iterator[Metric]:
-    fenced = sum(broker.is_fenced for broker in image.cluster.brokers.values())
-    gauges: Sequence[tuple[str, str, float]] = (
+    brokers = image.cluster.brokers
+    fenced = sum(broker.is_fenced for broker in brokers.values())
+    leaving = sum(broker.in_controlled_shutdown for broker in brokers.values())
+    found: Sequence[tuple[str, str, float]] = (
         ("fenced_broker_count", "FencedBrokerCount: registered brokers that are fenced.", fenced),
-        ("active_broker_count", "ActiveBrokerCount: brokers that are not fenced.", len(image.cluster.brokers) - fenced),
+        ("active_broker_count", "ActiveBrokerCount: brokers that are not fenced.", len(brokers) - fenced),
+        ("controlled_shutdown_broker_count", "ControlledShutdownBrokerCount: brokers that are leaving.", leaving),
         ("global_topic_count", "GlobalTopicCount: topics.", len(image.topics)),
         ("global_partition_count", "GlobalPartitionCount: partitions.", partitions.total),
         ("offline_partitions_count", "OfflinePartitionsCount: partitions without a leader.", partitions.offline),
@@ -108,13 +148,25 @@ def _image(image: MetadataImage, partitions: PartitionCounts) -> Iterator[Metric
             image.features.metadata_version,
         ),
     )
-    for name, text, value in gauges:
-        yield _gauge(name, text, value)
+    for name, text, value in found:
+        yield gauge(name, text, value)
+    yield gauges(
+        "broker_registration_state",
+        "BrokerRegistrationState: 10 fenced, 20 in controlled shutdown, 30 active.",
+        "broker",
+        sorted((broker.id, _registration_state(broker)) for broker in brokers.values()),
+    )
+
+
+def _registration_state(broker: BrokerRegistration) -> int:
+    if broker.is_fenced:
+        return 10
+    return 20 if broker.in_controlled_shutdown else 30
 
 
 def _deletions(counts: DeletionCounts) -> Iterator[Metric]:
     """On a standby all are 0: what brokers say of deletions is soft state of the active controller."""
-    gauges = (
+    found = (
         ("topics_to_delete_count", "TopicsToDeleteCount: deleted, replicas not all known to be gone.", counts.topics),
         (
             "replicas_to_delete_count",
@@ -132,75 +184,62 @@ def _deletions(counts: DeletionCounts) -> Iterator[Metric]:
             counts.ineligible_replicas,
         ),
     )
-    for name, text, value in gauges:
-        yield _gauge(name, text, value)
+    for name, text, value in found:
+        yield gauge(name, text, value)
 
 
-def _counted(counters: Counters) -> Iterator[Metric]:
+def _counted(counted: Counters) -> Iterator[Metric]:
+    timeouts = counted.event_timeouts
+    heartbeats = sum(timeouts.get(name, 0) for name in _HEARTBEATS)
     totals: Sequence[tuple[str, str, int]] = (
-        ("event_queue_operations_started_count", "EventQueueOperationsStartedCount.", counters.events.started),
-        ("event_queue_operations_timed_out_count", "EventQueueOperationsTimedOutCount.", counters.event_timeouts),
-        ("new_active_controllers_count", "NewActiveControllersCount: leaders seen.", counters.new_active_controllers),
-        ("metadata_error_count", "MetadataErrorCount: faults that did not stop the process.", counters.metadata_errors),
-        ("handle_load_snapshot_count", "HandleLoadSnapshotCount: checkpoints loaded.", counters.checkpoints_loaded),
-        ("raft_elections_started", "Elections in which this node asked for votes.", counters.elections_started),
-        ("raft_elections_won", "Elections that this node won.", counters.elections_won),
+        ("event_queue_operations_started_count", "EventQueueOperationsStartedCount.", counted.events.started),
+        ("event_queue_operations_timed_out_count", "EventQueueOperationsTimedOutCount.", sum(timeouts.values())),
+        ("timed_out_broker_heartbeat_count", "TimedOutBrokerHeartbeatCount: heartbeats not begun in time.", heartbeats),
+        ("new_active_controllers_count", "NewActiveControllersCount: leaders seen.", counted.new_active_controllers),
+        ("metadata_error_count", "MetadataErrorCount: faults that did not stop the process.", counted.metadata_errors),
+        ("handle_load_snapshot_count", "HandleLoadSnapshotCount: checkpoints loaded.", counted.checkpoints_loaded),
     )
     for name, text, value in totals:
-        yield _counter(name, text, value)
-    if counters.latest_checkpoint_bytes is not None:
-        yield _gauge(
-            "latest_snapshot_generated_bytes", "LatestSnapshotGeneratedBytes.", counters.latest_checkpoint_bytes
-        )
-    if counters.latest_checkpoint_age_seconds is not None:
-        text = "LatestSnapshotGeneratedAgeMs: age of the newest record in it."
-        yield _gauge("latest_snapshot_generated_age_seconds", text, counters.latest_checkpoint_age_seconds)
+        yield counter(name, text, value)
+    text = "LatestSnapshotGeneratedBytes: size of the newest checkpoint; 0 while there is none."
+    yield gauge("latest_snapshot_generated_bytes", text, counted.latest_checkpoint_bytes)
+    text = "LatestSnapshotGeneratedAgeMs: age of the newest record in it; of the process while there is none."
+    yield gauge("latest_snapshot_generated_age_seconds", text, counted.latest_checkpoint_age_seconds)
     answers = CounterMetricFamily("quorate_http_answers", "Answers by route and status.", labels=["route", "status"])
-    for (route, status), count in sorted(counters.http_answers.items()):
+    for (route, status), count in sorted(counted.http_answers.items()):
         answers.add_metric([route, str(status)], count)
     yield answers
 
 
-def _event_times(events: EventTimes) -> Iterator[Metric]:
-    yield _histogram("event_queue_time_seconds", "EventQueueTimeMs: from queued to started.", events.queue)
-    yield _histogram(
-        "event_queue_processing_time_seconds", "EventQueueProcessingTimeMs: from started to done.", events.processing
+def _events(scrape: Scrape) -> Iterator[Metric]:
+    events = scrape.counters.events
+    yield gauge("event_queue_length", "EventQueueSize: events that wait for their turn.", scrape.queue_length)
+    yield histograms("event_queue_time_seconds", "EventQueueTimeMs: from queued to started.", "event", events.queue)
+    yield histograms(
+        "event_queue_processing_time_seconds",
+        "EventQueueProcessingTimeMs: from started to done.",
+        "event",
+        events.processing,
     )
 
 
-def _histogram(name: str, text: str, histograms: Mapping[str, Histogram]) -> Metric:
-    family = HistogramMetricFamily(f"quorate_{name}", text, labels=["event"])
-    for event, histogram in sorted(histograms.items()):
-        family.add_metric([event], histogram.buckets(), histogram.total_seconds)
-    return family
-
-
-def _raft(view: QuorumView) -> Iterator[Metric]:
-    leader = -1 if view.leader_id is None else view.leader_id
-    yield _gauge("current_controller_id", "CurrentControllerId: the active controller; -1 when none is known.", leader)
-    yield _gauge("raft_current_leader", "current-leader: -1 when none is known.", leader)
-    yield _gauge("raft_current_epoch", "current-epoch.", view.epoch)
-    yield _gauge("raft_high_watermark", "high-watermark: exclusive end of what is committed.", view.high_watermark)
-    yield _gauge("raft_log_start_offset", "First record in the log.", view.log_start_offset)
-    yield _gauge("raft_log_end_offset", "log-end-offset: exclusive.", view.log_end_offset)
-    connected = sum(voter.is_connected for voter in view.voters.values())
-    text = "number-unknown-voter-connections: other voters without a connection."
-    yield _gauge("raft_number_unknown_voter_connections", text, len(view.voters) - connected)
-    yield _gauge("raft_is_voting", "1 if this node votes.", view.is_voting)
-    lag = GaugeMetricFamily("quorate_raft_voter_lag_records", "Records not durable at a voter.", labels=["voter"])
-    contact = GaugeMetricFamily("quorate_raft_voter_contact_seconds", "Time since a voter answered.", labels=["voter"])
-    for voter in sorted(view.voters.values(), key=lambda voter: voter.node_id):
-        if voter.durable_end is not None:
-            lag.add_metric([str(voter.node_id)], max(0, view.log_end_offset - voter.durable_end))
-        if voter.last_contact_ms_ago is not None:
-            contact.add_metric([str(voter.node_id)], voter.last_contact_ms_ago / 1000)
-    yield lag
-    yield contact
-
-
-def _served(scrape: Scrape) -> Iterator[Metric]:
-    yield _gauge("feed_followers", "Fetches of the metadata feed that wait or stream.", scrape.followers)
-    yield _counter("feed_chunks_read", "Pieces of the log read for followers; each may go to many.", scrape.chunks_read)
+def _elections(head: HeadCounts) -> Iterator[Metric]:
+    yield counters(
+        "leader_elections",
+        "LeaderElectionRateAndTimeMs, rate: partitions that got another leader, by kind of the election.",
+        "kind",
+        sorted(head.elections.items()),
+    )
+    yield histograms(
+        "leader_election_time_seconds",
+        "LeaderElectionRateAndTimeMs, time: from a decision that elects until its commit, by kind.",
+        "kind",
+        head.election_times,
+    )
+    text = "UncleanLeaderElectionsPerSec: partitions whose new leader may lack data."
+    yield counter("unclean_leader_elections", text, head.unclean_elections)
+    text = "ElectionFromEligibleLeaderReplicasPerSec: partitions whose new leader was eligible, not in sync."
+    yield counter("election_from_eligible_leader_replicas", text, head.elections_from_eligible)
 
 
 async def take_scrape(node: Node) -> Scrape:
@@ -208,23 +247,32 @@ async def take_scrape(node: Node) -> Scrape:
     image = node.controller.stable
     counted = await node.counts.count(image)
     return Scrape(
+        node_id=node.node_id,
         is_active=node.controller.is_active,
         applied_offset=node.controller.applied_offset,
+        next_event=node.controller.events.next_name,
+        queue_length=len(node.controller.events),
         wall_ms=node.cluster.wall_ms(),
+        # The scrape runs on the thread that it asks about.
+        loop_busy_seconds=time.thread_time(),
         image=image,
         partitions=counted.counts,
         quorum=node.cluster.quorum(),
-        counters=node.cluster.counters(),
+        counters=copy.deepcopy(node.cluster.refreshed_counters()),
         deletions=node.operations.count_topic_deletions(),
-        followers=node.feed.followers,
-        chunks_read=node.feed.chunks_read,
+        head=copy.deepcopy(node.controller.head_watch.counts),
+        feed=scrape_feed(node.feed),
     )
 
 
 async def render_metrics(node: Node) -> bytes:
-    """One scrape, in Prometheus' text form."""
+    """One scrape, in Prometheus' text form. With two thousand sessions the text takes long: it is made on a thread."""
+    return await asyncio.to_thread(_text, await take_scrape(node))
+
+
+def _text(scrape: Scrape) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(ScrapeCollector(await take_scrape(node)))
+    registry.register(ScrapeCollector(scrape))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     return generate_latest(registry)

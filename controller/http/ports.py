@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
+from controller.event_queue import EventQueue
+from controller.head_watch import HeadWatch
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
@@ -25,6 +27,9 @@ class Controller(Protocol):
     """``controller.quorum_controller.QuorumController``."""
 
     node_id: int
+
+    head_watch: HeadWatch
+    events: EventQueue
 
     @property
     def is_active(self) -> bool:
@@ -77,6 +82,10 @@ class QuorumView:
     is_voting: bool
     #: The other voters, by id.
     voters: Mapping[int, VoterView]
+    #: Whom this node voted for in this epoch; None: for nobody.
+    voted_id: int | None
+    #: Epoch of the log's last batch.
+    log_end_epoch: int
 
 
 class NodePosition(NamedTuple):
@@ -105,6 +114,9 @@ class Cluster(Protocol):
 
     def counters(self) -> Counters:
         """What was counted since the process started."""
+
+    def refreshed_counters(self) -> Counters:
+        """The same, with what others count brought up to date: for a scrape."""
 
     def wall_ms(self) -> float:
         """Milliseconds since 1970."""

@@ -128,6 +128,8 @@ class SoftState:
                 id_: VoterView(id_, id_ not in self.lost, True, *((end, 5.0, 6.0) if leads else (None, None, None)))
                 for id_ in others
             },
+            voted_id=quorum.leader_id,
+            log_end_epoch=quorum.leader_epoch,
         )
 
     def position(self) -> NodePosition:
@@ -141,6 +143,9 @@ class SoftState:
         return self.stalled
 
     def counters(self) -> Counters:
+        return self._counters
+
+    def refreshed_counters(self) -> Counters:
         return self._counters
 
     def wall_ms(self) -> float:

@@ -78,7 +78,7 @@ def test_event_queue_event_past_its_deadline_fails_unstarted() -> None:
     assert isinstance(story.errors[0], ApiError)
     assert story.errors[0].code is ErrorCode.REQUEST_TIMED_OUT
     assert "nothing was changed" in str(story.errors[0])
-    assert story.queue.timed_out_count == 1
+    assert story.queue.timed_out.total() == 1
 
 
 def test_event_queue_event_at_its_deadline_still_runs() -> None:

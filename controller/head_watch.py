@@ -1,0 +1,143 @@
+"""What the active controller's own records tell of it: leader elections by kind, and how long commits take.
+
+Counted is what has committed while this node was active: what an election undid was no election. Costs a look at the
+type of each record that is staged, and a clock reading for each batch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from controller.event_queue import EventQueue
+from controller.http.counters import Histogram
+from controller.metadata_version import NO_EPOCH_BUMP_ON_SHRINK_LEVEL
+from metadata_log.records import PartitionChangeRecord, VersionedRecord
+from metadata_log.runs import BatchItem, PartitionChangeRun
+from snapshots.image import MetadataImage
+
+#: Event -> the strategy of Kafka's older controller that its elections belong to; all others are ``offline``: a leader
+#: was lost, or a broker that may lead came back.
+ELECTION_KINDS: Final = {
+    "alter_partition": "reassignment",
+    "alter_partition_reassignments": "reassignment",
+    "balance_leaders": "preferred",
+    "controlled_shutdown": "controlled_shutdown",
+    "elect_leaders": "preferred",
+}
+KINDS: Final = ("controlled_shutdown", "offline", "preferred", "reassignment")
+_RECOVERING: Final = 1
+
+
+class Elected(NamedTuple):
+    """Partitions that got another leader."""
+
+    #: All of them.
+    partitions: int = 0
+    #: Those whose leader may lack data: nobody was in sync or eligible.
+    unclean: int = 0
+    #: Those whose leader was eligible, and not in sync.
+    from_eligible: int = 0
+
+
+@dataclass(slots=True)
+class HeadCounts:
+    """Counted since the process started, while it was active."""
+
+    #: Elections by kind.
+    elections: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    unclean_elections: int = 0
+    elections_from_eligible: int = 0
+    #: By kind: from the decision until its commit, one for each batch's share of a decision.
+    election_times: dict[str, Histogram] = field(default_factory=lambda: {kind: Histogram() for kind in KINDS})
+    #: From the append of a batch until its commit.
+    commit_times: Histogram = field(default_factory=Histogram)
+    appended_records: int = 0
+
+
+class HeadWatch:
+    """Is told by the head what becomes of its records. Owned by the controller's loop thread; outlives the heads."""
+
+    def __init__(self, now_ms: Callable[[], float], events: EventQueue) -> None:
+        self.counts = HeadCounts()
+        self._now_ms = now_ms
+        self._events = events
+        #: Exclusive end and time of each batch that has not committed.
+        self._appended: deque[tuple[int, float]] = deque()
+        #: The same of each decision that elected somebody, with its kind and what it elected.
+        self._elected: deque[tuple[int, float, str, Elected]] = deque()
+
+    def begun(self) -> None:
+        """A head begins: nothing of the one before will be heard of again."""
+        self._appended.clear()
+        self._elected.clear()
+
+    def staged(self, before: MetadataImage, items: Sequence[BatchItem], end_offset: int) -> None:
+        """Records, which end at ``end_offset``, were replayed onto the image ``before``."""
+        for item in items:
+            if isinstance(item, VersionedRecord):
+                record = item.record
+                if type(record) is not PartitionChangeRecord:
+                    continue
+                elected = elected_by_record(before, record)
+            elif isinstance(item, PartitionChangeRun) and item.leader is not None:
+                elected = elected_by_run(before, item)
+            else:
+                continue
+            if elected.partitions:
+                kind = ELECTION_KINDS.get(self._events.running, "offline")
+                self._elected.append((end_offset, self._now_ms(), kind, elected))
+
+    def appended(self, end_offset: int, record_count: int) -> None:
+        """A batch leaves for the log."""
+        self.counts.appended_records += record_count
+        self._appended.append((end_offset, self._now_ms()))
+
+    def committed(self, end_offset: int) -> None:
+        """Everything below ``end_offset`` has committed."""
+        now_ms, counts = self._now_ms(), self.counts
+        while self._appended and self._appended[0][0] <= end_offset:
+            counts.commit_times.note((now_ms - self._appended.popleft()[1]) / 1000)
+        while self._elected and self._elected[0][0] <= end_offset:
+            _, at_ms, kind, elected = self._elected.popleft()
+            counts.elections[kind] += elected.partitions
+            counts.unclean_elections += elected.unclean
+            counts.elections_from_eligible += elected.from_eligible
+            counts.election_times[kind].note((now_ms - at_ms) / 1000)
+
+
+def elected_by_record(before: MetadataImage, record: PartitionChangeRecord) -> Elected:
+    """What one record elects; one that names the leader there was only raises its epoch."""
+    row = None if record.leader < 0 else before.partitions.row(record.topic_id, record.partition_id)
+    if row is None:
+        return Elected()
+    partition = before.partitions.partition(row)
+    if record.leader == partition.leader:
+        return Elected()
+    return Elected(1, int(record.leader_recovery_state == _RECOVERING), int(record.leader in partition.elr))
+
+
+def elected_by_run(before: MetadataImage, run: PartitionChangeRun) -> Elected:
+    """What a run elects."""
+    leaders = run.leader
+    chosen = np.flatnonzero(leaders >= 0) if leaders is not None else ()
+    if leaders is None or not len(chosen):
+        return Elected()
+    has_moved = np.ones(len(chosen), np.bool_)
+    from_eligible = 0
+    raises_epoch_only = run.replicas is not None or before.features.metadata_version < NO_EPOCH_BUMP_ON_SHRINK_LEVEL
+    leaves_elr = run.eligible_leader_replicas is not None and run.isr is not None and run.isr.shape[1] == 1
+    if raises_epoch_only or leaves_elr:
+        # Only then does the record not say it all: who led, and who was eligible, is looked up.
+        columns = before.partitions.gather(before.partitions.rows_for(run.topic_ids[chosen], run.partition_ids[chosen]))
+        has_moved = columns.leaders != leaders[chosen]
+        bits = np.uint64(1) << np.arange(columns.width, dtype=np.uint64)
+        is_eligible = (columns.elr[:, None] & bits) != 0
+        from_eligible = int(((columns.slots == leaders[chosen][:, None]) & is_eligible).any(axis=1).sum())
+    states = run.leader_recovery_state
+    unclean = 0 if states is None else int(np.count_nonzero((states[chosen] == _RECOVERING) & has_moved))
+    return Elected(int(np.count_nonzero(has_moved)), unclean, from_eligible)
