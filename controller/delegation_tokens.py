@@ -21,11 +21,11 @@ from controller.protocol_tokens import (
     CreateDelegationTokenResponse,
     DescribedDelegationToken,
     DescribeDelegationTokenResponse,
+    DescribedRenewer,
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
-    TokenPrincipal,
 )
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import Uuid, uuid_text
@@ -253,7 +253,7 @@ def _described(token: DelegationTokenRecord) -> DescribedDelegationToken:
         issue_timestamp=token.issue_timestamp,
         expiry_timestamp=token.expiration_timestamp,
         max_timestamp=token.max_timestamp,
-        renewers=[TokenPrincipal(principal_type=t, principal_name=n) for t, n in map(_parts, token.renewers)],
+        renewers=[DescribedRenewer(principal_type=t, principal_name=n) for t, n in map(_parts, token.renewers)],
     )
 
 

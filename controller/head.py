@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from controller.head_watch import HeadWatch
 from metadata_log.builder import BatchBuilder, encode_items
 from metadata_log.columns import decode_body
+from metadata_log.errors import LimitExceeded, MalformedData
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.runs import BatchItem
 from snapshots.image import MetadataImage
@@ -62,8 +63,15 @@ class Head:
         return self._open.size + size <= BATCH_BYTES_MAX
 
     def encode(self, items: Sequence[BatchItem]) -> bytes:
-        """The items as they would join the open batch now."""
-        return encode_items(items, self._open.record_count)
+        """The items as they would join the open batch now.
+
+        Raises:
+            LimitExceeded: INVALID_REQUEST, something in them is longer than a record can hold.
+        """
+        try:
+            return encode_items(items, self._open.record_count)
+        except MalformedData as error:
+            raise LimitExceeded(f"no record can hold it: {error}") from error
 
     def stage(self, piece: bytes, count: int, wall_ms: int) -> None:
         """Replay what ``encode`` gave, which holds so many records, and let it join the open batch.

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from controller.protocol_deletions import UndeletedReplicas
-from controller.protocol_types import BrokerIdField, Int16, Int64, Message, Text, UuidField
+from controller.protocol_types import BrokerIdField, Int16, Int64, Message, RecordText, UuidField
 
 _LISTENERS_MAX = 100
 _FEATURES_MAX = 100
@@ -17,8 +17,8 @@ _DIRECTORIES_MAX = 1_000
 class Listener(Message):
     """Where a broker can be reached."""
 
-    name: Text
-    host: Text
+    name: RecordText
+    host: RecordText
     port: Annotated[int, Field(ge=0, le=65_535)]
     security_protocol: Int16 = 0
 
@@ -26,7 +26,7 @@ class Listener(Message):
 class SupportedFeature(Message):
     """Levels of one feature that a broker supports, both ends included."""
 
-    name: Text
+    name: RecordText
     min_supported_version: Int16
     max_supported_version: Int16
 
@@ -35,11 +35,11 @@ class BrokerRegistrationRequest(Message):
     """A broker announces itself: a new incarnation, or the same one with something changed."""
 
     broker_id: BrokerIdField
-    cluster_id: Text
+    cluster_id: RecordText
     incarnation_id: UuidField
     listeners: Annotated[list[Listener], Field(max_length=_LISTENERS_MAX)] = Field(default_factory=list)
     features: Annotated[list[SupportedFeature], Field(max_length=_FEATURES_MAX)] = Field(default_factory=list)
-    rack: Text | None = None
+    rack: RecordText | None = None
     is_migrating_zk_broker: bool = False
     log_dirs: Annotated[list[UuidField], Field(max_length=_DIRECTORIES_MAX)] = Field(default_factory=list)
     #: Epoch of the incarnation before, if that shut down cleanly; -1 = it did not, or there is none.

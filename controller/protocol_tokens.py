@@ -10,24 +10,27 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.protocol_types import Int64, Message, Name, SecretField, SecretMessage
+from controller.protocol_types import Int64, Message, SecretField, SecretMessage
 
 _RENEWERS_MAX = 100
+#: In the log a principal is one string, `type:name`, of at most 32,767 bytes; a character has at most 4.
+_TypeName = Annotated[str, Field(max_length=100)]
+_PrincipalName = Annotated[str, Field(max_length=8_000)]
 
 
 class TokenPrincipal(Message):
     """Somebody who has to do with a token."""
 
-    principal_type: Name
-    principal_name: Annotated[Name, Field(min_length=1)]
+    principal_type: _TypeName
+    principal_name: Annotated[_PrincipalName, Field(min_length=1)]
 
 
 class CreateDelegationTokenRequest(Message):
     """Make a token by which its owner can be taken for authenticated."""
 
     #: Whose token it is; without a name the requester's.
-    owner_principal_type: Name | None = None
-    owner_principal_name: Name | None = None
+    owner_principal_type: _TypeName | None = None
+    owner_principal_name: _PrincipalName | None = None
     #: Users who may renew it and end it, beside its owner.
     renewers: Annotated[list[TokenPrincipal], Field(max_length=_RENEWERS_MAX)] = Field(default_factory=list)
     #: Never more than the controllers' setting; 0 or less: that.
@@ -78,6 +81,13 @@ class ExpireDelegationTokenResponse(Message):
     expiry_timestamp_ms: Int64
 
 
+class DescribedRenewer(Message):
+    """Who may renew a token."""
+
+    principal_type: str
+    principal_name: str
+
+
 class DescribedDelegationToken(Message):
     """What is told of a token. Times in milliseconds since 1970."""
 
@@ -89,7 +99,7 @@ class DescribedDelegationToken(Message):
     issue_timestamp: Int64
     expiry_timestamp: Int64
     max_timestamp: Int64
-    renewers: list[TokenPrincipal]
+    renewers: list[DescribedRenewer]
 
 
 class DescribeDelegationTokenResponse(Message):

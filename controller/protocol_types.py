@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from metadata_log.errors import ErrorCode, InvalidId
 from metadata_log.ids import UUID_BYTES, uuid_from_text, uuid_text
@@ -81,8 +81,19 @@ Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 BrokerIdField = Annotated[int, Field(ge=0, le=2**31 - 1)]
 PartitionIdField = Annotated[int, Field(ge=0, le=2**31 - 1)]
-#: A string that a record can hold.
+
+#: A string whose bytes are checked where it is used: what is wrong with a config has words of its own.
 Text = Annotated[str, Field(max_length=STRING_BYTES_MAX)]
+
+
+def _within_bytes(text: str) -> str:
+    if len(text) > STRING_BYTES_MAX // 4 and len(text.encode()) > STRING_BYTES_MAX:
+        raise ValueError(f"a text has at most {STRING_BYTES_MAX} bytes in UTF-8")
+    return text
+
+
+#: A string that a record can hold.
+RecordText = Annotated[Text, AfterValidator(_within_bytes)]
 #: A string that a record can hold whatever its characters are: none takes more than four bytes.
 Name = Annotated[str, Field(max_length=STRING_BYTES_MAX // 4)]
 #: Brokers of one partition, registered or not; the slots of a partition bound any such list.

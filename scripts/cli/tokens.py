@@ -8,6 +8,7 @@ from functools import partial
 from typing import Annotated, Final
 
 import typer
+from pydantic import ValidationError
 
 from controller.client import ControllerClient
 from controller.protocol_tokens import (
@@ -169,7 +170,10 @@ def _principal(text: str, option: str) -> TokenPrincipal:
     type_, _, name = text.partition(":")
     if not type_ or not name:
         raise typer.BadParameter(f"{text[:80]!r} is not TYPE:NAME, such as User:ana", param_hint=option)
-    return TokenPrincipal(principal_type=type_, principal_name=name)
+    try:
+        return TokenPrincipal(principal_type=type_, principal_name=name)
+    except ValidationError:
+        raise typer.BadParameter(f"{text[:80]!r}... is too long", param_hint=option) from None
 
 
 def _hmac(file: typer.FileText) -> bytes:

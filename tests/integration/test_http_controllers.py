@@ -118,6 +118,7 @@ async def test_bad_registrations_are_refused_and_change_nothing() -> None:
         ("port over the highest", GOOD | {"listeners": [LISTENER | {"port": 65_536}]}, "less than or equal"),
         ("negative port", GOOD | {"listeners": [LISTENER | {"port": -1}]}, "greater than or equal"),
         ("host too long", GOOD | {"listeners": [LISTENER | {"host": "h" * 40_000}]}, "at most 32767"),
+        ("host of too many bytes", GOOD | {"listeners": [LISTENER | {"host": "é" * 20_000}]}, "at most 32767 bytes"),
         ("too many features", GOOD | {"features": [FEATURE] * 101}, "at most 100"),
         ("huge level", GOOD | {"features": [FEATURE | {"max_supported_version": 40_000}]}, "less than or equal"),
         ("unknown field", GOOD | {"colour": "red"}, "is not known"),

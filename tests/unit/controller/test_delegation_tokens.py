@@ -253,6 +253,26 @@ def test_description_has_pages_and_owners_and_no_hmac() -> None:
     assert "hmac" not in text
 
 
+def test_description_shows_whatever_an_imported_log_has() -> None:
+    tokens = Tokens()
+    odd = DelegationTokenRecord("User:", "nobody", ("", "x" * 30_000), NOW, NOW, NOW, "odd")
+    tokens.cluster.write(odd)
+    (seen,) = describe_tokens(tokens.cluster.image, CONFIG, "nobody", "", 10).tokens
+    assert (seen.principal_type, seen.principal_name, seen.token_requester_principal_type) == ("User", "", "nobody")
+    assert [len(one.principal_type) for one in seen.renewers] == [0, 30_000]
+
+
+def test_longest_principals_fit_a_record_whatever_their_characters_are() -> None:
+    longest = {"principal_type": "User", "principal_name": "\U0001f600" * 8_000}
+    _, (record,) = Tokens().create(
+        owner_principal_type="\U0001f600" * 100,
+        owner_principal_name=longest["principal_name"],
+        renewers=[longest] * 100,
+    )
+    assert isinstance(record, DelegationTokenRecord)
+    assert len(record.owner.encode()) == 32_401
+
+
 def test_sweep_removes_what_has_ended_in_bounded_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delegation_tokens, "SWEPT_MAX", 4)
     tokens = Tokens()

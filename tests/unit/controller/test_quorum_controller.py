@@ -13,7 +13,7 @@ from controller.decision import Decision
 from controller.seams import ControllerLimits, WriteContext
 from metadata_log.batch import iter_records, parse_header
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
-from metadata_log.records import BrokerRegistrationChangeRecord, VersionedRecord
+from metadata_log.records import BrokerRegistrationChangeRecord, ConfigRecord, VersionedRecord
 from snapshots.replay_state import ReplayState
 from tests.unit.controller.manual_quorum import Bench, topic, writes
 
@@ -110,6 +110,20 @@ async def test_record_that_replay_cannot_take_never_reaches_the_log(bench: Bench
     assert names(bench) == {"topic-1", "topic-3"}
     assert bench.controller.is_active
     assert [what for what, _ in bench.faults.seen] == ["bad"]
+
+
+async def test_text_that_no_record_can_hold_refuses_the_change_and_nothing_else(bench: Bench) -> None:
+    """A string's length is an int16 in the log, and what a request adds up to may be longer than each of its parts."""
+    long = VersionedRecord(ConfigRecord(2, "t", "name", "é" * 20_000), 0)
+    first = await started(bench, bench.controller.append_write_event("create", writes(topic(1))))
+    task = await started(bench, bench.controller.append_write_event("configure", writes(topic(2), long)))
+    with pytest.raises(ApiError, match="no record can hold it: a string of 40000 bytes") as refused:
+        await task
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    assert (bench.controller.is_active, bench.faults.seen) == (True, [])
+    bench.commit()
+    assert await first == "done"
+    assert names(bench) == {"topic-1"}
 
 
 async def test_unknown_exception_in_a_decision_resigns(bench: Bench) -> None:
