@@ -123,14 +123,25 @@ def decide_broker_heartbeat(
     )
 
 
-def is_steady(image: MetadataImage, heartbeats: BrokerHeartbeats, request: BrokerHeartbeatRequest) -> bool:
-    """Whether the heartbeat is of a registered broker that wants to stay what it is: it writes nothing then."""
+def steady_heartbeat(
+    image: MetadataImage, heartbeats: BrokerHeartbeats, request: BrokerHeartbeatRequest
+) -> HeartbeatDecision | None:
+    """``decide_broker_heartbeat`` where a registered broker wants to stay what it is, and says no more; else None."""
     broker = image.cluster.brokers.get(request.broker_id)
     if broker is None or broker.epoch != request.broker_epoch or request.want_shut_down:
-        return False
+        return None
     if request.offline_log_dirs or request.cordoned_log_dirs is not None:
-        return False
-    return heartbeats.state(broker.id) == (BrokerState.FENCED if request.want_fence else BrokerState.UNFENCED)
+        return None
+    state = BrokerState.FENCED if request.want_fence else BrokerState.UNFENCED
+    if heartbeats.state(broker.id) is not state:
+        return None
+    reply = BrokerHeartbeatResponse(
+        is_caught_up=request.current_metadata_offset >= heartbeats.registration_offset(broker.id),
+        is_fenced=request.want_fence,
+        in_controlled_shutdown=False,
+        should_shut_down=False,
+    )
+    return HeartbeatDecision((), reply, is_internal=True, next_state=state)
 
 
 def apply_heartbeat(

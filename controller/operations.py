@@ -14,7 +14,7 @@ from controller.alter_partition import (
     decide_alter_partition,
     decide_alter_partition_columns,
 )
-from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat, is_steady
+from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat, steady_heartbeat
 from controller.config_description import describe_configs
 from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
 from controller.controller_registration import decide_register_controller
@@ -224,11 +224,12 @@ class Operations:
         Its place is before all events that wait, to which it makes no difference. None: it has to take its turn.
         """
         image, sessions = self._controller.settled, self._role.sessions_or_none
-        if image is None or sessions is None or not is_steady(image, sessions, request):
+        if image is None or sessions is None:
+            return None
+        decision = steady_heartbeat(image, sessions, request)
+        if decision is None:
             return None
         self._role.note_contact(request.broker_id, request.broker_epoch)
-        decision = decide_broker_heartbeat(image, self._config, sessions, request)
-        assert not decision.records, decision
         apply_heartbeat(sessions, request, decision, image.provenance.end_offset)
         self._role.schedule_fencing()
         return decision.reply

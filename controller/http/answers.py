@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import secrets
 from typing import Final
@@ -9,12 +10,15 @@ from typing import Final
 from controller.http import headers
 from controller.http.ports import Node
 
+#: Names of requests differ within a process by their number, and between processes by chance.
+_NUMBERS: Final = itertools.count()
+_PROCESS: Final = secrets.token_hex(4)
 _REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
 def request_id_of(given: str) -> str:
     """The name of a request: the client's, if it gave a proper one."""
-    return given if given and _REQUEST_ID_FORM.fullmatch(given) else secrets.token_hex(8)
+    return given if given and _REQUEST_ID_FORM.fullmatch(given) else f"{_PROCESS}{next(_NUMBERS):08x}"
 
 
 def node_headers(node: Node) -> tuple[tuple[str, str], ...]:

@@ -28,7 +28,7 @@ from controller.http.dispatch import REQUEST_ID, encode, run_route, timeout_of
 from controller.http.errors import HttpRefusal
 from controller.http.failures import failure_answer
 from controller.http.models import Nothing
-from controller.http.ports import Node
+from controller.http.ports import Node, NodePosition
 from controller.http.routing import Call, Route, Serving
 from controller.origin import ANONYMOUS, ORIGIN, Origin, check_principal
 from metadata_log.errors import ApiError
@@ -79,7 +79,9 @@ class ExpressLane:
         self.framework = framework
         self.connections: set[ExpressConnection] = set()
         self._routes = {f"POST {route.path} HTTP/1.1": route for route in routes if _is_usual(route)}
-        self._date = (0, "")
+        #: What answers of one second say of themselves and of the node, before and after the request's name.
+        self._frames: dict[tuple[int, str], tuple[str, str]] = {}
+        self._frames_are_of: tuple[int, NodePosition] | None = None
 
     def __call__(self) -> ExpressConnection:
         return ExpressConnection(self)
@@ -119,19 +121,24 @@ class ExpressLane:
     def answer(self, route: Route, request_id: str, status: int, body: bytes, media: str) -> bytes:
         """The bytes of an answer, which is counted."""
         self.node.cluster.counters().note_answer(f"{route.method} {route.path}", status)
-        named = "".join(f"{name}: {value}\r\n" for name, value in node_headers(self.node))
-        head = (
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media}\r\n"
-            f"{headers.REQUEST_ID}: {request_id}\r\n{named}"
-            f"Content-Length: {len(body)}\r\nDate: {self._now()}\r\nServer: {SERVER_SOFTWARE}\r\n\r\n"
-        )
-        return head.encode("latin-1") + body
+        before, after = self._frame(status, media)
+        return f"{before}{request_id}{after}{len(body)}\r\n\r\n".encode("latin-1") + body
 
-    def _now(self) -> str:
+    def _frame(self, status: int, media: str) -> tuple[str, str]:
         second = int(self.node.cluster.wall_ms() // 1000)
-        if second != self._date[0]:
-            self._date = second, formatdate(second, usegmt=True)
-        return self._date[1]
+        now = second, self.node.cluster.position()
+        if now != self._frames_are_of:
+            self._frames.clear()
+            self._frames_are_of = now
+        frame = self._frames.get((status, media))
+        if frame is None:
+            before = (
+                f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media}\r\n"
+                f"Date: {formatdate(second, usegmt=True)}\r\nServer: {SERVER_SOFTWARE}\r\n{headers.REQUEST_ID}: "
+            )
+            named = "".join(f"{name}: {value}\r\n" for name, value in node_headers(self.node))
+            frame = self._frames[status, media] = before, f"\r\n{named}Content-Length: "
+        return frame
 
 
 def _is_usual(route: Route) -> bool:

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from controller.cluster_control import apply_fencing, check_broker_epoch, decide_fence_stale_broker
+from controller.cluster_control import (
+    apply_fencing,
+    check_broker_epoch,
+    decide_broker_heartbeat,
+    decide_fence_stale_broker,
+    steady_heartbeat,
+)
 from controller.heartbeats import BrokerHeartbeats
-from controller.protocol import SupportedFeature, UnregisterBrokerRequest
+from controller.protocol import BrokerHeartbeatRequest, SupportedFeature, UnregisterBrokerRequest
 from controller.registration import decide_unregister_broker
 from controller.session_order import Session
 from metadata_log.errors import ApiError, ErrorCode
@@ -209,3 +215,42 @@ def test_heartbeats_of_image_give_every_unfenced_broker_a_full_session() -> None
     assert fresh.next_check_ms() == 59_000.0
     silent = BrokerHeartbeats.of_image(cluster.image, 9_000, now_ms=50_000.0, starts_sessions=False)
     assert silent.next_check_ms() is None
+
+
+@pytest.mark.parametrize(
+    ("is_fenced", "want_fence", "is_steady"),
+    [
+        (False, False, True),
+        (False, True, False),
+        (True, True, True),
+        (True, False, False),
+    ],
+)
+@pytest.mark.parametrize("offset", [-1, 1_000])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"want_shut_down": True},
+        {"offline_log_dirs": [uuid(2, 1)]},
+        {"cordoned_log_dirs": []},
+        {"broker_epoch": 99},
+        {"broker_id": 7},
+    ],
+)
+def test_steady_heartbeat_is_the_decision_where_there_is_one(
+    is_fenced: bool, want_fence: bool, is_steady: bool, offset: int, change: dict[str, object]
+) -> None:
+    cluster = SmallCluster()
+    if is_fenced:
+        cluster.heartbeat(1, want_fence=True)
+    values = {"broker_id": 1, "broker_epoch": cluster.epoch(1), "current_metadata_offset": offset}
+    request = BrokerHeartbeatRequest.model_validate(values | {"want_fence": want_fence} | change)
+
+    found = steady_heartbeat(cluster.image, cluster.heartbeats, request)
+
+    assert (found is not None) == (is_steady and not change)
+    if found is not None:
+        expected = decide_broker_heartbeat(cluster.image, cluster.config, cluster.heartbeats, request)
+        assert (found.reply, found.next_state) == (expected.reply, expected.next_state)
+        assert (list(expected.records), list(expected.slices), expected.changes_registration) == ([], [], False)
