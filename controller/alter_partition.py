@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.broker_columns import broker_columns
 from controller.cluster_control import check_broker_epoch
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
@@ -97,7 +98,7 @@ def decide_alter_partition_columns(
     known = np.flatnonzero(reply.error_codes == 0)
     if not len(known):
         return Decision((), reply, is_atomic=False)
-    part = _take(asked, known)
+    part = asked if len(known) == len(rows) else _take(asked, known)
     view = view_partitions(image, config, rows[known])
     request = _isr_in_slots(view, part.new_isr)
     codes = _validate(image, view, part, request, broker_id)
@@ -173,6 +174,8 @@ def _find(image: MetadataImage, asked: AlterPartitionColumns, codes: NDArray[np.
         has_topic = asked.topic_ids[at].tobytes() in image.topics.by_id
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if has_topic else ErrorCode.UNKNOWN_TOPIC_ID
         codes[at] = code
+    if (rows[1:] > rows[:-1]).all():
+        return rows  # in the order of the table: none is named twice
     _, first = np.unique(rows, return_index=True)
     is_repeated = np.ones(len(rows), np.bool_)
     is_repeated[first] = False
@@ -225,18 +228,20 @@ def _validate(
         (~is_recovering & (asked.leader_recovery_states != RECOVERED), ErrorCode.INVALID_REQUEST),
         (_has_ineligible(image, asked), ErrorCode.INELIGIBLE_REPLICA),
     )
-    return np.select([broken for broken, _ in rules], [int(code) for _, code in rules], 0).astype(np.int16)
+    codes = np.zeros(len(columns), np.int16)
+    for broken, code in reversed(rules):
+        codes[broken] = code
+    return codes
 
 
 def _has_ineligible(image: MetadataImage, asked: AlterPartitionColumns) -> Flags:
     """Whether a member is not active, or is known to the leader under another epoch than its registration's."""
-    brokers = sorted((broker.id, broker.epoch) for broker in image.cluster.brokers.values() if broker.is_active)
+    brokers = broker_columns(image)
+    ids, epochs = brokers.active_ids, brokers.active_epochs
     is_named = asked.new_isr != NO_BROKER
-    if not brokers:
+    if not len(ids):
         anyone: Flags = is_named.any(axis=1)
         return anyone
-    ids = np.array([broker_id for broker_id, _ in brokers], np.int32)
-    epochs = np.array([epoch for _, epoch in brokers], np.int64)
     at = np.minimum(np.searchsorted(ids, asked.new_isr), len(ids) - 1)
     is_active = ids[at] == asked.new_isr
     is_epoch_right = (asked.new_isr_epochs == UNSAID_EPOCH) | (asked.new_isr_epochs == epochs[at])

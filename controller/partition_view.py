@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.broker_columns import broker_columns
 from controller.config_values import as_whole
 from controller.controller_config import ControllerConfig
 from controller.metadata_version import partition_version
@@ -27,7 +28,6 @@ from metadata_log.runs import PartitionChangeRun
 from snapshots.extents import TopicStretches
 from snapshots.image import MetadataImage
 from snapshots.image_parts import TOPIC_RESOURCE
-from snapshots.online_replicas import online_replicas
 from snapshots.partition_columns import PartitionColumns
 
 
@@ -71,15 +71,13 @@ def view_partitions(
         broker_to_remove: is about to go: it may not.
     """
     columns = image.partitions.gather(rows)
-    active = {id_ for id_, broker in image.cluster.brokers.items() if broker.is_active}
-    if broker_to_add is not None:
-        active.add(broker_to_add)
-    active.discard(-1 if broker_to_remove is None else broker_to_remove)
+    brokers = broker_columns(image)
     min_isr, allows_unclean = _topic_settings(image, config, columns)
     return PartitionView(
         columns=columns,
         rows=_rule_rows(columns),
-        acceptable=columns.slots_in(sorted(active)) & online_replicas(image, columns),
+        acceptable=columns.slots_in(brokers.active_with(broker_to_add, broker_to_remove))
+        & brokers.online.replicas(columns),
         min_isr=min_isr,
         allows_unclean=allows_unclean,
     )

@@ -13,6 +13,8 @@ from metadata_log.run_codec import encode_run
 from metadata_log.runs import BatchItem, Run
 from metadata_log.wire import Buffer
 
+#: A run of so few rows is written record by record: its columns cost more than they save.
+_ROWS_BY_RECORD: Final = 2
 #: Bytes a record's framing can add to its value: length, attributes, times, deltas, key, value length, headers.
 FRAME_BYTES_MAX: Final = 5 + 1 + 1 + 5 + 1 + 5 + 1
 
@@ -50,6 +52,12 @@ def encode_items(items: Sequence[BatchItem], first_delta: int) -> bytes:
 def _encode_item(item: BatchItem, first_delta: int) -> Buffer:
     if isinstance(item, VersionedRecord):
         return frame_record(first_delta, None, encode_value(item.record, item.version))
+    if len(item) <= _ROWS_BY_RECORD:
+        records = [item.record(row) for row in range(len(item))]
+        return b"".join(
+            frame_record(first_delta + row, None, encode_value(record, item.version))
+            for row, record in enumerate(records)
+        )
     return encode_run(item, first_delta)
 
 
