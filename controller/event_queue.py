@@ -159,13 +159,16 @@ class EventQueue:
         self._is_woken = self._ends_turn = False
         now = self._scheduler.monotonic_ms()
         ends_at = now + TURN_MS_MAX
-        for _ in range(EVENTS_PER_TURN_MAX):
-            if not self._events or self._ends_turn or now >= ends_at:
-                break
-            now = self._run(self._events.popleft(), now)
-        self._after_turn()
-        if self._events:
-            self._wake()
+        try:
+            for _ in range(EVENTS_PER_TURN_MAX):
+                if not self._events or self._ends_turn or now >= ends_at:
+                    break
+                now = self._run(self._events.popleft(), now)
+        finally:
+            # An event deals with its own failures. One that does not must not hold up the others.
+            self._after_turn()
+            if self._events:
+                self._wake()
 
     def _run(self, event: Event, now: float) -> float:
         """The time when it is done."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from controller.decision import Decision, Slice
 from controller.event_queue import Event, EventQueue, Scheduler
 from controller.faults import FaultHandler, classify
 from controller.head import Head
 from controller.head_watch import HeadWatch
+from controller.mass_pass import MassPass
 from controller.origin import ORIGIN, Origin
 from controller.purgatory import Purgatory, Reply
 from controller.record_slices import as_transaction, slices_of
@@ -35,7 +36,15 @@ from controller.seams import (
 )
 from controller.stable_readers import StableReaders
 from metadata_log.builder import counted
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
+from metadata_log.errors import (
+    ApiError,
+    ErrorCode,
+    InvariantViolation,
+    LimitExceeded,
+    NotController,
+    OutcomeUnknown,
+    Overloaded,
+)
 from metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
 from metadata_log.runs import BatchItem
 from snapshots.errors import ReplayError
@@ -175,7 +184,7 @@ class QuorumController:
         """Fail what waits. The quorum is closed by its owner."""
         self.events.close()
         self._purgatory.fail_all(OutcomeUnknown("the controller is shutting down: read before repeating the change"))
-        self._readers.cancel()
+        self._readers.fail_all(ApiError(ErrorCode.REQUEST_TIMED_OUT, "the controller is shutting down"))
 
     def _refuse_if_overloaded(self) -> None:
         if self._head is not None and self._head.uncommitted_bytes > self._limits.uncommitted_bytes_max:
@@ -202,7 +211,7 @@ class QuorumController:
             try:
                 self._decide(head, name, operation, reply, applied or no_soft_state, origin)
             except Exception as error:  # noqa: BLE001 - the one place where a failure of an event is classified
-                refusal = self._handle(name, error, reply)
+                refusal = self._handle(name, error, reply.fail)
             if self.on_decided is not None:
                 self.on_decided(DecidedWrite(name, origin, base_offset, head.next_offset, refusal))
 
@@ -221,12 +230,12 @@ class QuorumController:
         items, count = counted(decision.records)
         slices = decision.slices
         if count == 0 and not slices:
-            applied(decision, head.next_offset)
+            self._note(applied, decision, head)
             # Its answer may rest on records that are not committed yet: it must not be given before they are.
             self._answer_at(head.next_offset if head.has_uncommitted else 0, decision.reply, reply)
         elif count <= RECORDS_PER_OPERATION_MAX and not slices:
             self._stage(head, name, items, count)
-            applied(decision, head.next_offset)
+            self._note(applied, decision, head)
             self._answer_at(head.next_offset, decision.reply, reply)
         elif decision.is_atomic and not decision.is_internal:
             message = f"{name} would write {count} records; one operation may write {RECORDS_PER_OPERATION_MAX}"
@@ -235,7 +244,14 @@ class QuorumController:
             slices = slices or slices_of(items)
             if decision.is_atomic:
                 slices = as_transaction(name, slices)
-            self._begin_pass(head, name, slices, reply, lambda: applied(decision, head.next_offset), decision.reply)
+            self._begin_pass(head, name, slices, reply, lambda: self._note(applied, decision, head), decision.reply)
+
+    def _note(self, applied: Applied[T], decision: Decision[T], head: Head) -> None:
+        """Let soft state follow the head. Where it cannot, the two fit no more, whatever the error."""
+        try:
+            applied(decision, head.next_offset)
+        except Exception as error:
+            raise InvariantViolation(f"soft state did not follow a decision: {error!r}") from error
 
     def _stage(self, head: Head, name: str, items: Sequence[BatchItem], count: int) -> None:
         """All of it in one batch, or none of it."""
@@ -257,35 +273,18 @@ class QuorumController:
         applied: Callable[[], None],
         result: T,
     ) -> None:
-        """A pass over many partitions: slice by slice, one a turn, and nothing else is decided in between.
+        def write(part: Slice) -> None:
+            self._append(head)
+            self._stage(head, name, *counted(part(head.image)))
 
-        The sockets get their share between two slices, so an epoch can end there. Each slice was decided on the head of
-        its turn, so what is written up to then holds; the next leader derives from its own head what is left to do.
-        """
-        waiting = list(reversed(slices))
+        def finish() -> None:
+            applied()
+            self._answer_at(head.next_offset, result, reply)
 
-        def run() -> None:
-            if self._head is not head:
-                reply.fail(
-                    OutcomeUnknown(
-                        f"{name}: leadership was lost before all of it was written", ErrorCode.NOT_CONTROLLER
-                    )
-                )
-                return
-            try:
-                self._append(head)
-                self._stage(head, name, *counted(waiting.pop()(head.image)))
-            except Exception as error:  # noqa: BLE001 - as above; and half a pass cannot be taken back
-                self._handle(name, error, reply, always_resign=True)
-                return
-            if waiting:
-                self.events.prepend(Event(name, run, reply.fail))
-                self.events.end_turn()
-            else:
-                applied()
-                self._answer_at(head.next_offset, result, reply)
+        def give_up(error: Exception, fail: Callable[[Exception], None]) -> None:
+            self._handle(name, error, fail, always_resign=True)
 
-        run()
+        MassPass(name, slices, self.events, lambda: self._head is head, write, finish, give_up, reply.fail).run()
 
     def _answer_at(self, end_offset: int, result: T, reply: Reply[T]) -> None:
         if end_offset == 0:
@@ -309,17 +308,23 @@ class QuorumController:
     def _append(self, head: Head) -> None:
         if (batch := head.close_batch()) is None:
             return
-        last_offset = self._quorum.append(head.epoch, batch.data, batch.record_count)
-        assert last_offset + 1 == head.next_offset, (last_offset, head.next_offset)
+        try:
+            last_offset = self._quorum.append(head.epoch, batch.data, batch.record_count)
+            assert last_offset + 1 == head.next_offset, (last_offset, head.next_offset)
+        except Exception:  # whatever it is, the head is ahead of the log now
+            self._renounce()
+            raise
 
-    def _handle(self, name: str, error: Exception, reply: Reply[Any], *, always_resign: bool = False) -> ApiError:
+    def _handle(
+        self, name: str, error: Exception, fail: Callable[[Exception], None], *, always_resign: bool = False
+    ) -> ApiError:
         """What the client is told."""
         reaction = classify(error)
         if reaction.is_fault:
             self._faults.fault(name, error)
         if reaction.resigns or always_resign:
             self._renounce()
-        reply.fail(reaction.public)
+        fail(reaction.public)
         return reaction.public
 
     # --- the quorum's listener -----------------------------------------------------------------------
@@ -383,8 +388,11 @@ class QuorumController:
         head, self._head = self._head, None
         if head is None:
             return
-        self._quorum.resign(head.epoch)
-        self._role.renounced()
+        try:
+            self._quorum.resign(head.epoch)
+            self._role.renounced()
+        except Exception as error:  # noqa: BLE001 - it would lead the quorum, and serve nobody
+            self._faults.fatal("resignation", error)
         lost = OutcomeUnknown(
             "leadership was lost before the change committed: it may or may not be made; read before repeating it",
             ErrorCode.NOT_CONTROLLER,

@@ -28,7 +28,8 @@ class StableReaders:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def cancel(self) -> None:
-        """Nothing will be applied any more."""
+    def fail_all(self, error: Exception) -> None:
+        """Nothing will be applied any more: a reader is told, not left without an answer."""
         for _, waiter in self._waiting:
-            waiter.cancel()
+            if not waiter.done():
+                waiter.set_exception(error)
