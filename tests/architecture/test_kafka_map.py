@@ -45,6 +45,14 @@ def test_whatever_the_map_names_exists() -> None:
     refuse(missing(PAGE.read_text(encoding="utf-8")), "references of docs/kafka-map.md that lead nowhere")
 
 
+def test_metrics_that_the_map_names_are_on_their_page() -> None:
+    """And that page is compared with what running processes serve."""
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(quorate_\w+)", PAGE.read_text(encoding="utf-8")))
+    assert named
+    refuse(named - set(re.findall(r"`(quorate_\w+)", page)), "metrics that docs/metrics.md does not have")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
