@@ -17,6 +17,7 @@ from scripts.benchmarks import (
     heartbeats,
     load,
     restart,
+    search,
     single_create,
     write_events,
 )
@@ -45,6 +46,7 @@ BENCHMARKS: Final = (
     Benchmark("decisions", "alter_partition decided and encoded, in batches of 1, 100 and 10,000", decisions.run),
     Benchmark("fencing", "a broker with 250,000 replicas fenced, in one process", fencing.run),
     Benchmark("balance", "leaderships given back among 1,000,000 partitions, in one process", balance.run),
+    Benchmark("search", "first pages of partitions that fit a filter, among 1,000,000", search.run),
     Benchmark("heartbeats", "2,000 brokers that are there, every 2 s", heartbeats.run),
     Benchmark("single-create", "topics created one by one over HTTP, 64 in flight", single_create.run),
 )

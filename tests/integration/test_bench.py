@@ -42,6 +42,7 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
         "balance",
         "heartbeats",
         "single-create",
+        "search",
     ],
 )
 def test_bench_runs_says_its_method_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:

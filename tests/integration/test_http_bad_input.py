@@ -16,6 +16,8 @@ from controller.http.ports import NodeLimits
 from tests.integration.http_stage import Bad, Stage, stage
 
 TOPICS = "/v1/topics"
+PARTITIONS = "/v1/partitions"
+MANY_STARS = ",".join(f"{letter}*" for letter in "abcdefghi")
 REASSIGN = "/v1/partition-reassignments"
 HEARTBEAT = "/v1/broker-rpc/heartbeat"
 REGISTER = "/v1/broker-rpc/register"
@@ -213,6 +215,19 @@ CASES = [
         "less than or equal to 1000",
     ),
     Bad("word that is none", "GET", f"{TOPICS}?consistency=strong", None, 400, "INVALID_REQUEST", "'linearizable'"),
+    Bad("empty pattern", "GET", f"{TOPICS}?names=a,,b", None, 400, "INVALID_REQUEST", "1 to 249 characters"),
+    Bad("pattern too long", "GET", f"{TOPICS}?names={'a' * 250}", None, 400, "INVALID_REQUEST", "1 to 249 characters"),
+    Bad("patterns too long", "GET", f"{TOPICS}?names={'a' * 4097}", None, 400, "INVALID_REQUEST", "4096 characters"),
+    Bad("too many stars", "GET", f"{TOPICS}?names=a*b*c*d*e*", None, 400, "INVALID_REQUEST", "more than 4 stars"),
+    Bad("too many patterns", "GET", f"{TOPICS}?names={MANY_STARS}", None, 400, "INVALID_REQUEST", "8 patterns"),
+    Bad("unknown condition", "GET", f"{PARTITIONS}?conditions=ill", None, 400, "INVALID_REQUEST", "conditions"),
+    Bad("negative broker", "GET", f"{PARTITIONS}?broker=-1", None, 400, "INVALID_REQUEST", "parameter broker"),
+    Bad("leader that is none", "GET", f"{PARTITIONS}?leader=x", None, 400, "INVALID_REQUEST", "parameter leader"),
+    Bad("huge broker", "GET", f"{PARTITIONS}?broker={2**31}", None, 400, "INVALID_REQUEST", "parameter broker"),
+    Bad("cursor that is none", "GET", f"{PARTITIONS}?after=orders", None, 400, "INVALID_REQUEST", "parameter after"),
+    Bad("cursor without a topic", "GET", f"{PARTITIONS}?after=-1", None, 400, "INVALID_REQUEST", "parameter after"),
+    Bad("no page", "GET", f"{PARTITIONS}?limit=0", None, 400, "INVALID_REQUEST", "parameter limit"),
+    Bad("page too long", "GET", f"{PARTITIONS}?limit=1001", None, 400, "INVALID_REQUEST", "parameter limit"),
     Bad("negative offset", "GET", "/v1/metadata/batches?offset=-1", None, 400, "INVALID_REQUEST", "parameter offset"),
     Bad("no offset", "GET", "/v1/metadata/batches", None, 400, "INVALID_REQUEST", "parameter offset: must be given"),
     Bad("half a checkpoint", "GET", "/v1/metadata/checkpoint?epoch=1", None, 400, "INVALID_REQUEST", "together"),
