@@ -37,7 +37,6 @@ def _all_sendable(texts: list[str] | None) -> list[str] | None:
 AsJson = Annotated[bool, typer.Option("--json", help="Everything known, as JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would come of it, and change nothing.")]
-ValidateOnly = Annotated[bool, typer.Option("--validate-only", help="Say what would come of it, and change nothing.")]
 Patterns = Annotated[
     list[str] | None,
     typer.Argument(

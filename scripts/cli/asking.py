@@ -30,7 +30,7 @@ def ask(
     Ends the command with its own exit code where no active controller was found, or a change may have been made.
 
     Raises:
-        ApiError: the answer is a refusal. NoControllers, InvalidUrl: nobody to ask.
+        ApiError: the answer is a refusal. typer.BadParameter, InvalidUrl: nobody to ask.
     """
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
     urls, secret = find_controllers(controllers), find_secret(secret_file)

@@ -7,7 +7,6 @@ from typing import Annotated, Final
 
 import typer
 
-from metadata_log.errors import QuorateError
 from scripts.cluster.plan import ClusterPlan
 
 #: Where `scripts/up` keeps its cluster.
@@ -41,21 +40,17 @@ Principal = Annotated[
 ]
 
 
-class NoControllers(QuorateError):
-    """Nobody said where the controllers are."""
-
-
 def find_controllers(controllers: str | None) -> tuple[str, ...]:
     """The addresses that were given, else those of the local cluster.
 
     Raises:
-        NoControllers: neither is there.
+        typer.BadParameter: neither is there.
     """
     if controllers is not None:
         return tuple(part for part in controllers.split(",") if part.strip())
     plan = ClusterPlan.load(LOCAL_DIRECTORY)
     if plan is None:
-        raise NoControllers(
+        raise typer.BadParameter(
             "which controllers? Say --controllers HOST:PORT,... or set QUORATE_CONTROLLERS "
             f"(there is no local cluster in ./{LOCAL_DIRECTORY})"
         )

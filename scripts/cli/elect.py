@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -68,6 +69,8 @@ def elect(
     reply = ask(controllers, secret_file, lambda client: _elect(client, request))
     topics = reply.replica_election_results
     report(reply, [_outcome(one.topic, result) for one in topics for result in one.partition_results], as_json=as_json)
+    if not topics and not as_json:
+        sys.stdout.write("No partition needs an election.\n")
 
 
 def _wanted(

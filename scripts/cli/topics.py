@@ -33,6 +33,7 @@ from scripts.cli.arguments import (
     Assignment,
     AtMinIsr,
     Broker,
+    DryRun,
     Leader,
     Limit,
     NotPreferred,
@@ -42,7 +43,6 @@ from scripts.cli.arguments import (
     Topics,
     UnderMinIsr,
     UnderReplicated,
-    ValidateOnly,
     Yes,
     confirm,
     exact_names,
@@ -238,7 +238,7 @@ def create(
     ] = None,
     replica_assignment: Assignment = None,
     config: Annotated[list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="May be repeated.")] = None,
-    validate_only: ValidateOnly = False,
+    dry_run: DryRun = False,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there already is well.")] = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
@@ -263,9 +263,9 @@ def create(
         )
         for name in dict.fromkeys(topics)
     ]
-    request = CreateTopicsRequest(topics=wanted, validate_only=validate_only)
+    request = CreateTopicsRequest(topics=wanted, validate_only=dry_run)
     reply = ask(controllers, secret_file, lambda client: _create(client, request))
-    outcomes = [_created(one, is_dry_run=validate_only, if_not_exists=if_not_exists) for one in reply.topics]
+    outcomes = [_created(one, is_dry_run=dry_run, if_not_exists=if_not_exists) for one in reply.topics]
     report(reply, outcomes, as_json=as_json)
 
 
@@ -295,7 +295,7 @@ def add_partitions(
         int, typer.Option("--partitions", min=1, max=2**31 - 1, metavar="N", help="As many as it is to have then.")
     ],
     replica_assignment: Assignment = None,
-    validate_only: ValidateOnly = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -310,9 +310,9 @@ def add_partitions(
     wanted = [
         CreatePartitionsTopic(name=name, count=partitions, assignments=assignments) for name in dict.fromkeys(topics)
     ]
-    request = CreatePartitionsRequest(topics=wanted, validate_only=validate_only)
+    request = CreatePartitionsRequest(topics=wanted, validate_only=dry_run)
     reply = ask(controllers, secret_file, lambda client: client.create_partitions(request))
-    verb = "can have" if validate_only else "has"
+    verb = "can have" if dry_run else "has"
     outcomes = [
         Outcome(one.name, one.error_code, one.error_message, f"Topic {one.name} {verb} {partitions} partitions.")
         for one in reply.results

@@ -75,7 +75,7 @@ async def test_pages_are_followed(user: Terminal) -> None:
 
 
 async def test_topics_grow_and_are_deleted(user: Terminal) -> None:
-    grown = await user.run("topics", "add-partitions", "orders", "--partitions", "3", "--validate-only")
+    grown = await user.run("topics", "add-partitions", "orders", "--partitions", "3", "--dry-run")
     assert grown.out == "Topic orders can have 3 partitions.\n"
     grown = await user.run("topics", "add-partitions", "orders", "--partitions", "3", "--replica-assignment", "13:11")
     assert grown.out == "Topic orders has 3 partitions.\n"
@@ -100,7 +100,7 @@ async def test_create_that_fails_for_some_says_which(user: Terminal) -> None:
     assert (made.code, [one["error_code"] for one in json.loads(made.out)["topics"]]) == (exit_codes.DONE, [36, 0])
     made = await user.run("topics", "create", "orders", "--if-not-exists")
     assert made == (exit_codes.DONE, "Topic orders exists already.\n", "")
-    made = await user.run("topics", "create", "tried", "--validate-only")
+    made = await user.run("topics", "create", "tried", "--dry-run")
     assert made.out == "Topic tried can be created: partitions 1, replication factor 1.\n"
     assert "tried" not in (await user.run("topics", "list")).out
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import typer
 
@@ -39,3 +41,13 @@ def test_question_without_an_answer_ends_with_its_own_code(
 def test_refusal_is_the_callers() -> None:
     with pytest.raises(ApiError, match="no such topic"):
         asked(ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic"))
+
+
+def test_question_to_nobody_is_a_mistake_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def question(client: ControllerClient) -> None:
+        raise AssertionError("there is nobody to ask")
+
+    with pytest.raises(typer.BadParameter, match="which controllers"):
+        ask(None, None, question)
