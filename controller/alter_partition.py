@@ -271,7 +271,7 @@ def _fill(
     is_lost = good & changes.has_change & changes.has_leader & (leaders != broker_id)
     reply.error_codes[known[is_lost]] = ErrorCode.NEW_LEADER_ELECTED
     isr_order = np.where(changes.has_isr[:, None], changes.isr_order, view.rows.isr_order)
-    isr = np.take_along_axis(columns.slots, np.where(isr_order == NO_SLOT, 0, isr_order).astype(np.intp), axis=1)
+    isr = columns.slots[np.arange(len(known))[:, None], np.where(isr_order == NO_SLOT, 0, isr_order)]
     isr = np.where(isr_order == NO_SLOT, NO_BROKER, isr)
     width = min(isr.shape[1], reply.isr.shape[1])
     reply.isr[known, :width] = isr[:, :width]

@@ -58,7 +58,7 @@ def change_runs(
         kinds: int64[n], the row of ``changes`` that says what changes in each row; None = the row itself.
     """
     shapes = np.where(changes.has_change, _shapes(changes), -1)
-    distinct = sorted(shape for shape in set(shapes.tolist()) if shape >= 0)
+    distinct = _distinct(shapes)
     if kinds is not None:
         shapes = shapes.take(kinds)
     runs = []
@@ -67,6 +67,13 @@ def change_runs(
         decided = rows if kinds is None else kinds.take(rows)
         runs.append(_run(names, rows, changes, decided, directory_ids, version))
     return runs
+
+
+def _distinct(shapes: Slots) -> list[int]:
+    """Ascending, without the rows that do not change."""
+    if len(shapes) and (shapes == shapes[0]).all():  # as in most requests
+        return [int(shapes[0])] if shapes[0] >= 0 else []
+    return sorted(shape for shape in set(shapes.tolist()) if shape >= 0)
 
 
 def _shapes(changes: PartitionChanges) -> Slots:

@@ -43,6 +43,8 @@ class TopicStretches:
     @classmethod
     def of(cls, topic_ids: NDArray[np.uint8]) -> TopicStretches:
         """The stretches of uint8[n, 16]."""
+        if len(topic_ids) == 1:
+            return cls(topic_ids, np.zeros(1, np.int64), np.ones(1, np.int64))
         words = np.ascontiguousarray(topic_ids).view(np.uint64)
         is_other = words[1:, 0] != words[:-1, 0]
         is_other |= words[1:, 1] != words[:-1, 1]

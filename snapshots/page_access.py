@@ -63,8 +63,18 @@ def gather(pages: Sequence[Page], rows: Rows, names: Iterable[str] = COLUMNS) ->
 
 def gather_spans(pages: Sequence[Page], touched: list[Span], count: int, names: Iterable[str]) -> dict[str, AnyColumn]:
     """As ``gather``, of rows that have been cut into pages already."""
+    if len(touched) == 1:
+        number, local, _ = touched[0]
+        return {name: _taken(getattr(pages[number], name), local, int(name in LIST_COLUMNS)) for name in names}
     width = max((pages[number].width for number, _, _ in touched), default=1)
     return {name: _gather_column(pages, touched, count, name, width) for name in names}
+
+
+def _taken(values: AnyColumn, local: slice | NDArray[np.int64], axis: int) -> AnyColumn:
+    """A copy of some rows of one page."""
+    if isinstance(local, slice):
+        return (values[:, local] if axis else values[local]).copy()
+    return values.take(local, axis=axis)
 
 
 def _gather_column(pages: Sequence[Page], touched: list[Span], count: int, name: str, width: int) -> AnyColumn:

@@ -69,7 +69,7 @@ class PartitionColumns:
     def leaders(self) -> Ints:
         """int32[n]: broker ids of the leaders, -1 = none."""
         at = np.maximum(self.leader_slots, 0)
-        brokers = np.take_along_axis(self.slots, at[:, None], axis=1)[:, 0]
+        brokers = self.slots[np.arange(len(at)), at]
         return np.where(self.leader_slots < 0, np.int32(NO_LEADER), brokers)
 
     def slots_in(self, brokers: NDArray[np.integer] | Sequence[int]) -> Masks:
