@@ -8,6 +8,7 @@ import pytest
 
 from controller.protocol import CreatableTopic, CreateTopicsRequest
 from metadata_log.batch import data_batch, iter_records, place_batch
+from metadata_log.errors import QuorateError
 from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
 from metadata_log.records import AbortTransactionRecord, BeginTransactionRecord, PartitionRecord, Record, TopicRecord
 from scripts.cluster.local import LocalCluster, LocalOptions
@@ -47,6 +48,16 @@ def topics(*names: str) -> CreateTopicsRequest:
     return CreateTopicsRequest(topics=[CreatableTopic(name=name, replication_factor=1) for name in names])
 
 
+async def all_digests(cluster: LocalCluster) -> set[str] | None:
+    """The different digests of all controllers and brokers at one offset; None while one has not applied so much."""
+    offset = (await cluster.status()).quorum.high_watermark
+    nodes = [*cluster.plan.controller_urls, *(f"127.0.0.1:{played.http_port}" for played in cluster.plan.brokers)]
+    try:
+        return {await cluster.client.digest_of(url, offset) for url in nodes}
+    except QuorateError:
+        return None
+
+
 @pytest.mark.timeout(240)
 async def test_leader_killed_in_a_transaction_that_a_majority_holds(tmp_path: Path) -> None:
     """Two of three have the first batches of it on disk, so their successor has them too, commits and aborts them."""
@@ -77,9 +88,8 @@ async def test_leader_killed_in_a_transaction_that_a_majority_holds(tmp_path: Pa
         await cluster.client.create_topics(topics("after"))
         listed = await cluster.client.list_topics()
         assert [topic.name for topic in listed.topics] == ["after", "before"]
-        offset = (await cluster.status()).quorum.high_watermark
-        nodes = [*plan.controller_urls, *(f"127.0.0.1:{played.http_port}" for played in plan.brokers)]
-        assert len({await cluster.client.digest_of(url, offset) for url in nodes}) == 1
+        digests = await cluster.until(lambda: all_digests(cluster), "all nodes have applied the same log", READY_S)
+        assert len(digests) == 1
     finally:
         await cluster.stop()
     (begin,) = begins
