@@ -8,10 +8,11 @@ from broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
 from metadata_log.ids import NO_LEADER
 from snapshots.cluster import BrokerRegistration
 from snapshots.delta import MetadataDelta
-from snapshots.derived_states import ReplicaState, offline_replicas, replica_states
+from snapshots.derived_states import offline_replicas, replica_states
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import Topic
 from snapshots.partition import Partition
+from snapshots.state_names import ReplicaState
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from controller.protocol_deletions import UNDELETED_TOPICS_MAX, DeletedReplicas, DeletedTopic, UndeletedReplicas
 from metadata_log.ids import Uuid
-from snapshots.derived_states import DELETION_INELIGIBLE, DELETION_STARTED, DELETION_SUCCESSFUL, ReplicaState
 from snapshots.image import MetadataImage
 from snapshots.image_parts import Topic
 from snapshots.pages import NO_PARTITION, Rows
+from snapshots.state_names import DELETION_INELIGIBLE, DELETION_STARTED, DELETION_SUCCESSFUL, ReplicaState
 
 #: Replicas of deleted topics that are kept; some tens of bytes each.
 REPLICAS_MAX: Final = 100_000

@@ -18,7 +18,7 @@ from controller.protocol_types import (
     Text,
     UuidField,
 )
-from snapshots.derived_states import PartitionState, ReplicaState
+from snapshots.state_names import PartitionState, ReplicaState
 
 _CONFIGS_MAX = 1_000
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -19,43 +19,21 @@ from snapshots.online_replicas import OnlineDirectories
 from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION
 from snapshots.partition import Partition
 from snapshots.partition_columns import PartitionColumns
-
-#: What a partition is, by Kafka's names.
-PartitionState = Literal["NewPartition", "OnlinePartition", "OfflinePartition", "NonExistentPartition"]
-#: Has replicas and never had a leader. The log says so only where another wrote it: a partition is created with its
-#: leader, in one record.
-NEW_PARTITION: Final = "NewPartition"
-#: Has a leader.
-ONLINE_PARTITION: Final = "OnlinePartition"
-#: Had a leader, and has none.
-OFFLINE_PARTITION: Final = "OfflinePartition"
-#: Was never created, or has been deleted.
-NON_EXISTENT_PARTITION: Final = "NonExistentPartition"
-
-#: What a replica is, by Kafka's names.
-ReplicaState = Literal[
-    "NewReplica",
-    "OnlineReplica",
-    "OfflineReplica",
-    "ReplicaDeletionStarted",
-    "ReplicaDeletionSuccessful",
-    "ReplicaDeletionIneligible",
-    "NonExistentReplica",
-]
-#: Is being added by a reassignment that has not ended, on a broker that lives. In sync or not does not matter.
-NEW_REPLICA: Final = "NewReplica"
-#: On a registered, unfenced broker, in a directory that is online. In sync or not does not matter.
-ONLINE_REPLICA: Final = "OnlineReplica"
-#: On a broker that is fenced or unknown, or in a directory that failed.
-OFFLINE_REPLICA: Final = "OfflineReplica"
-#: No replica any more, and its broker has not said yet that the data are gone.
-DELETION_STARTED: Final = "ReplicaDeletionStarted"
-#: Its broker has said that the data are gone.
-DELETION_SUCCESSFUL: Final = "ReplicaDeletionSuccessful"
-#: Its broker cannot delete it now: it is dead, or the directory failed.
-DELETION_INELIGIBLE: Final = "ReplicaDeletionIneligible"
-#: Not among the partition's replicas, or of a partition that does not exist.
-NON_EXISTENT_REPLICA: Final = "NonExistentReplica"
+from snapshots.state_names import (
+    DELETION_INELIGIBLE,
+    DELETION_STARTED,
+    DELETION_SUCCESSFUL,
+    NEW_PARTITION,
+    NEW_REPLICA,
+    NON_EXISTENT_PARTITION,
+    NON_EXISTENT_REPLICA,
+    OFFLINE_PARTITION,
+    OFFLINE_REPLICA,
+    ONLINE_PARTITION,
+    ONLINE_REPLICA,
+    PartitionState,
+    ReplicaState,
+)
 
 #: State -> what a partition may have been before (Kafka's ``validPreviousStates``).
 PARTITION_PREVIOUS: Final[Mapping[PartitionState, frozenset[PartitionState]]] = {

@@ -12,7 +12,7 @@ from controller.http.models import HttpModel
 from controller.protocol_brokers import Listener, SupportedFeature
 from controller.protocol_topics import DescribedTopic, TopicConfig
 from controller.protocol_types import UuidField
-from snapshots.derived_states import PartitionState, ReplicaState
+from snapshots.state_names import PartitionState, ReplicaState
 
 Verdict = Literal["healthy", "degraded", "critical", "no-quorum"]
 VoterRole = Literal["active", "standby", "non-voter", "unreachable", "unknown"]

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.http.resources import StatesReply
-from snapshots.derived_states import (
+from snapshots.derived_states import StateCounting
+from snapshots.image import MetadataImage
+from snapshots.pages import PAGE_ROWS, Page
+from snapshots.state_names import (
     NEW_PARTITION,
     NEW_REPLICA,
     OFFLINE_PARTITION,
@@ -18,10 +21,7 @@ from snapshots.derived_states import (
     ONLINE_REPLICA,
     PartitionState,
     ReplicaState,
-    StateCounting,
 )
-from snapshots.image import MetadataImage
-from snapshots.pages import PAGE_ROWS, Page
 
 _PARTITION_STATES: Final[tuple[PartitionState, ...]] = (NEW_PARTITION, ONLINE_PARTITION, OFFLINE_PARTITION)
 _REPLICA_STATES: Final[tuple[ReplicaState, ...]] = (NEW_REPLICA, ONLINE_REPLICA, OFFLINE_REPLICA)

@@ -40,3 +40,12 @@ def test_server_start_leaves_out_what_no_server_uses(command: str, certificates:
     assert {"rich", "pygments", "prometheus_client"} & set(seen["modules"]) == set()
     assert seen["is_environment_kept"]
     assert seen["certificates"] == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["topics", "partitions", "brokers", "quorum", "reassign", "elect", "configs", "acls"]
+)
+def test_command_that_only_asks_leaves_out_columns_and_servers(command: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _LOOK, command], check=True, capture_output=True, text=True)
+    modules = set(json.loads(done.stdout)["modules"])
+    assert {"numpy", "rich", "prometheus_client", "structlog", "aiohttp.web"} & modules == set()

@@ -13,13 +13,12 @@ from controller.protocol import DeleteTopicsRequest
 from controller.protocol_deletions import UndeletedReplicas, UndeletedTopic
 from controller.topics import decide_delete_topics
 from metadata_log.ids import Uuid
-from snapshots.derived_states import (
+from snapshots.derived_states import REPLICA_DELETION_CHAINS, REPLICA_PREVIOUS
+from snapshots.state_names import (
     DELETION_INELIGIBLE,
     DELETION_STARTED,
     DELETION_SUCCESSFUL,
     NON_EXISTENT_REPLICA,
-    REPLICA_DELETION_CHAINS,
-    REPLICA_PREVIOUS,
     ReplicaState,
 )
 from tests.unit.controller.small_cluster import SmallCluster

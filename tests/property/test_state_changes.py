@@ -16,13 +16,12 @@ from snapshots.derived_states import (
     REPLICA_CHAINS,
     REPLICA_PREVIOUS,
     REPLICA_RETURN,
-    PartitionState,
-    ReplicaState,
     partition_state,
     replica_state,
 )
 from snapshots.image import MetadataImage
 from snapshots.partition import Partition
+from snapshots.state_names import PartitionState, ReplicaState
 from tests.property.random_requests import BROKERS, RandomRequests
 
 _PARTITION_ENDS = {(chain[0], chain[-1]) for chain in PARTITION_CHAINS}

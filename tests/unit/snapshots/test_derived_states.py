@@ -14,6 +14,18 @@ from controller.http.state_counts import StateCounter
 from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_UNASSIGNED
 from metadata_log.records import PartitionChangeRecord
 from snapshots.derived_states import (
+    PARTITION_CHAINS,
+    PARTITION_PREVIOUS,
+    REPLICA_CHAINS,
+    REPLICA_DELETION_CHAINS,
+    REPLICA_PREVIOUS,
+    REPLICA_RETURN,
+    partition_state,
+    replica_state,
+)
+from snapshots.image import MetadataImage
+from snapshots.loading import load_image
+from snapshots.state_names import (
     NEW_PARTITION,
     NEW_REPLICA,
     NON_EXISTENT_PARTITION,
@@ -22,19 +34,9 @@ from snapshots.derived_states import (
     OFFLINE_REPLICA,
     ONLINE_PARTITION,
     ONLINE_REPLICA,
-    PARTITION_CHAINS,
-    PARTITION_PREVIOUS,
-    REPLICA_CHAINS,
-    REPLICA_DELETION_CHAINS,
-    REPLICA_PREVIOUS,
-    REPLICA_RETURN,
     PartitionState,
     ReplicaState,
-    partition_state,
-    replica_state,
 )
-from snapshots.image import MetadataImage
-from snapshots.loading import load_image
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 
