@@ -73,8 +73,9 @@ class EventQueue:
         self.external_count = 0
         #: Events that were failed because they had waited too long, by name.
         self.timed_out: Counter[str] = Counter()
-        #: Name of the event that runs, or that ran last.
+        #: Name of the event that runs, or that ran last, and when it began.
         self.running = ""
+        self.began_ms = 0.0
         self.observe: Callable[[str, float, float], None] | None = None
 
     def __len__(self) -> int:
@@ -178,7 +179,7 @@ class EventQueue:
             message = f"{event.name} waited {now - event.queued_at_ms:.0f} ms and was not started: nothing was changed"
             event.fail(ApiError(ErrorCode.REQUEST_TIMED_OUT, message))
             return now
-        self.running = event.name
+        self.running, self.began_ms = event.name, now
         event.run()
         done_at = self._scheduler.monotonic_ms()
         if self.observe is not None:

@@ -43,8 +43,8 @@ class Head:
         self.uncommitted_bytes = 0
         self._open = BatchBuilder()
         self._timestamp = stable.head.provenance.log_time_ms
-        #: (end offset, state, bytes) after each appended batch that has not committed yet.
-        self._retained: deque[tuple[int, ReplayState, int]] = deque()
+        #: (end offset, state, bytes, when its last event began) after each appended batch that has not committed yet.
+        self._retained: deque[tuple[int, ReplayState, int, float]] = deque()
         self._watch = watch
         watch.begun()
 
@@ -95,18 +95,20 @@ class Head:
         if self._open.record_count == 0:
             return None
         batch = ClosedBatch(self._open.build(self._timestamp), self._open.record_count)
-        self._retained.append((self.next_offset, self.state, len(batch.data)))
+        self._retained.append((self.next_offset, self.state, len(batch.data), self._watch.events.began_ms))
         self.uncommitted_bytes += len(batch.data)
-        self._watch.appended(self.next_offset, batch.record_count)
         self._open = BatchBuilder()
         return batch
 
     def commit(self, high_watermark: int) -> ReplayState | None:
         """The state at the newest appended batch that ends at or below the high watermark; None if none is new."""
-        newest = None
-        while self._retained and self._retained[0][0] <= high_watermark:
-            _, newest, size = self._retained.popleft()
-            self.uncommitted_bytes -= size
-        if newest is not None:
-            self._watch.committed(high_watermark)
+        newest, retained, watch = None, self._retained, self._watch
+        if retained and retained[0][0] <= high_watermark:
+            now_ms = watch.now_ms()
+            while retained and retained[0][0] <= high_watermark:
+                _, newest, size, began_ms = retained.popleft()
+                self.uncommitted_bytes -= size
+                watch.commit_times.note((now_ms - began_ms) / 1000)
+            if watch.has_elected:
+                watch.committed(high_watermark, now_ms)
         return newest

@@ -1,7 +1,7 @@
 """What the active controller's own records tell of it: leader elections by kind, and how long commits take.
 
 Counted is what has committed while this node was active: what an election undid was no election. Costs a look at the
-type of each record that is staged, and a clock reading for each batch.
+type of each record that is staged, and a clock reading and a histogram's entry for each commit.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ class HeadCounts:
     elections: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     unclean_elections: int = 0
     elections_from_eligible: int = 0
-    #: By kind: from the decision until its commit, one for each batch's share of a decision.
+    #: By kind: from the beginning of an event that elects until its commit; a pass has one for each slice.
     election_times: dict[str, Histogram] = field(default_factory=lambda: {kind: Histogram() for kind in KINDS})
-    #: From the append of a batch until its commit.
+    #: From the beginning of a batch's last event until its commit.
     commit_times: Histogram = field(default_factory=Histogram)
-    appended_records: int = 0
 
 
 class HeadWatch:
@@ -64,44 +63,41 @@ class HeadWatch:
 
     def __init__(self, now_ms: Callable[[], float], events: EventQueue) -> None:
         self.counts = HeadCounts()
-        self._now_ms = now_ms
-        self._events = events
-        #: Exclusive end and time of each batch that has not committed.
-        self._appended: deque[tuple[int, float]] = deque()
-        #: The same of each decision that elected somebody, with its kind and what it elected.
+        self.commit_times = self.counts.commit_times
+        self.now_ms = now_ms
+        self.events = events
+        #: (exclusive end, time, kind, what it elected) of each decision that elected somebody and has not committed.
         self._elected: deque[tuple[int, float, str, Elected]] = deque()
+
+    @property
+    def has_elected(self) -> bool:
+        """Whether anything waits for ``committed``."""
+        return bool(self._elected)
 
     def begun(self) -> None:
         """A head begins: nothing of the one before will be heard of again."""
-        self._appended.clear()
         self._elected.clear()
 
     def staged(self, before: MetadataImage, items: Sequence[BatchItem], end_offset: int) -> None:
         """Records, which end at ``end_offset``, were replayed onto the image ``before``."""
+        # By exact type, and the usual case first: this is done for every event.
         for item in items:
-            if isinstance(item, VersionedRecord):
+            if type(item) is VersionedRecord:
                 record = item.record
                 if type(record) is not PartitionChangeRecord:
                     continue
                 elected = elected_by_record(before, record)
-            elif isinstance(item, PartitionChangeRun) and item.leader is not None:
+            elif type(item) is PartitionChangeRun:
                 elected = elected_by_run(before, item)
             else:
                 continue
             if elected.partitions:
-                kind = ELECTION_KINDS.get(self._events.running, "offline")
-                self._elected.append((end_offset, self._now_ms(), kind, elected))
+                kind = ELECTION_KINDS.get(self.events.running, "offline")
+                self._elected.append((end_offset, self.events.began_ms, kind, elected))
 
-    def appended(self, end_offset: int, record_count: int) -> None:
-        """A batch leaves for the log."""
-        self.counts.appended_records += record_count
-        self._appended.append((end_offset, self._now_ms()))
-
-    def committed(self, end_offset: int) -> None:
+    def committed(self, end_offset: int, now_ms: float) -> None:
         """Everything below ``end_offset`` has committed."""
-        now_ms, counts = self._now_ms(), self.counts
-        while self._appended and self._appended[0][0] <= end_offset:
-            counts.commit_times.note((now_ms - self._appended.popleft()[1]) / 1000)
+        counts = self.counts
         while self._elected and self._elected[0][0] <= end_offset:
             _, at_ms, kind, elected = self._elected.popleft()
             counts.elections[kind] += elected.partitions

@@ -210,8 +210,7 @@ class ServedCluster:
         counters, latest = self._counters, self._storage.checkpoints.latest
         counters.quorum = asdict(self._runtime.node.metrics)
         counters.event_timeouts = dict(self._events.timed_out)
-        counters.election_latency = self._leaders.latency
-        counters.fetched_records = self._leaders.fetched_records(self._storage.log.end_offset)
+        self._leaders.report(counters, self._storage.log.end_offset)
         if latest is None or latest.id == BOOTSTRAP_ID:
             counters.latest_checkpoint_age_seconds = time.monotonic() - self._started_at
         else:

@@ -70,8 +70,9 @@ class Counters:
     quorum: dict[str, int] = field(default_factory=dict)
     #: From knowing of no leader until knowing of one.
     election_latency: Histogram = field(default_factory=Histogram)
-    #: Records taken over from leaders.
+    #: Records taken over from leaders, and appended as leader.
     fetched_records: int = 0
+    appended_records: int = 0
     new_active_controllers: int = 0
     metadata_errors: int = 0
     checkpoints_loaded: int = 0

@@ -63,12 +63,12 @@ def raft_metrics(view: QuorumView, node_id: int, counted: Counters, head: HeadCo
     yield gauge("raft_is_voting", "1 if this node votes.", view.is_voting)
     yield from _voters(view)
     yield histogram("raft_commit_latency_seconds",
-                    "commit-latency-avg, -max: from the append of a batch by this node, as leader, to its commit.",
+                    "commit-latency-avg, -max: from the last event of a batch, on the leader, to its commit.",
                     head.commit_times)  # fmt: skip
     yield histogram("raft_election_latency_seconds",
                     "election-latency-avg, -max: from knowing of no leader to knowing of one.",
                     counted.election_latency)  # fmt: skip
-    yield counter("raft_appended_records", "append-records-rate: records appended as leader.", head.appended_records)
+    yield counter("raft_appended_records", "append-records-rate: records appended as leader.", counted.appended_records)
     yield counter("raft_fetched_records", "fetch-records-rate: records taken over from leaders.",
                   counted.fetched_records)  # fmt: skip
     for name, text in _COUNTED.items():

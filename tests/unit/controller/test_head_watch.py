@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.head import Head
 from controller.head_watch import Elected, HeadWatch, elected_by_record, elected_by_run
 from controller.leader_watch import LeaderWatch
 from metadata_log.builder import encode_items
@@ -19,6 +20,7 @@ from metadata_log.records import (
 from metadata_log.runs import PartitionChangeRun
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.replay import replay
+from snapshots.replay_state import ReplayState
 
 TOPIC = b"t" * 16
 MANY = 40
@@ -84,14 +86,14 @@ def test_elections_of_an_eligible_replica_are_told_from_those_of_one_in_sync() -
 class Queue:
     """As much of the event queue as the watch looks at."""
 
-    running = "broker_heartbeat"
+    running = ""
+    began_ms = 0.0
 
 
 class Watched:
     def __init__(self) -> None:
-        self.now_ms = 0.0
         self.queue = Queue()
-        self.watch = HeadWatch(lambda: self.now_ms, self.queue)  # type: ignore[arg-type]
+        self.watch = HeadWatch(lambda: 0.0, self.queue)  # type: ignore[arg-type]
         self.watch.begun()
 
     def elect(self, event: str, end_offset: int) -> None:
@@ -102,30 +104,40 @@ class Watched:
 
 def test_elections_count_by_the_kind_of_their_event_once_they_commit() -> None:
     w = Watched()
+    assert not w.watch.has_elected
     for end_offset, event in enumerate(
         ["fence_stale_broker", "controlled_shutdown", "elect_leaders", "balance_leaders", "alter_partition"], 1
     ):
         w.elect(event, end_offset)
     assert sum(w.watch.counts.elections.values()) == 0
-    w.now_ms = 250.0
-    w.watch.committed(4)
+    w.watch.committed(4, 250.0)
     assert w.watch.counts.elections == {"offline": 1, "controlled_shutdown": 1, "preferred": 2, "reassignment": 0}
     assert w.watch.counts.election_times["preferred"].total_seconds == 0.5
-    w.watch.committed(5)
+    w.watch.committed(5, 250.0)
     assert w.watch.counts.elections["reassignment"] == 1
+    assert not w.watch.has_elected
 
 
-def test_elections_and_commits_of_a_lost_head_are_not_counted() -> None:
+def test_elections_of_a_lost_head_are_not_counted() -> None:
     w = Watched()
     w.elect("fence_stale_broker", 2)
-    w.watch.appended(2, 2)
     w.watch.begun()
-    w.watch.appended(2, 7)
-    w.now_ms = 40.0
-    w.watch.committed(2)
+    w.watch.committed(2, 40.0)
     assert w.watch.counts.elections["offline"] == 0
-    assert (sum(w.watch.counts.commit_times.counts), w.watch.counts.commit_times.total_seconds) == (1, 0.04)
-    assert w.watch.counts.appended_records == 9
+
+
+def test_head_times_each_commit_from_the_batchs_last_event() -> None:
+    w = Watched()
+    head = Head(ReplayState(), 1, 0, w.watch)
+    for began_ms in (10.0, 30.0):
+        w.queue.began_ms = began_ms
+        head.stage(head.encode([VersionedRecord(NoOpRecord(), 0)]), 1, 0)
+        head.close_batch()
+    w.watch.now_ms = lambda: 60.0
+    assert head.commit(0) is None
+    assert head.commit(1) is not None
+    assert head.commit(2) is not None
+    assert (sum(w.watch.commit_times.counts), round(w.watch.commit_times.total_seconds, 6)) == (2, 0.08)
 
 
 def test_leader_watch_times_the_time_without_a_leader() -> None:
@@ -147,3 +159,4 @@ def test_fetched_records_are_those_taken_over_while_another_led() -> None:
     watch.changed(None, 2.0, is_own=False, log_end_offset=500)
     watch.changed(2, 3.0, is_own=False, log_end_offset=500)
     assert watch.fetched_records(505) == 35
+    assert watch.appended_records(505) == 370
