@@ -70,6 +70,7 @@ from controller.seams import WriteContext
 from controller.token_operations import TokenOperations
 from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
 from metadata_log.errors import ErrorCode
+from snapshots.image import MetadataImage
 
 
 class Operations:
@@ -210,10 +211,7 @@ class Operations:
 
         def applied(decision: Decision[BrokerHeartbeatResponse], end_offset: int) -> None:
             assert isinstance(decision, HeartbeatDecision)
-            apply_heartbeat(self._role.sessions, request, decision, end_offset)
-            if request.undeleted is not None:
-                self._role.deletions.report(image, request.broker_id, request.undeleted)
-            self._role.schedule_fencing()
+            self._apply_heartbeat(image, request, decision, end_offset)
 
         name = "controlled_shutdown" if request.want_shut_down else "broker_heartbeat"
         return await self._controller.append_write_event(name, decide, timeout_ms, applied)
@@ -230,9 +228,17 @@ class Operations:
         if decision is None:
             return None
         self._role.note_contact(request.broker_id, request.broker_epoch)
-        apply_heartbeat(sessions, request, decision, image.provenance.end_offset)
-        self._role.schedule_fencing()
+        self._apply_heartbeat(image, request, decision, image.provenance.end_offset)
         return decision.reply
+
+    def _apply_heartbeat(
+        self, image: MetadataImage, request: BrokerHeartbeatRequest, decision: HeartbeatDecision, end_offset: int
+    ) -> None:
+        """Soft state after a heartbeat. ``image``: what it was decided on; ``end_offset`` exclusive."""
+        apply_heartbeat(self._role.sessions, request, decision, end_offset)
+        if request.undeleted is not None:
+            self._role.deletions.report(image, request.broker_id, request.undeleted)
+        self._role.schedule_fencing()
 
     async def unregister_broker(self, request: UnregisterBrokerRequest, timeout_ms: float) -> UnregisterBrokerResponse:
         """Forget a broker."""
