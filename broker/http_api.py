@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
@@ -37,6 +39,9 @@ from metadata_log.errors import ApiError, ErrorCode, QuorateError
 log = structlog.get_logger(__name__)
 
 _JSON: Final = "application/json"
+#: The client's name of a request, where it gave a proper one; as with the controllers.
+_REQUEST_ID: Final = "X-Request-Id"
+_REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: Statuses of the errors that can happen here; anything else is an internal error.
 _STATUS: Final = {
@@ -168,18 +173,19 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
     try:
         return await handler(request)
     except ApiError as error:
-        return _error(error, _STATUS.get(error.code, 500))
+        return _error(request, error, _STATUS.get(error.code, 500))
     except web.HTTPException as error:
-        return _error(
-            ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"{request.method} {request.path}: {error.reason}"), error.status
-        )
+        refusal = ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"{request.method} {request.path}: {error.reason}")
+        return _error(request, refusal, error.status)
 
 
-def _error(error: ApiError, status: int) -> web.Response:
+def _error(request: web.Request, error: ApiError, status: int) -> web.Response:
+    given = request.headers.get(_REQUEST_ID, "")
     reply = ErrorReply(
         error=error.code.name,
         code=int(error.code),
         message=error.message,
         retriable="yes" if error.code is ErrorCode.REQUEST_TIMED_OUT else "no",
+        request_id=given if _REQUEST_ID_FORM.fullmatch(given) else secrets.token_hex(8),
     )
     return _answer(reply, status)

@@ -58,7 +58,7 @@ class ErrorReply(Reply):
     message: str
     retriable: Literal["yes", "no"]
     leader_id: int | None = None
-    request_id: str | None = None
+    request_id: str
     incident_id: str | None = None
     details: dict[str, object] = Field(default_factory=dict)
 

@@ -20,7 +20,7 @@ from controller.protocol import (
     ReassignableTopic,
     ReplicaAssignment,
 )
-from metadata_log.errors import ErrorCode
+from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import uuid_text
 from snapshots.image_digest import digest_image
 from snapshots.partition import Partition
@@ -297,6 +297,9 @@ async def test_host_digest_at_an_offset_equals_the_controllers() -> None:
         assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
         status, reply = await played.get("/v1/image/digest?offset=1")
         assert (status, reply["error"]) == (409, "OFFSET_OUT_OF_RANGE"), "inside the first batch"
+        with pytest.raises(ApiError, match="offset 1") as refused:
+            await client.digest_of(f"http://127.0.0.1:{played.endpoint.port}", 1)
+        assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 async def test_host_two_hundred_brokers_in_one_process_are_ready() -> None:
