@@ -1,0 +1,111 @@
+"""The active controller of three runs out of disk under writes: it stops, and nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from pathlib import Path
+
+import pytest
+
+from controller.protocol import CreatableTopic, CreateTopicsRequest
+from metadata_log.errors import ApiError, ErrorCode
+from scripts.cluster.local import LocalCluster
+from scripts.cluster.making import Ports, controller_directory, make_fresh
+from scripts.cluster.ports import free_ports
+from scripts.tour.digests import digests_at_one_offset
+from tests.waiting import eventually
+
+READY_S = 60.0
+WRITERS = 8
+#: What the largest file of the controller may still grow by: some dozens of writes.
+ROOM_BYTES = 16 * 1024
+
+
+class Writer:
+    """Creates topics one after the other, and notes what was said of each."""
+
+    def __init__(self, cluster: LocalCluster, name: str) -> None:
+        self._cluster = cluster
+        self._name = name
+        self.acknowledged: list[str] = []
+        self.unknown: list[str] = []
+        self.is_stopped = False
+
+    async def run(self) -> None:
+        number = 0
+        while not self.is_stopped:
+            number += 1
+            name = f"{self._name}-{number}"
+            topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+            try:
+                reply = await self._cluster.client.create_topics(CreateTopicsRequest(topics=[topic]))
+            except ApiError:
+                self.unknown.append(name)
+                continue
+            if reply.topics[0].error_code is ErrorCode.NONE:
+                self.acknowledged.append(name)
+
+
+async def topic_names(cluster: LocalCluster) -> set[str]:
+    names: set[str] = set()
+    after: str | None = ""
+    while after is not None:
+        page = await cluster.client.list_topics(after=after)
+        names |= {topic.name for topic in page.topics}
+        after = page.next_after
+    return names
+
+
+@pytest.mark.timeout(200)
+async def test_active_controller_whose_disk_is_full_stops_and_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    plan = make_fresh(tmp_path, Ports.of(free_ports(7)), 3, 1)
+    cluster = LocalCluster(tmp_path, plan)
+    writers = [Writer(cluster, f"w{number}") for number in range(WRITERS)]
+    tasks: list[asyncio.Task[None]] = []
+    try:
+        await cluster.start()
+        await cluster.wait_for_controllers(READY_S)
+        active = (await cluster.wait_for_brokers(READY_S)).quorum.active_id
+        assert active is not None
+        full = cluster.controllers[active]
+        tasks = [asyncio.create_task(writer.run()) for writer in writers]
+
+        def acknowledged() -> int:
+            return sum(len(writer.acknowledged) for writer in writers)
+
+        async def has_begun() -> bool:
+            return acknowledged() >= WRITERS
+
+        async def has_ended() -> bool:
+            return not full.is_running
+
+        await eventually(has_begun, "writes are acknowledged", READY_S)
+        planned = next(controller for controller in plan.controllers if controller.id == active)
+        logs = controller_directory(tmp_path, planned).rglob("*.log")
+        # A file that may not grow is a disk that is full, as far as the one process can tell.
+        most = max(path.stat().st_size for path in logs) + ROOM_BYTES
+        assert full.pid is not None
+        resource.prlimit(full.pid, resource.RLIMIT_FSIZE, (most, most))
+        await eventually(has_ended, "the controller whose disk is full ends", READY_S)
+        assert full.exit_code
+        before = acknowledged()
+
+        async def has_gone_on() -> bool:
+            return acknowledged() >= before + WRITERS
+
+        await eventually(has_gone_on, "the others go on", READY_S)
+        for writer in writers:
+            writer.is_stopped = True
+        await asyncio.gather(*tasks)
+        await full.start()
+        await cluster.wait_for_controllers(READY_S)
+        _, digests = await digests_at_one_offset(cluster, READY_S)
+        assert len(set(digests.values())) == 1
+        known = await topic_names(cluster)
+        lost = [name for writer in writers for name in writer.acknowledged if name not in known]
+        assert not lost
+    finally:
+        for task in tasks:
+            task.cancel()
+        await cluster.stop()
