@@ -13,6 +13,7 @@ from metadata_log.errors import ApiError, ErrorCode
 from scripts.cluster.local import LocalCluster
 from scripts.cluster.making import Ports, controller_directory, make_fresh
 from scripts.cluster.ports import free_ports
+from scripts.cluster.process import ManagedProcess
 from scripts.tour.digests import digests_at_one_offset
 from tests.waiting import eventually
 
@@ -57,6 +58,27 @@ async def topic_names(cluster: LocalCluster) -> set[str]:
     return names
 
 
+def fill_the_disk(process: ManagedProcess, directory: Path) -> None:
+    """A file that may not grow is a disk that is full, as far as the one process can tell."""
+    most = max(path.stat().st_size for path in directory.rglob("*.log")) + ROOM_BYTES
+    assert process.pid is not None
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
+
+
+async def acknowledge(writers: list[Writer], more: int) -> None:
+    """Until so many more writes are acknowledged."""
+
+    def acknowledged() -> int:
+        return sum(len(writer.acknowledged) for writer in writers)
+
+    enough = acknowledged() + more
+
+    async def look() -> bool:
+        return acknowledged() >= enough
+
+    await eventually(look, "writes are acknowledged", READY_S)
+
+
 @pytest.mark.timeout(200)
 async def test_active_controller_whose_disk_is_full_stops_and_loses_nothing_acknowledged(tmp_path: Path) -> None:
     plan = make_fresh(tmp_path, Ports.of(free_ports(7)), 3, 1)
@@ -70,31 +92,11 @@ async def test_active_controller_whose_disk_is_full_stops_and_loses_nothing_ackn
         assert active is not None
         full = cluster.controllers[active]
         tasks = [asyncio.create_task(writer.run()) for writer in writers]
-
-        def acknowledged() -> int:
-            return sum(len(writer.acknowledged) for writer in writers)
-
-        async def has_begun() -> bool:
-            return acknowledged() >= WRITERS
-
-        async def has_ended() -> bool:
-            return not full.is_running
-
-        await eventually(has_begun, "writes are acknowledged", READY_S)
+        await acknowledge(writers, WRITERS)
         planned = next(controller for controller in plan.controllers if controller.id == active)
-        logs = controller_directory(tmp_path, planned).rglob("*.log")
-        # A file that may not grow is a disk that is full, as far as the one process can tell.
-        most = max(path.stat().st_size for path in logs) + ROOM_BYTES
-        assert full.pid is not None
-        resource.prlimit(full.pid, resource.RLIMIT_FSIZE, (most, most))
-        await eventually(has_ended, "the controller whose disk is full ends", READY_S)
-        assert full.exit_code
-        before = acknowledged()
-
-        async def has_gone_on() -> bool:
-            return acknowledged() >= before + WRITERS
-
-        await eventually(has_gone_on, "the others go on", READY_S)
+        fill_the_disk(full, controller_directory(tmp_path, planned))
+        assert await full.wait(READY_S)
+        await acknowledge(writers, WRITERS)
         for writer in writers:
             writer.is_stopped = True
         await asyncio.gather(*tasks)
@@ -103,8 +105,7 @@ async def test_active_controller_whose_disk_is_full_stops_and_loses_nothing_ackn
         _, digests = await digests_at_one_offset(cluster, READY_S)
         assert len(set(digests.values())) == 1
         known = await topic_names(cluster)
-        lost = [name for writer in writers for name in writer.acknowledged if name not in known]
-        assert not lost
+        assert not [name for writer in writers for name in writer.acknowledged if name not in known]
     finally:
         for task in tasks:
             task.cancel()
