@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.head_watch import HeadWatch
+from controller.head_watch import COMMITS_FOLDED, HeadWatch
 from metadata_log.builder import BatchBuilder, encode_items
 from metadata_log.columns import decode_body
 from metadata_log.errors import LimitExceeded, MalformedData
@@ -108,7 +108,9 @@ class Head:
             while retained and retained[0][0] <= high_watermark:
                 _, newest, size, began_ms = retained.popleft()
                 self.uncommitted_bytes -= size
-                watch.commit_times.note((now_ms - began_ms) / 1000)
+                watch.commits_ms.append(now_ms - began_ms)
+            if len(watch.commits_ms) >= COMMITS_FOLDED:
+                watch.fold()
             if watch.has_elected:
                 watch.committed(high_watermark, now_ms)
         return newest

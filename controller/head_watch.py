@@ -30,6 +30,8 @@ ELECTION_KINDS: Final = {
     "elect_leaders": "preferred",
 }
 KINDS: Final = ("controlled_shutdown", "offline", "preferred", "reassignment")
+#: Commits whose times are entered into the histogram together: some half a millisecond of the loop.
+COMMITS_FOLDED: Final = 512
 _RECOVERING: Final = 1
 
 
@@ -62,12 +64,25 @@ class HeadWatch:
     """Is told by the head what becomes of its records. Owned by the controller's loop thread; outlives the heads."""
 
     def __init__(self, now_ms: Callable[[], float], events: EventQueue) -> None:
-        self.counts = HeadCounts()
-        self.commit_times = self.counts.commit_times
+        self._counts = HeadCounts()
+        #: What commits took, not in the histogram yet: a list's entry is a tenth of a histogram's.
+        self.commits_ms: list[float] = []
         self.now_ms = now_ms
         self.events = events
         #: (exclusive end, time, kind, what it elected) of each decision that elected somebody and has not committed.
         self._elected: deque[tuple[int, float, str, Elected]] = deque()
+
+    @property
+    def counts(self) -> HeadCounts:
+        """Everything that was counted up to now."""
+        self.fold()
+        return self._counts
+
+    def fold(self) -> None:
+        """Enter what commits took into the histogram."""
+        taken, self.commits_ms = self.commits_ms, []
+        for took_ms in taken:
+            self._counts.commit_times.note(took_ms / 1000)
 
     @property
     def has_elected(self) -> bool:
@@ -97,7 +112,7 @@ class HeadWatch:
 
     def committed(self, end_offset: int, now_ms: float) -> None:
         """Everything below ``end_offset`` has committed."""
-        counts = self.counts
+        counts = self._counts
         while self._elected and self._elected[0][0] <= end_offset:
             _, at_ms, kind, elected = self._elected.popleft()
             counts.elections[kind] += elected.partitions

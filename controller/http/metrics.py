@@ -246,6 +246,7 @@ async def take_scrape(node: Node) -> Scrape:
     """Read everything; the partitions are counted on another thread."""
     image = node.controller.stable
     counted = await node.counts.count(image)
+    feed = await scrape_feed(node.feed)
     return Scrape(
         node_id=node.node_id,
         is_active=node.controller.is_active,
@@ -261,7 +262,7 @@ async def take_scrape(node: Node) -> Scrape:
         counters=copy.deepcopy(node.cluster.refreshed_counters()),
         deletions=node.operations.count_topic_deletions(),
         head=copy.deepcopy(node.controller.head_watch.counts),
-        feed=scrape_feed(node.feed),
+        feed=feed,
     )
 
 

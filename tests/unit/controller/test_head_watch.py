@@ -137,7 +137,9 @@ def test_head_times_each_commit_from_the_batchs_last_event() -> None:
     assert head.commit(0) is None
     assert head.commit(1) is not None
     assert head.commit(2) is not None
-    assert (sum(w.watch.commit_times.counts), round(w.watch.commit_times.total_seconds, 6)) == (2, 0.08)
+    times = w.watch.counts.commit_times
+    assert (sum(times.counts), round(times.total_seconds, 6)) == (2, 0.08)
+    assert sum(w.watch.counts.commit_times.counts) == 2, "each is entered once"
 
 
 def test_leader_watch_times_the_time_without_a_leader() -> None:
