@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from controller.head import Head
 from controller.head_watch import Elected, HeadWatch, elected_by_record, elected_by_run
+from controller.http.counters import Histogram
 from controller.leader_watch import LeaderWatch
 from metadata_log.builder import encode_items
 from metadata_log.columns import decode_body
@@ -140,6 +142,17 @@ def test_head_times_each_commit_from_the_batchs_last_event() -> None:
     times = w.watch.counts.commit_times
     assert (sum(times.counts), round(times.total_seconds, 6)) == (2, 0.08)
     assert sum(w.watch.counts.commit_times.counts) == 2, "each is entered once"
+
+
+def test_histogram_takes_many_durations_as_one_by_one() -> None:
+    durations = [0.0, 0.0001, 0.00011, 0.3, 0.5, 9.99, 10.0, 10.1, 500.0]
+    one_by_one, together = Histogram(), Histogram()
+    for seconds in durations:
+        one_by_one.note(seconds)
+    together.note_all(np.array(durations[:4]))
+    together.note_all(np.array(durations[4:]))
+    assert together.counts == one_by_one.counts
+    assert together.total_seconds == pytest.approx(one_by_one.total_seconds)
 
 
 def test_leader_watch_times_the_time_without_a_leader() -> None:
