@@ -430,6 +430,9 @@ class QuorumNode:
             self._stop_leading()
         else:
             self._transfer.expire(now)
+            if self._replication.has_news:
+                # What waits to be committed goes before what is.
+                self._send_as_leader(now)
 
     def _advance(self) -> bool:
         return self._replication.advance(self._log.durable_end, counts_itself=self.is_voter)
@@ -443,11 +446,8 @@ class QuorumNode:
             self._barrier.confirm(self._replication.majority_echoed(), self.applied_end)
 
     def _next_deadline(self, now: float) -> float:
-        if self._core.is_leader:
-            due = min(self._replication.next_deadline(), self._transfer.deadline)
-        else:
-            due = self._ballots.next_deadline()
-        return max(due, self._quiet_until, now)
+        due = (self._replication if self._core.is_leader else self._ballots).next_deadline()
+        return max(min(due, self._transfer.deadline), self._quiet_until, now)
 
     # --- changes of leadership -----------------------------------------------------------------------
 

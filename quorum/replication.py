@@ -56,6 +56,8 @@ class Replication:
         #: Number of the last pass that sent anything; the first of an epoch is 1.
         self.round = 0
         self._is_round_wanted = False
+        #: The last entry there was at the last pass.
+        self._passed_index = 0
         self._notice = notice
         #: Whether this pass left a follower untold of the commit point.
         self._is_untold = False
@@ -233,6 +235,11 @@ class Replication:
 
     # --- passes --------------------------------------------------------------------------------------
 
+    @property
+    def has_news(self) -> bool:
+        """Whether entries were appended since the last pass."""
+        return self._journal.last_index > self._passed_index
+
     def send_pass(self, now: float, commit_end: int, majority_served: Callable[[], None]) -> None:
         """Send to every connected follower what is new for it.
 
@@ -260,6 +267,7 @@ class Replication:
         if not has_sent and self._peers:
             self.round -= 1
         self._made = None
+        self._passed_index = self._journal.last_index
         self._notice.pass_ended(is_untold=self._is_untold)
 
     def next_deadline(self) -> float:
