@@ -15,9 +15,11 @@ from metadata_log.ids import uuid_text
 from scripts.cli.arguments import AsJson, Yes, confirm
 from scripts.cli.asking import ask
 from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.feed import feed
 from scripts.cli.output import columns, reader_may_leave
 
 app = typer.Typer(help="List and describe brokers, and unregister those that never come back.", no_args_is_help=True)
+app.command()(feed)
 
 BrokerId = Annotated[int, typer.Argument(metavar="ID", min=0, max=2**31 - 1, help="Broker id.", show_default=False)]
 

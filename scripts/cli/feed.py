@@ -1,0 +1,113 @@
+"""`quorate brokers feed`: how the readers of the metadata feed are served, asked of every controller.
+
+A session belongs to the controller that is read, and brokers read any: only all controllers together know all readers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+import typer
+from pydantic import BaseModel, ConfigDict
+
+from controller.client import ControllerClient
+from controller.connection import NoAnswer, NotSent
+from controller.http.feed_replies import FeedSessionReply, FeedSessionsReply
+from metadata_log.errors import ApiError
+from scripts.cli import exit_codes
+from scripts.cli.arguments import AsJson
+from scripts.cli.asking import ask
+from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.output import columns, reader_may_leave
+
+#: Controllers are asked at the same time; one that is stopped is not waited for any longer.
+_PATIENCE_MS: Final = 2_000
+_TITLES: Final = (
+    "BROKER", "HOSTED", "CONTROLLER", "LAG", "LAG-BYTES", "UNSENT", "SENT", "QUEUE", "CUT-OFF", "LAST-SEEN", "ADDRESS",
+)  # fmt: skip
+
+
+class SilentController(BaseModel):
+    """A controller that did not answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    reason: str
+
+
+class FeedReaders(BaseModel):
+    """What all controllers say, in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    controllers: list[FeedSessionsReply]
+    silent: list[SilentController]
+
+
+def feed(as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None) -> None:
+    """Show who reads the metadata feed of which controller, and how far behind each reader is.
+
+    A process that plays several brokers has one session, under the smallest id; readers without a name are counted
+    together. QUEUE is the average time from a commit until the reader's connection had taken it.
+
+    Example: quorate brokers feed
+    """
+    readers = ask(controllers, secret_file, _readers)
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(readers.model_dump_json() + "\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in columns([_TITLES, *_rows(readers)]))
+    for silent in readers.silent:
+        sys.stderr.write(f"quorate: {silent.url} does not answer: {silent.reason}\n")
+    if not readers.controllers:
+        raise typer.Exit(exit_codes.UNREACHABLE)
+
+
+async def _readers(client: ControllerClient) -> FeedReaders:
+    urls = [voter.http for voter in (await client.describe_quorum()).voters]
+    answers = await asyncio.gather(*(_ask(client, url) for url in urls))
+    return FeedReaders(
+        controllers=[answer for answer in answers if isinstance(answer, FeedSessionsReply)],
+        silent=[answer for answer in answers if isinstance(answer, SilentController)],
+    )
+
+
+async def _ask(client: ControllerClient, url: str) -> FeedSessionsReply | SilentController:
+    try:
+        return await client.feed_sessions(url, _PATIENCE_MS)
+    except (ApiError, NotSent, NoAnswer) as error:
+        return SilentController(url=url, reason=str(error))
+
+
+def _rows(readers: FeedReaders) -> Iterator[tuple[str, ...]]:
+    for reply in readers.controllers:
+        for session in reply.sessions:
+            yield _row(str(session.broker_id), reply.observed_by, session)
+        if reply.unnamed.in_flight or reply.unnamed.sent_chunks:
+            yield _row("others", reply.observed_by, reply.unnamed)
+
+
+def _row(reader: str, controller: int, session: FeedSessionReply) -> tuple[str, ...]:
+    queue = session.queue_ms_average
+    return (
+        reader,
+        str(session.hosted_brokers),
+        str(controller),
+        _or_dash(session.lag_records),
+        _or_dash(session.lag_bytes),
+        str(session.unsent_bytes),
+        str(session.sent_bytes),
+        "-" if queue is None else f"{queue:.1f} ms",
+        str(session.cut_off),
+        f"{session.last_seen_ms_ago} ms ago",
+        session.remote_address or "-",
+    )
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)
