@@ -16,7 +16,7 @@ from scripts.cli.arguments import AsJson, Yes, confirm
 from scripts.cli.asking import ask
 from scripts.cli.connecting import Controllers, SecretFile
 from scripts.cli.feed import feed
-from scripts.cli.output import columns, reader_may_leave
+from scripts.cli.output import ago, columns, or_dash, reader_may_leave
 
 app = typer.Typer(help="List and describe brokers, and unregister those that never come back.", no_args_is_help=True)
 app.command()(feed)
@@ -39,7 +39,7 @@ def list_(as_json: AsJson = False, controllers: Controllers = None, secret_file:
         rows += (
             (
                 str(one.id), one.state, one.rack or "-", str(one.epoch), _listeners(one),
-                _or_dash(one.lag_records), _ago(one.last_heartbeat_ms),
+                or_dash(one.lag_records), ago(one.last_heartbeat_ms),
             )
             for one in reply.brokers
         )  # fmt: skip
@@ -97,9 +97,9 @@ def _facts(described: BrokerDescription) -> Iterator[tuple[str, str]]:
     yield "listeners", _listeners(broker)
     yield "directories", ",".join(map(uuid_text, broker.directories)) or "-"
     yield "cordoned directories", ",".join(map(uuid_text, broker.cordoned_directories)) or "-"
-    yield "applied offset", _or_dash(broker.applied_offset)
-    yield "lag", _or_dash(broker.lag_records)
-    yield "last heartbeat", _ago(broker.last_heartbeat_ms)
+    yield "applied offset", or_dash(broker.applied_offset)
+    yield "lag", or_dash(broker.lag_records)
+    yield "last heartbeat", ago(broker.last_heartbeat_ms)
     yield "replicas", str(described.replicas)
     yield "leader of", str(described.leaders)
     yield "under-replicated", str(described.under_replicated)
@@ -127,11 +127,3 @@ def unregister(
 
 def _listeners(broker: BrokerReply) -> str:
     return ",".join(f"{one.name}://{one.host}:{one.port}" for one in broker.listeners) or "-"
-
-
-def _or_dash(number: int | None) -> str:
-    return "-" if number is None else str(number)
-
-
-def _ago(milliseconds: int | None) -> str:
-    return "-" if milliseconds is None else f"{milliseconds} ms ago"

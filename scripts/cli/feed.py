@@ -21,7 +21,7 @@ from scripts.cli import exit_codes
 from scripts.cli.arguments import AsJson
 from scripts.cli.asking import ask
 from scripts.cli.connecting import Controllers, SecretFile
-from scripts.cli.output import columns, reader_may_leave
+from scripts.cli.output import ago, columns, or_dash, reader_may_leave
 
 #: Controllers are asked at the same time; one that is stopped is not waited for any longer.
 _PATIENCE_MS: Final = 2_000
@@ -98,16 +98,12 @@ def _row(reader: str, controller: int, session: FeedSessionReply) -> tuple[str, 
         reader,
         str(session.hosted_brokers),
         str(controller),
-        _or_dash(session.lag_records),
-        _or_dash(session.lag_bytes),
+        or_dash(session.lag_records),
+        or_dash(session.lag_bytes),
         str(session.unsent_bytes),
         str(session.sent_bytes),
         "-" if queue is None else f"{queue:.1f} ms",
         str(session.cut_off),
-        f"{session.last_seen_ms_ago} ms ago",
+        ago(session.last_seen_ms_ago),
         session.remote_address or "-",
     )
-
-
-def _or_dash(number: int | None) -> str:
-    return "-" if number is None else str(number)

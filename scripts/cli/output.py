@@ -27,6 +27,18 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
+def or_dash(number: int | None) -> str:
+    """A number, a dash where there is none."""
+    return "-" if number is None else str(number)
+
+
+def ago(milliseconds: int | None) -> str:
+    """How long ago something was, a dash where it was not."""
+    if milliseconds is None:
+        return "-"
+    return f"{milliseconds} ms ago" if milliseconds < 10_000 else f"{milliseconds // 1000} s ago"
+
+
 @contextmanager
 def reader_may_leave() -> Iterator[None]:
     """End the command well, and in silence, when the reader of its output has had enough (`| head`)."""

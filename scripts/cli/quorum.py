@@ -14,7 +14,7 @@ from metadata_log.ids import uuid_text
 from scripts.cli.arguments import AsJson
 from scripts.cli.asking import ask
 from scripts.cli.connecting import Controllers, SecretFile
-from scripts.cli.output import columns, reader_may_leave
+from scripts.cli.output import ago, columns, or_dash, reader_may_leave
 
 app = typer.Typer(help="Who leads the controllers, in which epoch, and how far each voter is.", no_args_is_help=True)
 
@@ -42,15 +42,15 @@ def describe(
 
 
 def _status(quorum: QuorumReply) -> Iterator[tuple[str, str]]:
-    yield "active controller", _or_dash(quorum.active_id)
+    yield "active controller", or_dash(quorum.active_id)
     yield "epoch", str(quorum.epoch)
     yield "high watermark", str(quorum.high_watermark)
     yield "log", f"{quorum.log_start_offset} to {quorum.log_end_offset}"
     followers = [voter for voter in quorum.voters if voter.node_id != quorum.active_id]
     lags = [voter.lag_records for voter in followers if voter.lag_records is not None]
-    yield "max follower lag", _or_dash(max(lags, default=None))
+    yield "max follower lag", or_dash(max(lags, default=None))
     ages = [voter.last_caught_up_ms for voter in followers if voter.last_caught_up_ms is not None]
-    yield "max follower lag time", _ago(max(ages, default=None))
+    yield "max follower lag time", ago(max(ages, default=None))
     yield "voters", ",".join(str(voter.node_id) for voter in quorum.voters)
     yield "as seen by", f"controller {quorum.observed_by}"
 
@@ -66,10 +66,10 @@ def _voter(voter: VoterReply) -> tuple[str, ...]:
         str(voter.node_id),
         "-" if voter.directory_id is None else uuid_text(voter.directory_id),
         voter.role,
-        _or_dash(voter.log_end_offset),
-        _or_dash(voter.lag_records),
-        _ago(voter.last_contact_ms),
-        _ago(voter.last_caught_up_ms),
+        or_dash(voter.log_end_offset),
+        or_dash(voter.lag_records),
+        ago(voter.last_contact_ms),
+        ago(voter.last_caught_up_ms),
         voter.http,
     )
 
@@ -100,11 +100,3 @@ def _controller(controller: ControllerReply) -> tuple[str, ...]:
         ",".join(f"{one.min_supported_version}-{one.max_supported_version}" for one in levels) or "-",
         ", ".join(f"{at.name}://{at.host}:{at.port}" for at in controller.listeners) or "-",
     )
-
-
-def _or_dash(number: int | None) -> str:
-    return "-" if number is None else str(number)
-
-
-def _ago(milliseconds: int | None) -> str:
-    return "-" if milliseconds is None else f"{milliseconds} ms ago"

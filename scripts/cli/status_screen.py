@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.http.resources import BrokerReply, PartitionCounts, StatesReply, StatusReply, VoterReply
+from scripts.cli.output import ago, or_dash
 from scripts.cli.survey import Survey
 
 _VERDICT_STYLE: Final = {
@@ -78,9 +79,9 @@ def _controllers(survey: Survey, status: StatusReply) -> Table:
     for voter in status.quorum.voters:
         here = answers.get(voter.http)
         role = Text(_role(voter, is_reachable=here is not None and here.is_reachable), style=_ROLE_STYLE[voter.role])
-        contact = "" if voter.role == "active" else _ago(voter.last_contact_ms)
+        contact = "" if voter.role == "active" else ago(voter.last_contact_ms)
         table.add_row(
-            str(voter.node_id), role, _number(voter.log_end_offset), _number(voter.lag_records), contact, voter.http
+            str(voter.node_id), role, or_dash(voter.log_end_offset), or_dash(voter.lag_records), contact, voter.http
         )
     return table
 
@@ -99,9 +100,9 @@ def _brokers(status: StatusReply) -> Table:
             str(broker.id),
             Text(broker.state.replace("-", " "), style=_STATE_STYLE[broker.state]),
             broker.rack or "",
-            _number(broker.applied_offset),
-            _number(broker.lag_records),
-            _ago(broker.last_heartbeat_ms),
+            or_dash(broker.applied_offset),
+            or_dash(broker.lag_records),
+            ago(broker.last_heartbeat_ms),
             ", ".join(f"{listener.host}:{listener.port}" for listener in broker.listeners[:1]),
         )
     if len(status.brokers) > _BROKERS_MAX:
@@ -142,13 +143,3 @@ def _offline(status: StatusReply) -> Text:
     more = status.partitions.offline - len(status.offline_partitions)
     names = ", ".join(status.offline_partitions) + (f" and {more} more" if more > 0 else "")
     return Text(f"Offline: {names}", style="red")
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _ago(milliseconds: int | None) -> str:
-    if milliseconds is None:
-        return ""
-    return f"{milliseconds} ms ago" if milliseconds < 10_000 else f"{milliseconds // 1000} s ago"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,11 +16,9 @@ import pytest
 from controller.http import feed_sending, feed_sessions
 from controller.protocol import CreateTopicsRequest
 from controller.protocol_topics import CreatableTopic
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.ports import free_ports
 from tests.integration.broker_stage import playing
 from tests.integration.http_stage import Stage, stage
+from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
 
 FEED = "/v1/metadata/batches"
@@ -160,26 +158,10 @@ def resident_bytes(pid: int) -> int:
     return int(fields["VmRSS"].split()[0]) * 1024
 
 
-@asynccontextmanager
-async def cluster(directory: Path) -> AsyncIterator[LocalCluster]:
-    """One controller and one broker, running."""
-    made = LocalCluster(directory, make_fresh(directory, Ports.of(free_ports(3)), 1, 1))
-    try:
-        await made.start()
-        await made.wait_for_controllers(60)
-        await made.wait_for_brokers(60)
-        yield made
-    finally:
-        for process in made.processes:
-            process.kill()
-            await process.wait(30)
-        await made.client.close()
-
-
 @pytest.mark.timeout(300)
 async def test_memory_of_a_controller_stays_bounded_however_many_do_not_read(tmp_path: Path) -> None:
     """64 readers at as many places of the log would hold half a gigabyte of chunks, if each were given a large one."""
-    async with cluster(tmp_path) as c:
+    async with running_cluster(tmp_path, 1, 1) as c:
         (url,), (process,), (broker_id,) = c.plan.controller_urls, c.controllers.values(), c.brokers
         for number in range(100):
             topic = CreatableTopic(name=f"filling-{number}", num_partitions=1000, replication_factor=1)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -14,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from controller.protocol import CreateTopicsRequest, ElectLeadersRequest
 from controller.protocol_topics import CreatableTopic
 from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.ports import LOOPBACK, free_ports
+from scripts.cluster.ports import LOOPBACK
+from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -63,22 +61,6 @@ async def scrape(port: int) -> Scrape:
         return Scrape(await answer.text())
 
 
-@asynccontextmanager
-async def cluster(directory: Path) -> AsyncIterator[LocalCluster]:
-    """Three controllers and three brokers, running."""
-    made = LocalCluster(directory, make_fresh(directory, Ports.of(free_ports(9)), 3, 3))
-    try:
-        await made.start()
-        await made.wait_for_controllers(60)
-        await made.wait_for_brokers(60)
-        yield made
-    finally:
-        for process in made.processes:
-            process.kill()
-            await process.wait(30)
-        await made.client.close()
-
-
 def differences(served: dict[str, frozenset[str]], page: dict[str, frozenset[str]]) -> dict[str, object]:
     """What is in one and not in the other, and labels that are not as the page says."""
     return {
@@ -94,7 +76,7 @@ NONE: dict[str, object] = {"served and not listed": [], "listed and not served":
 
 @pytest.mark.timeout(300)
 async def test_metrics_of_running_processes_are_those_of_the_page_and_move(tmp_path: Path) -> None:
-    async with cluster(tmp_path) as c:
+    async with running_cluster(tmp_path, 3, 3) as c:
         active = (await c.client.status()).quorum.active_id
         ports = {controller.id: controller.http_port for controller in c.plan.controllers}
         assert active is not None

@@ -1,0 +1,32 @@
+"""A local cluster of real processes for the time of a test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from scripts.cluster.local import LocalCluster
+from scripts.cluster.making import Ports, make_fresh
+from scripts.cluster.ports import free_ports
+
+_READY_S: Final = 60
+_END_S: Final = 30
+
+
+@asynccontextmanager
+async def running_cluster(directory: Path, controllers: int, brokers: int) -> AsyncIterator[LocalCluster]:
+    """Controllers and brokers, ready; they are killed afterwards."""
+    ports = Ports.of(free_ports(2 * controllers + brokers))
+    made = LocalCluster(directory, make_fresh(directory, ports, controllers, brokers))
+    try:
+        await made.start()
+        await made.wait_for_controllers(_READY_S)
+        await made.wait_for_brokers(_READY_S)
+        yield made
+    finally:
+        for process in made.processes:
+            process.kill()
+            await process.wait(_END_S)
+        await made.client.close()
