@@ -1,23 +1,26 @@
-"""New partitions: where their replicas go, and the records that create them, as runs."""
+"""New partitions: where their replicas go, and the records that create them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.broker_choices import broker_choices
 from controller.metadata_version import DIRECTORIES_LEVEL, partition_version
 from controller.partition_columns import compact
-from controller.placement import UsableBroker
 from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, UUID_BYTES, Uuid
-from metadata_log.runs import PartitionRun
-from snapshots.cluster import BrokerRegistration
+from metadata_log.ids import Uuid
+from metadata_log.records import PartitionRecord, VersionedRecord
+from metadata_log.runs import BatchItem, PartitionRun
 from snapshots.image import MetadataImage
 
 _NO_BROKER = -1
+#: Partitions that are made record by record in less time than as columns.
+_BY_RECORD_MAX: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +32,6 @@ class NewPartitions:
     first_partition: int
     #: int32[n, replication factor]
     replicas: NDArray[np.int32]
-
-
-def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
-    """Brokers that may be given replicas: all but those that shut down or have no directory that takes any."""
-    return [
-        UsableBroker(broker.id, broker.rack, broker.is_fenced)
-        for broker in sorted(image.cluster.brokers.values(), key=lambda broker: broker.id)
-        if (broker.is_fenced or not broker.in_controlled_shutdown) and not _is_cordoned(broker)
-    ]
-
-
-def _is_cordoned(broker: BrokerRegistration) -> bool:
-    return bool(broker.directories) and set(broker.directories) <= set(broker.cordoned_directories)
-
-
-def default_directory(broker: BrokerRegistration | None) -> Uuid:
-    """Where a new replica on this broker is said to be, until the broker says (Kafka's ``DefaultDirProvider``)."""
-    if broker is None:
-        return DIRECTORY_UNASSIGNED
-    if not broker.directories:
-        return DIRECTORY_MIGRATING
-    return broker.directories[0] if len(broker.directories) == 1 else DIRECTORY_UNASSIGNED
 
 
 def check_assignment(image: MetadataImage, broker_ids: Sequence[int], replication_factor: int | None) -> None:
@@ -97,21 +78,52 @@ def check_has_active(image: MetadataImage, partition: int, broker_ids: Iterable[
         )
 
 
-def partition_runs(image: MetadataImage, created: Sequence[NewPartitions]) -> list[PartitionRun]:
-    """PartitionRecords of all new partitions: the ISR is every active replica, its first member leads."""
-    runs: list[PartitionRun] = []
+def partition_items(image: MetadataImage, created: Sequence[NewPartitions]) -> list[BatchItem]:
+    """PartitionRecords of all new partitions: the ISR is every active replica, its first member leads.
+
+    In order of the numbers of replicas, then of ISR members.
+    """
+    if sum(len(part.replicas) for part in created) <= _BY_RECORD_MAX:
+        return _records(image, created)
+    items: list[BatchItem] = []
     for factor in sorted({part.replicas.shape[1] for part in created}):
         parts = [part for part in created if part.replicas.shape[1] == factor]
         counts = [len(part.replicas) for part in parts]
         ids = np.frombuffer(b"".join(part.topic_id for part in parts), np.uint8).reshape(-1, 16)
         numbers = [np.arange(part.first_partition, part.first_partition + len(part.replicas)) for part in parts]
-        runs += _runs_of_factor(
+        items += _runs_of_factor(
             image,
             np.repeat(ids, counts, axis=0),
             np.concatenate(numbers).astype(np.int32),
             np.concatenate([part.replicas for part in parts]),
         )
-    return runs
+    return items
+
+
+def _records(image: MetadataImage, created: Sequence[NewPartitions]) -> list[BatchItem]:
+    """What ``_runs_of_factor`` says, record by record."""
+    by_id = broker_choices(image.cluster).by_id
+    level = image.features.metadata_version
+    version, has_directories = partition_version(level), level >= DIRECTORIES_LEVEL
+    records: list[PartitionRecord] = []
+    for part in created:
+        for partition_id, replicas in enumerate(part.replicas.tolist(), part.first_partition):
+            isr = tuple([replica for replica in replicas if by_id[replica][0]])
+            records.append(
+                PartitionRecord(
+                    partition_id=partition_id,
+                    topic_id=part.topic_id,
+                    replicas=tuple(replicas),
+                    isr=isr,
+                    leader=isr[0],
+                    leader_epoch=0,
+                    partition_epoch=0,
+                    directories=tuple([by_id[replica][1] for replica in replicas]) if has_directories else (),
+                )
+            )
+    if len(records) > 1:
+        records.sort(key=lambda record: (len(record.replicas), len(record.isr)))
+    return [VersionedRecord(record, version) for record in records]
 
 
 def _runs_of_factor(
@@ -121,15 +133,12 @@ def _runs_of_factor(
     replicas: NDArray[np.int32],
 ) -> list[PartitionRun]:
     """Runs of partitions with equally many replicas: one per size of the ISR."""
-    brokers = sorted(image.cluster.brokers.values(), key=lambda broker: broker.id)
-    at = np.searchsorted(np.array([broker.id for broker in brokers], np.int32), replicas)
-    is_active = np.array([broker.is_active for broker in brokers]).take(at)
+    brokers = broker_choices(image.cluster)
+    at = np.searchsorted(brokers.ids, replicas)
+    is_active = brokers.is_active.take(at)
     isr = replicas if is_active.all() else compact(replicas, is_active, _NO_BROKER)
     level = image.features.metadata_version
-    directories = None
-    if level >= DIRECTORIES_LEVEL:
-        ids = np.frombuffer(b"".join(map(default_directory, brokers)), np.uint8).reshape(-1, UUID_BYTES)
-        directories = ids.take(at, axis=0)
+    directories = brokers.directories.take(at, axis=0) if level >= DIRECTORIES_LEVEL else None
     sizes = is_active.sum(axis=1)
     runs = []
     for size in np.flatnonzero(np.bincount(sizes)).tolist():

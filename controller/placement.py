@@ -26,6 +26,9 @@ from metadata_log.errors import ApiError, ErrorCode
 _MAP_CAPACITY: Final = 16
 _MAP_LOAD: Final = 0.75
 
+#: Partitions of one topic that are placed round by round in less time than by arithmetic.
+_BY_ROUNDS_MAX: Final = 16
+
 _NOT_YET: Final = np.empty((0, 0), np.int32)
 
 
@@ -51,8 +54,8 @@ class Placement:
 class ReplicaPlacer:
     """Places the partitions of one topic after another among the brokers of one moment."""
 
-    def __init__(self, brokers: Iterable[UsableBroker], random: RandomSource) -> None:
-        self._racks = _Racks(brokers)
+    def __init__(self, racks: Racks, random: RandomSource) -> None:
+        self._racks = racks
         self._random = random
 
     def choose(self, partition_count: int, replication_factor: int) -> Placement:
@@ -65,7 +68,8 @@ class ReplicaPlacer:
         offsets, first_rack = racks.start_anywhere(random)
         racks.check(replication_factor)
         choice: NDArray[np.int32] | RegularDraw
-        if racks.regular is not None and racks.regular.allow(replication_factor):
+        is_many = partition_count > _BY_ROUNDS_MAX
+        if is_many and racks.regular is not None and racks.regular.allow(replication_factor):
             starts = [unfenced for unfenced, _ in offsets]
             choice = draw(racks.regular, partition_count, replication_factor, first_rack, starts, random)
         else:
@@ -98,7 +102,7 @@ def work_out_all(placements: Sequence[Placement]) -> list[NDArray[np.int32]]:
     return placed
 
 
-class _Racks:
+class Racks:
     """The brokers by rack and by whether they are fenced, as they are before anything is drawn."""
 
     def __init__(self, brokers: Iterable[UsableBroker]) -> None:
@@ -176,7 +180,7 @@ class _BrokerList:
 class _Rounds:
     """Where the rounds of one topic stand."""
 
-    def __init__(self, racks: _Racks, offsets: list[tuple[int, int]], first_rack: int, random: RandomSource) -> None:
+    def __init__(self, racks: Racks, offsets: list[tuple[int, int]], first_rack: int, random: RandomSource) -> None:
         self._random = random
         self._unfenced_count = racks.unfenced_count
         self._walk = [

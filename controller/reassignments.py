@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.assignments import check_assignment, default_directory
+from controller.assignments import check_assignment
+from controller.broker_choices import default_directory
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.metadata_version import partition_version

@@ -13,9 +13,9 @@ from controller.assignments import (
     NewPartitions,
     check_assignment,
     check_has_active,
-    partition_runs,
-    usable_brokers,
+    partition_items,
 )
+from controller.broker_choices import broker_choices
 from controller.configuration import new_topic_configs
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
@@ -72,7 +72,7 @@ def decide_create_topics(
         LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
     """
     problems = _name_problems(image, request)
-    placer = ReplicaPlacer(usable_brokers(image), random)
+    placer = ReplicaPlacer(broker_choices(image.cluster).racks, random)
     left = RECORDS_PER_OPERATION_MAX
     created: list[_Creation] = []
     results: list[CreatableTopicResult] = []
@@ -95,7 +95,7 @@ def decide_create_topics(
     records: list[BatchItem] = [record for creation in created for record in creation.records]
     placed = work_out_all([creation.placement for creation in created])
     partitions = [NewPartitions(made.topic_id, 0, replicas) for made, replicas in zip(created, placed, strict=True)]
-    records += partition_runs(image, partitions)
+    records += partition_items(image, partitions)
     return Decision(records, CreateTopicsResponse(topics=results))
 
 
@@ -216,7 +216,7 @@ def decide_create_partitions(
         LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
     """
     counts = Counter(topic.name for topic in request.topics)
-    placer = ReplicaPlacer(usable_brokers(image), random)
+    placer = ReplicaPlacer(broker_choices(image.cluster).racks, random)
     left = RECORDS_PER_OPERATION_MAX
     grown: list[NewPartitions] = []
     results: list[CreatePartitionsTopicResult] = []
@@ -235,7 +235,7 @@ def decide_create_partitions(
         left -= len(partitions.replicas)
         grown.append(partitions)
         results.append(CreatePartitionsTopicResult(name=topic.name))
-    records = [] if request.validate_only else partition_runs(image, grown)
+    records = [] if request.validate_only else partition_items(image, grown)
     return Decision(records, CreatePartitionsResponse(results=results))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.placement import ReplicaPlacer, UsableBroker
+from controller.placement import Racks, ReplicaPlacer, UsableBroker
 from metadata_log.errors import ApiError
 from scripts.conformance_runner.comparison import differences
 from scripts.conformance_runner.java_random import JavaRandom
@@ -16,7 +16,7 @@ def run_vector(vector: Any) -> Outcome:
     """Number for number, sentence for sentence."""
     given = vector["input"]
     brokers = [UsableBroker(broker["id"], broker["rack"], broker["fenced"]) for broker in given["brokers"]]
-    placer = ReplicaPlacer(brokers, JavaRandom(given["random_seed"]))
+    placer = ReplicaPlacer(Racks(brokers), JavaRandom(given["random_seed"]))
     results = [_place(placer, call) for call in given["calls"]]
     return Outcome(vector["id"], differences(vector["expected"], {"results": results}, ignores=("class",)))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.placement import ReplicaPlacer, UsableBroker
+from controller.placement import Racks, ReplicaPlacer, UsableBroker
 from metadata_log.errors import ApiError, ErrorCode
 from scripts.conformance_runner.java_random import JavaRandom
 
@@ -27,7 +27,7 @@ def test_placer_any_brokers_spreads_replicas(brokers: list[UsableBroker], count:
     factor = min(factor, len(brokers))
     rack_of = {broker.broker_id: broker.rack for broker in brokers}
     unfenced = {broker.broker_id for broker in brokers if not broker.is_fenced}
-    placed = ReplicaPlacer(brokers, JavaRandom(seed)).place(count, factor).tolist()
+    placed = ReplicaPlacer(Racks(brokers), JavaRandom(seed)).place(count, factor).tolist()
     assert len(placed) == count
     for replicas in placed:
         assert len(set(replicas)) == factor
@@ -38,7 +38,7 @@ def test_placer_any_brokers_spreads_replicas(brokers: list[UsableBroker], count:
 @pytest.mark.parametrize("rack_count", [1, 3])
 def test_placer_whole_rounds_lead_every_broker_equally(rack_count: int) -> None:
     brokers = [UsableBroker(id_, f"r{id_ % rack_count}", False) for id_ in range(6)]
-    placed = ReplicaPlacer(brokers, JavaRandom(7)).place(60, 3)
+    placed = ReplicaPlacer(Racks(brokers), JavaRandom(7)).place(60, 3)
     assert rack_count > 1 or set(Counter(placed[:, 0].tolist()).values()) == {10}
     assert sum(Counter(placed.ravel().tolist()).values()) == 180
 
@@ -54,6 +54,6 @@ def test_placer_whole_rounds_lead_every_broker_equally(rack_count: int) -> None:
 )
 def test_placer_impossible_request_is_refused(brokers: list[UsableBroker], factor: int, part: str) -> None:
     with pytest.raises(ApiError) as caught:
-        ReplicaPlacer(brokers, JavaRandom(0)).place(0, factor)
+        ReplicaPlacer(Racks(brokers), JavaRandom(0)).place(0, factor)
     assert caught.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
     assert part in caught.value.message
