@@ -24,6 +24,7 @@ from metadata_log.ids import Uuid
 from snapshots.image import MetadataImage
 from snapshots.image_parts import ELR_VERSION, METADATA_VERSION
 from snapshots.partition import Partition
+from tests.property.controller_machine.access_requests import access_request
 from tests.property.controller_machine.stage import Node
 from tests.unit.controller.small_cluster import registration, uuid
 
@@ -270,6 +271,7 @@ _WEIGHTED: tuple[list[Callable[[Random, MetadataImage], Request]], list[int]] = 
         _alter_configs,
         _update_features,
         _assign_directories,
+        access_request,
     ],
-    [20, 8, 3, 12, 4, 4, 20, 10, 5, 4, 3, 5],
+    [20, 8, 3, 12, 4, 4, 20, 10, 5, 4, 3, 5, 8],
 )
