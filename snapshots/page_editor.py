@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from snapshots import page_access
 from snapshots.pages import (
     COLUMNS,
     LIST_COLUMNS,
+    MASK_COLUMNS,
     NO_BROKER,
+    NUMBER_COLUMNS,
     PAGE_ROWS,
     PAGE_SHIFT,
     AnyColumn,
@@ -23,6 +25,8 @@ from snapshots.pages import (
 )
 
 _LOCAL_MASK = PAGE_ROWS - 1
+#: What stands for nothing in a set or number column.
+_NOTHING: Final = {**dict.fromkeys(MASK_COLUMNS, 0), **{name: empty for name, (_, empty) in NUMBER_COLUMNS.items()}}
 
 
 class PageEditor:
@@ -90,14 +94,21 @@ class PageEditor:
         number, local = row >> PAGE_SHIFT, row & _LOCAL_MASK
         owned = self._own(number)
         page = self.pages[number]
+        width = len(page.slots)
         for name, value in values.items():
             column = getattr(page, name)
             if name not in owned:
+                # A whole column is copied for one row: not where it holds nothing, and is to hold nothing here either.
+                if column is blank_column(name, width) and name in _NOTHING and value == _NOTHING[name]:
+                    continue
                 column = column.copy()
                 setattr(page, name, column)
                 owned.add(name)
             if name in LIST_COLUMNS:
-                column[:, local] = [*value, *[LIST_COLUMNS[name][1]] * (len(column) - len(value))]
+                for place, item in enumerate(value):  # a few places: quicker than all of them as an array
+                    column[place, local] = item
+                if len(value) < width:
+                    column[len(value) :, local] = LIST_COLUMNS[name][1]
             else:
                 column[local] = value
 

@@ -159,7 +159,7 @@ def _unique(record: _AnyRecord, what: str, ids: tuple[int, ...]) -> tuple[int, .
 
 
 def _as_set(record: _AnyRecord, what: str, ids: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(_unique(record, what, ids)))
+    return tuple(sorted(_unique(record, what, ids))) if ids else ()
 
 
 def _changed_set(

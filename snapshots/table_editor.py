@@ -209,11 +209,12 @@ class TableEditor:
             "replica_counts": len(partition.replicas),
             "directories": self._codes(partition.directories),
             "isr_order": order,
-            "isr": sum(1 << slot for slot in order),
+            "isr": sum([1 << slot for slot in order]),
             "leader_slots": NO_LEADER_SLOT if partition.leader == NO_LEADER else slots.index(partition.leader),
         }
         for column, field in _SETS:
-            columns[column] = sum(1 << slots.index(broker) for broker in getattr(partition, field))
+            members = getattr(partition, field)
+            columns[column] = sum([1 << slots.index(broker) for broker in members]) if members else 0
         for column, field in _NUMBERS:
             columns[column] = getattr(partition, field)
         return columns
