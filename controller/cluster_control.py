@@ -6,6 +6,7 @@ records are on their way, by the ``apply_`` function that stands beside each dec
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -135,9 +136,16 @@ def steady_heartbeat(
     state = BrokerState.FENCED if request.want_fence else BrokerState.UNFENCED
     if heartbeats.state(broker.id) is not state:
         return None
+    is_caught_up = request.current_metadata_offset >= heartbeats.registration_offset(broker.id)
+    return _stay(state, is_caught_up)
+
+
+@functools.cache
+def _stay(state: BrokerState, is_caught_up: bool) -> HeartbeatDecision:
+    """Nothing changes: always the same few values, for there are thousands of such heartbeats a second."""
     reply = BrokerHeartbeatResponse(
-        is_caught_up=request.current_metadata_offset >= heartbeats.registration_offset(broker.id),
-        is_fenced=request.want_fence,
+        is_caught_up=is_caught_up,
+        is_fenced=state is BrokerState.FENCED,
         in_controlled_shutdown=False,
         should_shut_down=False,
     )

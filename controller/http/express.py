@@ -19,6 +19,7 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 
 from aiohttp.http import SERVER_SOFTWARE
+from pydantic import BaseModel
 
 from controller.http import headers
 from controller.http.access import check_access
@@ -55,6 +56,8 @@ _KNOWN: Final = frozenset(
     }
 )
 _NUMBER_DIGITS_MAX: Final = 7
+#: Idle connections are looked for this often, as a share of the time that they may be idle.
+_SWEEP_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,13 @@ class _Head:
 class ExpressLane:
     """Makes the protocol of each connection, and knows them all."""
 
-    def __init__(self, node: Node, routes: Sequence[Route], framework: Callable[[], asyncio.Protocol]) -> None:
-        """``framework`` makes the protocol that takes over a connection."""
+    def __init__(
+        self, node: Node, routes: Sequence[Route], framework: Callable[[], asyncio.Protocol], idle_s: float
+    ) -> None:
+        """``framework`` makes the protocol that takes over a connection.
+
+        ``idle_s``: a connection on which nothing was asked for so long is closed, at the latest a quarter later.
+        """
         self.node = node
         self.framework = framework
         self.connections: set[ExpressConnection] = set()
@@ -82,17 +90,41 @@ class ExpressLane:
         #: What answers of one second say of themselves and of the node, before and after the request's name.
         self._frames: dict[tuple[int, str], tuple[str, str]] = {}
         self._frames_are_of: tuple[int, NodePosition] | None = None
+        #: The last answer that was given at once, its media, and what it became: most are one and the same object.
+        self._encoded: tuple[BaseModel, str, tuple[int, bytes]] | None = None
+        self._idle_s = idle_s
+        self.clock = asyncio.get_running_loop().time
+        self._sweep_timer = self._schedule_sweep()
 
     def __call__(self) -> ExpressConnection:
         return ExpressConnection(self)
 
     async def close(self, grace_s: float) -> None:
         """Let the requests under way end within a time, and close all connections."""
+        self._sweep_timer.cancel()
         waiting = [connection.task for connection in self.connections if connection.task is not None]
         if waiting:
             await asyncio.wait(waiting, timeout=grace_s)
         for connection in list(self.connections):
             connection.close()
+
+    def _schedule_sweep(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(self._idle_s * _SWEEP_SHARE, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close the connections that have been idle for too long: one timer for all."""
+        idle_since = self.clock() - self._idle_s
+        for connection in list(self.connections):
+            if connection.task is None and connection.used_at <= idle_since:
+                connection.close()
+        self._sweep_timer = self._schedule_sweep()
+
+    def encode_at_once(self, reply: BaseModel, media: str, *, is_bulk: bool) -> tuple[int, bytes]:
+        """``encode``, which is spared where the same object was encoded last."""
+        known = self._encoded
+        if known is None or known[0] is not reply or known[1] != media:
+            known = self._encoded = reply, media, encode(reply, media, is_bulk=is_bulk)
+        return known[2]
 
     def read_head(self, data: bytes) -> _Head | None:
         """What a request says; None if it is not of the usual form, or anything about it is to be refused."""
@@ -163,6 +195,8 @@ class ExpressConnection(asyncio.Protocol):
         self._head: _Head | None = None
         #: Answers the request that is under way.
         self.task: asyncio.Task[None] | None = None
+        #: When something was asked for or answered last, by the loop's clock.
+        self.used_at = lane.clock()
         #: What came before that was answered.
         self._early: list[bytes] = []
 
@@ -191,6 +225,7 @@ class ExpressConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
+        self.used_at = self._lane.clock()
         if self.task is not None:
             self._transport.pause_reading()
             self._early.append(data)
@@ -229,7 +264,7 @@ class ExpressConnection(asyncio.Protocol):
         if reply is None:
             self.task = asyncio.get_running_loop().create_task(self._run(head, request_id, model))
         else:
-            status, data = encode(reply, head.media, is_bulk=head.route.is_bulk)
+            status, data = lane.encode_at_once(reply, head.media, is_bulk=head.route.is_bulk)
             self._transport.write(lane.answer(head.route, request_id, status, data, head.media))
         return True
 
@@ -244,6 +279,7 @@ class ExpressConnection(asyncio.Protocol):
             status, data = failure_answer(error, route.method, route.path, request_id)
             media = JSON
         self.task = None
+        self.used_at = self._lane.clock()
         if not self._transport.is_closing():
             self._transport.write(self._lane.answer(route, request_id, status, data, media))
         if self._early:

@@ -16,6 +16,8 @@ from controller.http.routing import Route
 
 #: Connections that may wait to be accepted: all brokers come at once after a failover.
 _BACKLOG: Final = 1_024
+#: A connection on which nothing is asked for so long is closed; a little longer than what proxies keep theirs for.
+_IDLE_S: Final = 3_630.0
 
 
 class HttpServer:
@@ -30,21 +32,33 @@ class HttpServer:
 
     @classmethod
     async def start(
-        cls, node: Node, host: str, port: int, grace_s: float, routes: Sequence[Route] = ROUTES
+        cls,
+        node: Node,
+        host: str,
+        port: int,
+        grace_s: float,
+        routes: Sequence[Route] = ROUTES,
+        *,
+        idle_s: float = _IDLE_S,
     ) -> HttpServer:
         """Listen; port 0 takes a free one. Requests under way get ``grace_s`` when the server is closed.
+
+        ``idle_s``: for how long a connection may be idle.
 
         Raises:
             OSError: nobody can listen there.
         """
-        runner = web.AppRunner(make_app(node, routes), access_log=None, shutdown_timeout=grace_s)
+        runner = web.AppRunner(
+            make_app(node, routes), access_log=None, shutdown_timeout=grace_s, keepalive_timeout=idle_s
+        )
         await runner.setup()
         framework = runner.server
         assert framework is not None
-        lane = ExpressLane(node, routes, framework)
+        lane = ExpressLane(node, routes, framework, idle_s)
         try:
             listener = await asyncio.get_running_loop().create_server(lane, host, port, backlog=_BACKLOG)
         except OSError:
+            await lane.close(0)
             await runner.cleanup()
             raise
         return cls(runner, lane, listener, grace_s)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from controller.http.ports import NodeLimits
+from controller.http.serving import HttpServer
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
 
@@ -28,7 +29,10 @@ class Client:
 
     @classmethod
     async def open(cls, on: Stage, node_id: int = 1) -> Client:
-        port = int(on.members[node_id].url.rpartition(":")[2])
+        return await cls.open_port(int(on.members[node_id].url.rpartition(":")[2]))
+
+    @classmethod
+    async def open_port(cls, port: int) -> Client:
         return cls(*await asyncio.open_connection(HOST, port))
 
     async def write(self, *pieces: bytes) -> None:
@@ -268,3 +272,41 @@ async def test_server_that_closes_gives_up_what_never_ends() -> None:
         assert await idle.is_closed()
         client.close()
         idle.close()
+
+
+async def test_connection_that_is_idle_for_too_long_is_closed_in_the_lane_as_in_the_framework() -> None:
+    async with stage() as on:
+        epoch = await on.register(1, 1)
+        server = await HttpServer.start(on.members[1].node, HOST, 0, 1.0, idle_s=0.5)
+        clients = [await Client.open_port(server.port) for _ in range(4)]
+        silent, idle, framework, busy = clients
+        beat = request(HEARTBEAT, {"broker_id": 1, "broker_epoch": epoch, "current_metadata_offset": 5})
+        for client, line in ((idle, NAMED), (framework, FRAMEWORK)):
+            await client.write(request(TOPICS, new_topics("a"), line))
+            assert (await client.read())[0] == 200
+
+        closed = asyncio.gather(silent.is_closed(), idle.is_closed(), framework.is_closed())
+
+        async def are_closed() -> bool:
+            await busy.write(beat)
+            assert (await busy.read())[0] == 200
+            return closed.done()
+
+        await eventually(are_closed, "idle connections are closed")
+        assert all(await closed)
+
+        # A request that takes longer than a connection may be idle.
+        on.quorum.is_held = True
+        await busy.write(request(TOPICS, new_topics("b", validate_only=False)))
+        answer = asyncio.create_task(busy.read())
+        silent = await Client.open_port(server.port)
+        assert await silent.is_closed()
+        assert not answer.done()
+        on.quorum.is_held = False
+        on.quorum.commit()
+        assert (await answer)[0] == 200
+
+        await server.close()
+        assert await busy.is_closed()
+        for client in (*clients, silent):
+            client.close()
