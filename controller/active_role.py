@@ -3,6 +3,7 @@ an idle log moving."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -79,6 +80,8 @@ class ActiveRole:
         #: Empty on a standby.
         self.deletions = TopicDeletions()
         self._noop_seen_offset = -1
+        #: When the watch is to look again; much later than that is a stall.
+        self._watch_due_ms = math.inf
 
     def bind(self, controller: QuorumController) -> None:
         """The controller whose role this is; once, before it starts."""
@@ -156,6 +159,7 @@ class ActiveRole:
 
     def _fencing_event(self) -> Event:
         def decide(context: WriteContext) -> Decision[Session | None]:
+            self._excuse_stall()
             return decide_fence_stale_broker(context.image, self.config, self.sessions, context.now_ms)
 
         def applied(decision: Decision[Session | None], _: int) -> None:
@@ -169,21 +173,26 @@ class ActiveRole:
         return self.controller.write_internally(_FENCING, decide, applied)
 
     def _schedule_watch(self) -> None:
-        due_ms = self.controller.scheduler.monotonic_ms() + _WATCH_INTERVAL_MS
-        self.controller.events.schedule(_WATCH, due_ms, partial(self._watch_event, due_ms))
+        self._watch_due_ms = self.controller.scheduler.monotonic_ms() + _WATCH_INTERVAL_MS
+        self.controller.events.schedule(_WATCH, self._watch_due_ms, self._watch_event)
 
-    def _watch_event(self, due_ms: float) -> Event:
-        """Notice that this process was stopped or held up. What waits in its sockets is heard after its timers act."""
+    def _watch_event(self) -> Event:
+        # All is done when the timer acts: an event that waits for its turn is no stall, contacts are noted meanwhile.
+        self._excuse_stall()
+        self._schedule_watch()
+        return Event(_WATCH, lambda: None, lambda _: None)
+
+    def _excuse_stall(self) -> None:
+        """Notice that this process was stopped or held up. What waits in its sockets is heard after its timers act.
+
+        Whoever looks for sessions that have ended asks first: the timer that fences may be due before the watch's.
+        """
         now_ms = self.controller.scheduler.monotonic_ms()
-        late_ms = now_ms - due_ms
-
-        def run() -> None:
-            if late_ms > _STALL_MS and self._sessions is not None:
-                # It may have begun right after the last look.
-                self._sessions.excuse(late_ms + _WATCH_INTERVAL_MS, now_ms)
-            self._schedule_watch()
-
-        return Event(_WATCH, run, lambda _: None)
+        late_ms = now_ms - self._watch_due_ms
+        if late_ms > _STALL_MS and self._sessions is not None:
+            # It may have begun right after the last look.
+            self._sessions.excuse(late_ms + _WATCH_INTERVAL_MS, now_ms)
+            self._watch_due_ms = now_ms
 
     def _schedule_noop(self) -> None:
         interval_ms = self._settings.idle_noop_interval_ms

@@ -67,6 +67,19 @@ def test_stalled_controller_woken_fences_no_broker_that_speaks() -> None:
     assert controller.fenced() == []
 
 
+def test_stalled_controller_woken_fences_nobody_where_the_timer_that_fences_acts_before_the_watch() -> None:
+    controller = Controller()
+    controller.run(8, 0, 1)
+    # The watch has just looked, and the sessions are to be looked at next: at the end of those that began at 0.
+    controller.scheduler.advance(SESSION_MS - controller.scheduler.now_ms + 0.5)
+
+    controller.stall(18)
+    assert controller.fenced() == []
+
+    controller.run(30, 0, 1)
+    assert controller.fenced() == []
+
+
 def test_stalled_controller_woken_still_fences_a_broker_that_is_dead() -> None:
     controller = Controller()
     controller.run(10, 0, 1)
