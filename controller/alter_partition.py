@@ -1,6 +1,7 @@
 """AlterPartition: a leader asks for other ISRs; reassignments complete through it.
 
-One implementation, on columns: a request of models is turned into columns, and a bulk request comes as columns.
+A request of models is turned into columns, and a bulk request comes as columns. Few partitions are then taken one by
+one, as plain values; many all at once. Both ways check by ``isr_change_checks`` and decide by ``partition_rules``.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.alter_partition_row import UNSAID_EPOCH, AlteredRow, AskedIsr, alter_row
 from controller.broker_columns import broker_columns
 from controller.cluster_control import check_broker_epoch
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
+from controller.isr_change_checks import IsrChangeFacts, isr_change_rules
+from controller.metadata_version import partition_version
 from controller.partition_columns import NO_SLOT, Flags, Masks, PartitionChanges, PartitionTargets
+from controller.partition_row import PartitionRow, read_row
 from controller.partition_rules import decide_changes
 from controller.partition_view import PartitionView, rule_settings, view_partitions, view_runs
 from controller.protocol import (
@@ -25,14 +30,15 @@ from controller.protocol import (
     AlterPartitionTopicResult,
 )
 from metadata_log.errors import ErrorCode
+from metadata_log.records import VersionedRecord
 from metadata_log.runs import PartitionChangeRun
 from snapshots.image import MetadataImage
-from snapshots.partition import RECOVERED, RECOVERING
+from snapshots.partition import RECOVERING
 
 #: Padding of lists of brokers in requests and replies.
 NO_BROKER: Final = -1
-#: Epoch of an ISR member that the leader does not say.
-UNSAID_EPOCH: Final = -1
+#: Requests of so few partitions are taken one by one: 0.1 ms each, where columns take 1.5 ms for any of these.
+FEW: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,10 @@ def decide_alter_partition_columns(
     known = np.flatnonzero(reply.error_codes == 0)
     if not len(known):
         return Decision((), reply, is_atomic=False)
+    if len(rows) <= FEW:
+        partitions = {at: read_row(image, config, int(rows[at])) for at in known.tolist()}
+        if not any(partition.is_reassigning for partition in partitions.values()):
+            return _decide_few(image, config, broker_id, asked, partitions, reply)
     part = asked if len(known) == len(rows) else _take(asked, known)
     view = view_partitions(image, config, rows[known])
     request = _isr_in_slots(view, part.new_isr)
@@ -116,6 +126,50 @@ def decide_alter_partition_columns(
     runs = _runs_of_good(image, view, changes, good)
     _fill(reply, known, view, changes, good, broker_id)
     return Decision(runs, reply, is_atomic=False)
+
+
+def _decide_few(
+    image: MetadataImage,
+    config: ControllerConfig,
+    broker_id: int,
+    asked: AlterPartitionColumns,
+    partitions: dict[int, PartitionRow],
+    reply: AlteredPartitions,
+) -> Decision[AlteredPartitions]:
+    """``partitions``: those that were found, none of them being reassigned, by their row in the request."""
+    settings = rule_settings(image, config)
+    version = partition_version(settings.metadata_version)
+    records = []
+    for at, partition in partitions.items():
+        altered = alter_row(image, settings, broker_id, partition, _asked_in(asked, at))
+        _fill_row(reply, at, altered)
+        if altered.record is not None:
+            records.append(VersionedRecord(altered.record, version))
+    return Decision(records, reply, is_atomic=False)
+
+
+def _asked_in(asked: AlterPartitionColumns, at: int) -> AskedIsr:
+    members = [
+        (broker, epoch)
+        for broker, epoch in zip(asked.new_isr[at].tolist(), asked.new_isr_epochs[at].tolist(), strict=True)
+        if broker != NO_BROKER
+    ]
+    return AskedIsr(
+        leader_epoch=asked.leader_epochs.item(at),
+        partition_epoch=asked.partition_epochs.item(at),
+        recovery_state=asked.leader_recovery_states.item(at),
+        isr=[broker for broker, _ in members],
+        isr_epochs=[epoch for _, epoch in members],
+    )
+
+
+def _fill_row(reply: AlteredPartitions, at: int, altered: AlteredRow) -> None:
+    reply.error_codes[at] = altered.error_code
+    reply.leaders[at] = altered.leader
+    reply.leader_epochs[at] = altered.leader_epoch
+    reply.isr[at, : len(altered.isr)] = altered.isr[: reply.isr.shape[1]]
+    reply.leader_recovery_states[at] = altered.recovery_state
+    reply.partition_epochs[at] = altered.partition_epoch
 
 
 def columns_of(request: AlterPartitionRequest) -> AlterPartitionColumns:
@@ -146,8 +200,8 @@ class _IsrInSlots:
     #: uint8[n, w]
     order: NDArray[np.uint8]
     mask: Masks
-    #: Names only replicas, and none twice.
-    is_subset: Flags
+    #: Names somebody who is no replica, or a replica twice.
+    has_stranger: Flags
 
 
 def _blank_reply(asked: AlterPartitionColumns) -> AlteredPartitions:
@@ -188,7 +242,7 @@ def _isr_in_slots(view: PartitionView, isr: NDArray[np.int32]) -> _IsrInSlots:
     count, width = brokers.shape
     order = np.full((count, width), NO_SLOT, np.uint8)
     mask = np.zeros(count, np.uint64)
-    is_subset = np.ones(count, np.bool_)
+    has_stranger = np.zeros(count, np.bool_)
     for place in range(isr.shape[1]):
         ids = isr[:, place]
         slot = np.full(count, NO_SLOT, np.uint8)
@@ -196,11 +250,11 @@ def _isr_in_slots(view: PartitionView, isr: NDArray[np.int32]) -> _IsrInSlots:
             np.putmask(slot, (brokers[:, number] == ids) & (counts > number), number)
         bit = np.uint64(1) << slot.astype(np.uint64)
         is_named = ids != NO_BROKER
-        is_subset &= ~is_named | ((slot != NO_SLOT) & ((mask & bit) == 0))
+        has_stranger |= is_named & ((slot == NO_SLOT) | ((mask & bit) != 0))
         mask |= bit  # nothing for NO_SLOT: numpy shifts by 64 and more to 0
         if place < width:
             order[:, place] = slot
-    return _IsrInSlots(order, mask, is_subset)
+    return _IsrInSlots(order, mask, has_stranger)
 
 
 def _validate(
@@ -210,26 +264,25 @@ def _validate(
     request: _IsrInSlots,
     broker_id: int,
 ) -> NDArray[np.int16]:
-    """The first rule that each row breaks, as an error code; 0 = none. The order is Kafka's."""
+    """The first rule that each row breaks, as an error code; 0 = none."""
     columns = view.columns
     leader_bit = np.uint64(1) << columns.leader_slots.view(np.uint64)
-    is_recovering = asked.leader_recovery_states == RECOVERING
-    rules: tuple[tuple[Flags, ErrorCode], ...] = (
-        # A newer epoch than ours: then we are not the active controller any more.
-        (asked.leader_epochs > columns.leader_epochs, ErrorCode.NOT_CONTROLLER),
-        (asked.partition_epochs > columns.partition_epochs, ErrorCode.NOT_CONTROLLER),
-        (asked.leader_epochs < columns.leader_epochs, ErrorCode.FENCED_LEADER_EPOCH),
-        (columns.leaders != broker_id, ErrorCode.INVALID_REQUEST),
-        (asked.partition_epochs < columns.partition_epochs, ErrorCode.INVALID_UPDATE_VERSION),
-        (~request.is_subset, ErrorCode.INVALID_REQUEST),
-        ((request.mask & leader_bit) == 0, ErrorCode.INVALID_REQUEST),
-        (is_recovering & (np.bitwise_count(request.mask) > 1), ErrorCode.INVALID_REQUEST),
-        (is_recovering & (columns.recovery_states == RECOVERED), ErrorCode.INVALID_REQUEST),
-        (~is_recovering & (asked.leader_recovery_states != RECOVERED), ErrorCode.INVALID_REQUEST),
-        (_has_ineligible(image, asked), ErrorCode.INELIGIBLE_REPLICA),
+    facts = IsrChangeFacts(
+        broker_id=broker_id,
+        leader=columns.leaders,
+        leader_epoch=columns.leader_epochs,
+        partition_epoch=columns.partition_epochs,
+        recovery_state=columns.recovery_states,
+        asked_leader_epoch=asked.leader_epochs,
+        asked_partition_epoch=asked.partition_epochs,
+        asked_recovery_state=asked.leader_recovery_states,
+        isr_size=np.bitwise_count(request.mask),
+        has_stranger=request.has_stranger,
+        lacks_leader=(request.mask & leader_bit) == 0,
+        has_ineligible=_has_ineligible(image, asked),
     )
     codes = np.zeros(len(columns), np.int16)
-    for broken, code in reversed(rules):
+    for broken, code in reversed(isr_change_rules(facts)):
         codes[broken] = code
     return codes
 

@@ -18,7 +18,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from controller.alter_partition import UNSAID_EPOCH, AlterPartitionColumns, decide_alter_partition_columns
+from controller.alter_partition import AlterPartitionColumns, decide_alter_partition_columns
+from controller.alter_partition_row import UNSAID_EPOCH
 from controller.cluster_control import decide_broker_heartbeat
 from controller.controller_config import ControllerConfig
 from controller.elections import decide_balance_leaders
