@@ -19,6 +19,7 @@ from controller.broker_choices import broker_choices
 from controller.configuration import new_topic_configs
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
+from controller.name_collisions import colliding_topic
 from controller.placement import Placement, ReplicaPlacer, work_out_all
 from controller.protocol import (
     CreatableTopic,
@@ -35,7 +36,7 @@ from controller.protocol import (
 )
 from controller.random_source import RandomSource
 from controller.timeline_order import first_listed_partition
-from controller.topic_names import METADATA_TOPIC, has_collision_chars, name_problem, unified
+from controller.topic_names import METADATA_TOPIC, name_problem
 from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
 from metadata_log.ids import Uuid
 from metadata_log.limits import RECORDS_PER_OPERATION_MAX
@@ -102,7 +103,6 @@ def decide_create_topics(
 def _name_problems(image: MetadataImage, request: CreateTopicsRequest) -> dict[str, ApiError]:
     """What is wrong with the names; only topics that exist already can be collided with."""
     counts = Counter(topic.name for topic in request.topics)
-    looks: dict[str, str] | None = None
     problems: dict[str, ApiError] = {}
     for name, count in counts.items():
         problem = name_problem(name)
@@ -115,13 +115,9 @@ def _name_problems(image: MetadataImage, request: CreateTopicsRequest) -> dict[s
             problems[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
         elif name in image.topics.by_name:
             problems[name] = ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        elif has_collision_chars(name):
-            if looks is None:
-                looks = {unified(other): other for other in image.topics.by_name if has_collision_chars(other)}
-            other = looks.get(unified(name))
-            if other is not None:
-                problem = f"Topic '{name}' collides with existing topic: {other}"
-                problems[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+        elif (other := colliding_topic(image.topics.by_name, name)) is not None:
+            problem = f"Topic '{name}' collides with existing topic: {other}"
+            problems[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     return problems
 
 
