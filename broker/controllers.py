@@ -56,9 +56,13 @@ async def connect_controllers(
     Raises:
         InvalidUrl: one of ``urls`` names no controller.
     """
-    async with ControllerClient(urls, shared_secret=shared_secret, timeout_ms=timeout_ms) as client:
-        feeds = [ControllerFeed(client, url, timeout_ms, broker_ids) for url in client.urls]
-        yield Controllers(feeds, BrokerRpc(client, timeout_ms))
+    # Connections of their own: one on which the feed was once read is no longer answered on the short way.
+    async with (
+        ControllerClient(urls, shared_secret=shared_secret, timeout_ms=timeout_ms) as reader,
+        ControllerClient(urls, shared_secret=shared_secret, timeout_ms=timeout_ms) as caller,
+    ):
+        feeds = [ControllerFeed(reader, url, timeout_ms, broker_ids) for url in reader.urls]
+        yield Controllers(feeds, BrokerRpc(caller, timeout_ms))
 
 
 class ControllerFeed:

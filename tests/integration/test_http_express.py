@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from broker.controllers import connect_controllers
+from broker.feed import LOG_BEGIN
 from controller.http.ports import NodeLimits
 from controller.http.serving import HttpServer
+from controller.protocol import BrokerHeartbeatRequest
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
 
@@ -310,3 +313,15 @@ async def test_connection_that_is_idle_for_too_long_is_closed_in_the_lane_as_in_
         assert await busy.is_closed()
         for client in (*clients, silent):
             client.close()
+
+
+async def test_rpcs_of_a_broker_stay_in_the_lane_whatever_it_reads() -> None:
+    async with stage(1) as on:
+        epoch = await on.register(1, 1)
+        beat = BrokerHeartbeatRequest(broker_id=1, broker_epoch=epoch, current_metadata_offset=5)
+        others = in_lane(on)
+        async with connect_controllers([on.members[1].url], None, 10_000, [1]) as controllers:
+            for _ in range(3):
+                await controllers.feeds[0].fetch_batches(LOG_BEGIN, 0, 1_000_000)
+                await controllers.rpc.broker_heartbeat(beat)
+                assert in_lane(on) == others + 1
