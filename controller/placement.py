@@ -26,8 +26,8 @@ from metadata_log.errors import ApiError, ErrorCode
 _MAP_CAPACITY: Final = 16
 _MAP_LOAD: Final = 0.75
 
-#: Partitions of one topic that are placed round by round in less time than by arithmetic.
-_BY_ROUNDS_MAX: Final = 16
+#: Partitions of one topic up to which rounds take less time than arithmetic, also where many topics share the latter.
+_BY_ROUNDS_MAX: Final = 8
 
 _NOT_YET: Final = np.empty((0, 0), np.int32)
 
