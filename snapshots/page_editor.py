@@ -99,7 +99,7 @@ class PageEditor:
             column = getattr(page, name)
             if name not in owned:
                 # A whole column is copied for one row: not where it holds nothing, and is to hold nothing here either.
-                if column is blank_column(name, width) and name in _NOTHING and value == _NOTHING[name]:
+                if name in _NOTHING and value == _NOTHING[name] and column is blank_column(name, width):
                     continue
                 column = column.copy()
                 setattr(page, name, column)

@@ -143,6 +143,7 @@ def mask_type(width: int) -> np.dtype[Any]:
     return _MASK_TYPES[(width > 8) + (width > 16) + (width > 32)]
 
 
+@cache
 def blank_column(name: str, width: int) -> AnyColumn:
     """The read-only column that all pages of a width share in which it holds nothing."""
     if name in LIST_COLUMNS:
