@@ -7,7 +7,7 @@ one, as plain values; many all at once. Both ways check by ``isr_change_checks``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.isr_change_checks import IsrChangeFacts, isr_change_rules
 from controller.metadata_version import partition_version
-from controller.partition_columns import NO_SLOT, Flags, Masks, PartitionChanges, PartitionTargets
+from controller.partition_columns import NO_SLOT, Flags, Masks, PartitionChanges, PartitionTargets, Slots
 from controller.partition_row import PartitionRow, read_row
-from controller.partition_rules import decide_changes
+from controller.partition_rules import decide_patterns
 from controller.partition_view import PartitionView, rule_settings, view_partitions, view_runs
 from controller.protocol import (
     AlterPartitionRequest,
@@ -122,9 +122,9 @@ def decide_alter_partition_columns(
         isr_order=np.where(good[:, None], request.order, view.rows.isr_order),
         is_recovering=part.leader_recovery_states == RECOVERING,
     )
-    changes = decide_changes(view.rows, targets, rule_settings(image, config))
-    runs = _runs_of_good(image, view, changes, good)
-    _fill(reply, known, view, changes, good, broker_id)
+    changes, kinds = decide_patterns(view.rows, targets, rule_settings(image, config))
+    runs = _runs_of_good(image, view, changes, kinds, good)
+    _fill(reply, known, view, changes, kinds, good, broker_id)
     return Decision(runs, reply, is_atomic=False)
 
 
@@ -303,8 +303,14 @@ def _has_ineligible(image: MetadataImage, asked: AlterPartitionColumns) -> Flags
 
 
 def _runs_of_good(
-    image: MetadataImage, view: PartitionView, changes: PartitionChanges, good: Flags
+    image: MetadataImage,
+    view: PartitionView,
+    changes: PartitionChanges,
+    kinds: NDArray[np.int64] | None,
+    good: Flags,
 ) -> list[PartitionChangeRun]:
+    if kinds is not None:
+        return view_runs(image, view, changes, np.where(good, kinds, -1))
     changes.has_change[~good] = False
     return view_runs(image, view, changes)
 
@@ -314,24 +320,36 @@ def _fill(
     known: NDArray[np.intp],
     view: PartitionView,
     changes: PartitionChanges,
+    kinds: NDArray[np.int64] | None,
     good: Flags,
     broker_id: int,
 ) -> None:
     """The reply's rows of partitions that were decided on."""
-    columns = view.columns
-    leaders = columns.slots[np.arange(len(known)), np.maximum(changes.leader, 0)]
-    leaders = np.where(changes.leader < 0, NO_BROKER, leaders)
-    is_lost = good & changes.has_change & changes.has_leader & (leaders != broker_id)
+
+    def by_row(column: NDArray[Any]) -> NDArray[Any]:
+        return column if kinds is None else column.take(kinds, axis=0)
+
+    columns, count = view.columns, len(known)
+    at = slice(None) if count == len(reply.leaders) else known
+    # Slot by slot, as they lie in memory: picked from as one flat column.
+    brokers, numbers = columns.slots.T.reshape(-1), np.arange(count)
+
+    def brokers_in(slots: Slots) -> NDArray[np.int32]:
+        return brokers.take(slots * count + numbers)
+
+    leader, has_leader, has_change = map(by_row, (changes.leader, changes.has_leader, changes.has_change))
+    leaders = np.where(leader < 0, NO_BROKER, brokers_in(np.maximum(leader, 0)))
+    is_lost = good & has_change & has_leader & (leaders != broker_id)
     reply.error_codes[known[is_lost]] = ErrorCode.NEW_LEADER_ELECTED
-    isr_order = np.where(changes.has_isr[:, None], changes.isr_order, view.rows.isr_order)
-    isr = columns.slots[np.arange(len(known))[:, None], np.where(isr_order == NO_SLOT, 0, isr_order)]
-    isr = np.where(isr_order == NO_SLOT, NO_BROKER, isr)
-    width = min(isr.shape[1], reply.isr.shape[1])
-    reply.isr[known, :width] = isr[:, :width]
-    reply.leaders[known] = leaders
-    reply.leader_epochs[known] = columns.leader_epochs + changes.has_leader
-    reply.partition_epochs[known] = columns.partition_epochs + changes.has_change
-    reply.leader_recovery_states[known] = changes.is_recovering
+    has_isr, new_order = by_row(changes.has_isr), by_row(changes.isr_order)
+    for place in range(min(columns.width, reply.isr.shape[1])):
+        slots = np.where(has_isr, new_order[:, place], view.rows.isr_order[:, place]).astype(np.int64)
+        is_used = slots != NO_SLOT
+        reply.isr[at, place] = np.where(is_used, brokers_in(slots * is_used), NO_BROKER)
+    reply.leaders[at] = leaders
+    reply.leader_epochs[at] = columns.leader_epochs + has_leader
+    reply.partition_epochs[at] = columns.partition_epochs + has_change
+    reply.leader_recovery_states[at] = by_row(changes.is_recovering)
 
 
 def _response(request: AlterPartitionRequest, altered: AlteredPartitions) -> AlterPartitionResponse:

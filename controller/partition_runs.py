@@ -55,15 +55,17 @@ def change_runs(
     Args:
         directory_ids: uint8[d, 16], the id of every directory code.
         version: of the record.
-        kinds: int64[n], the row of ``changes`` that says what changes in each row; None = the row itself.
+        kinds: int64[n], the row of ``changes`` that says what changes in each row, -1 = nothing; None = the row itself.
     """
     shapes = np.where(changes.has_change, _shapes(changes), -1)
     distinct = _distinct(shapes)
     if kinds is not None:
-        shapes = shapes.take(kinds)
+        shapes = np.append(shapes, -1).take(kinds)  # the last one for -1
     runs = []
     for shape in distinct:
         rows = np.flatnonzero(shapes == shape)
+        if not len(rows):
+            continue
         decided = rows if kinds is None else kinds.take(rows)
         runs.append(_run(names, rows, changes, decided, directory_ids, version))
     return runs

@@ -12,13 +12,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.partition_columns import PartitionRows, PartitionTargets
+from controller.partition_columns import Orders, PartitionRows, PartitionTargets
 
 #: Rows below which looking for patterns costs more than it saves.
-_ROWS_MIN: Final = 64
+ROWS_MIN: Final = 64
 #: Patterns that are looked for; with more of them all rows are decided one by one.
 _PATTERNS_MAX: Final = 64
-#: Slots that a row may have: eight sets over so many fill one word, and their order half of the other.
+#: Slots that a row may have: eight sets over so many fill one word, and an order of them half of another.
 _WIDTH_MAX: Final = 8
 #: Above every number of replicas that fits: all such ``min.insync.replicas`` mean the same.
 _MIN_ISR_MAX: Final = 15
@@ -42,16 +42,16 @@ def patterns_of(rows: PartitionRows, targets: PartitionTargets) -> Patterns | No
     Rows with a reassignment are not: rules compare their directories, which are as many as there are.
     """
     count, width = rows.isr_order.shape
-    asks_for_more = (targets.isr_order, targets.replicas, targets.removing, targets.adding, targets.is_recovering)
-    if count < _ROWS_MIN or width > _WIDTH_MAX or rows.replica_order is not None or targets.directories is not None:
+    asks_for_more = (targets.replicas, targets.removing, targets.adding)
+    if count < ROWS_MIN or width > _WIDTH_MAX or rows.replica_order is not None or targets.directories is not None:
         return None
     if any(target is not None for target in asks_for_more) or (rows.removing | rows.adding).any():
         return None
-    return _group(*_words(rows, targets))
+    return _group(_words(rows, targets))
 
 
-def _words(rows: PartitionRows, targets: PartitionTargets) -> tuple[_Words, _Words]:
-    """All that the rules look at, in two words a row."""
+def _words(rows: PartitionRows, targets: PartitionTargets) -> list[_Words]:
+    """All that the rules look at, in two or three words a row."""
     sets = [rows.replicas, rows.isr, rows.elr, rows.last_known_elr, targets.acceptable]
     sets += [column for column in (targets.isr, targets.unclean_shutdown) if column is not None]
     first = (rows.leader + 1).view(np.uint64)
@@ -60,21 +60,32 @@ def _words(rows: PartitionRows, targets: PartitionTargets) -> tuple[_Words, _Wor
     second = rows.is_recovering.astype(np.uint64)
     second = (second << np.uint64(2)) | targets.election.view(np.uint64)
     second = (second << np.uint64(4)) | np.minimum(targets.min_isr, _MIN_ISR_MAX).view(np.uint64)
-    for place in range(rows.isr_order.shape[1]):
-        second = (second << np.uint64(4)) | (rows.isr_order[:, place] & np.uint8(15))  # NO_SLOT becomes 15
-    return first, second
+    if targets.is_recovering is not None:
+        second = (second << np.uint64(1)) | targets.is_recovering
+    words = [first, _with_order(second, rows.isr_order)]
+    if targets.isr_order is not None:
+        words.append(_with_order(np.zeros(len(first), np.uint64), targets.isr_order))
+    return words
 
 
-def _group(first: _Words, second: _Words) -> Patterns | None:
-    of_row = np.empty(len(first), np.int64)
-    left = np.arange(len(first))
+def _with_order(words: _Words, order: Orders) -> _Words:
+    for place in range(order.shape[1]):
+        words = (words << np.uint64(4)) | (order[:, place] & np.uint8(15))  # NO_SLOT becomes 15
+    return words
+
+
+def _group(words: list[_Words]) -> Patterns | None:
+    of_row = np.empty(len(words[0]), np.int64)
+    left = np.arange(len(of_row))
     examples: list[int] = []
     while len(left):
         if len(examples) == _PATTERNS_MAX:
             return None
-        is_other = (first != first[0]) | (second != second[0])
+        is_other = words[0] != words[0][0]
+        for word in words[1:]:
+            is_other |= word != word[0]
         of_row[left.take(np.flatnonzero(~is_other))] = len(examples)
         examples.append(int(left[0]))
         rest = np.flatnonzero(is_other)
-        left, first, second = left.take(rest), first.take(rest), second.take(rest)
+        left, words = left.take(rest), [word.take(rest) for word in words]
     return Patterns(np.array(examples, np.int64), of_row)

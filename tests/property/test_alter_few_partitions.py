@@ -1,4 +1,4 @@
-"""A leader is answered, and the log is told, the same whether partitions are taken one by one or as columns."""
+"""A leader is answered, and the log told, the same whether partitions are taken one by one, by kind or as columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import alter_partition
+from controller import alter_partition, row_patterns
 from controller.alter_partition import (
     NO_BROKER,
     AlteredPartitions,
@@ -149,13 +149,15 @@ def answers(reply: AlteredPartitions) -> list[tuple[Any, ...]]:
     return [(code, *(map(str, rest) if code == ErrorCode.NONE else ())) for code, *rest in rows]
 
 
-def decided_as_columns(cluster: SmallCluster, epoch: int, asked: AlterPartitionColumns) -> Decision[AlteredPartitions]:
-    usual = alter_partition.FEW
+def decided_as_columns(
+    cluster: SmallCluster, epoch: int, asked: AlterPartitionColumns, rows_min: int = row_patterns.ROWS_MIN
+) -> Decision[AlteredPartitions]:
+    usual = alter_partition.FEW, row_patterns.ROWS_MIN
     try:
-        alter_partition.FEW = 0  # type: ignore[misc] # none are few
+        alter_partition.FEW, row_patterns.ROWS_MIN = 0, rows_min  # type: ignore[misc] # none are few
         return decide_alter_partition_columns(cluster.image, cluster.config, LEADER, epoch, asked)
     finally:
-        alter_partition.FEW = usual  # type: ignore[misc]
+        alter_partition.FEW, row_patterns.ROWS_MIN = usual  # type: ignore[misc]
 
 
 @given(st.integers(0, 10**9), st.integers(1, alter_partition.FEW))
@@ -168,9 +170,10 @@ def test_alter_few_partitions_one_by_one_decides_as_the_columns(seed: int, count
         asked = requests(cluster, rng, count)
         few = decide_alter_partition_columns(cluster.image, cluster.config, LEADER, epoch, asked)
         many = decided_as_columns(cluster, epoch, asked)
-        assert answers(few.reply) == answers(many.reply)
+        by_kind = decided_as_columns(cluster, epoch, asked, rows_min=1)
+        assert answers(few.reply) == answers(many.reply) == answers(by_kind.reply)
         # The columns write their records by shape, not in the order of the request.
-        records = [sorted(map(repr, records_of(list(decision.records)))) for decision in (few, many)]
-        assert records[0] == records[1]
+        records = [sorted(map(repr, records_of(list(decision.records)))) for decision in (few, many, by_kind)]
+        assert records[0] == records[1] == records[2]
         assert {item.version for item in few.records} == {item.version for item in many.records}
         cluster.commit(few)

@@ -53,6 +53,8 @@ def rows_of(seed: int, pool: int, count: int = ROWS) -> tuple[PartitionRows, Par
         min_isr=some(1, 40),
         election=some(0, 3),
         isr=isr & ~gone if seed % 2 else None,
+        isr_order=orders[:, ::-1][drawn] if seed % 2 and seed % 5 else None,
+        is_recovering=some(0, 2).astype(np.bool_) if seed % 7 else None,
         unclean_shutdown=gone if seed % 3 else None,
     )
     return rows, targets
@@ -68,6 +70,8 @@ def test_kinds_decided_once_change_as_every_row_by_itself(seed: int, pool: int, 
     for column in fields(PartitionChanges):
         if column.name != "directories":
             np.testing.assert_array_equal(getattr(by_kind, column.name), getattr(alone, column.name), column.name)
+    silent = np.arange(ROWS) % 7 == seed % 7  # These rows get no record.
+    alone.has_change[silent] = False
     ids = np.arange(ROWS * 16, dtype=np.uint8).reshape(ROWS, 16)
     names = PartitionNames(
         ids,
@@ -75,7 +79,8 @@ def test_kinds_decided_once_change_as_every_row_by_itself(seed: int, pool: int, 
         np.arange(ROWS * WIDTH, dtype=np.int32).reshape(ROWS, WIDTH),
         np.arange(ROWS, dtype=np.int32),
     )
-    runs, expected = (change_runs(names, *of, 2, at) for of, at in (((changes, ids), kinds), ((alone, ids), None)))
+    runs = change_runs(names, changes, ids, 2, np.where(silent, -1, kinds))
+    expected = change_runs(names, alone, ids, 2)
     assert [run.record(row) for run in runs for row in range(len(run))] == [
         run.record(row) for run in expected for row in range(len(run))
     ]
