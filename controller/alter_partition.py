@@ -114,12 +114,14 @@ def decide_alter_partition_columns(
     codes = _validate(image, view, part, request, broker_id)
     reply.error_codes[known] = codes
     good = codes == 0
+    # Rows that are refused ask for what they have.
+    is_all_good = bool(good.all())
     targets = PartitionTargets(
         acceptable=view.acceptable,
         min_isr=view.min_isr,
         election=view.election,
-        isr=np.where(good, request.mask, view.rows.isr),
-        isr_order=np.where(good[:, None], request.order, view.rows.isr_order),
+        isr=request.mask if is_all_good else np.where(good, request.mask, view.rows.isr),
+        isr_order=request.order if is_all_good else np.where(good[:, None], request.order, view.rows.isr_order),
         is_recovering=part.leader_recovery_states == RECOVERING,
     )
     changes, kinds = decide_patterns(view.rows, targets, rule_settings(image, config))
@@ -240,7 +242,7 @@ def _find(image: MetadataImage, asked: AlterPartitionColumns, codes: NDArray[np.
 def _isr_in_slots(view: PartitionView, isr: NDArray[np.int32]) -> _IsrInSlots:
     brokers, counts = view.columns.slots, view.columns.replica_counts
     count, width = brokers.shape
-    order = np.full((count, width), NO_SLOT, np.uint8)
+    order = np.full((width, count), NO_SLOT, np.uint8).T  # slot by slot, as the columns of a table
     mask = np.zeros(count, np.uint64)
     has_stranger = np.zeros(count, np.bool_)
     for place in range(isr.shape[1]):
