@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from controller.partition_columns import Orders, PartitionRows, PartitionTargets
 
 #: Rows below which looking for patterns costs more than it saves.
-ROWS_MIN: Final = 64
+ROWS_MIN: Final = 256
 #: Patterns that are looked for; with more of them all rows are decided one by one.
 _PATTERNS_MAX: Final = 64
 #: Slots that a row may have: eight sets over so many fill one word, and an order of them half of another.

@@ -39,8 +39,10 @@ async def test_active_controller_frozen_and_thawed_no_healthy_broker_is_fenced(
 ) -> None:
     brokers = 2
     plan = make_fresh(tmp_path, Ports.of(free_ports(2 * controllers + brokers)), controllers, brokers)
+    # All three are a third of their defaults, so that what happens within a session stays what it is.
     options = LocalOptions(
-        {"BROKERS__SESSION_TIMEOUT_MS": str(int(SESSION_S * 1000))}, {"LIFECYCLE__HEARTBEAT_INTERVAL_MS": "500"}
+        {"BROKERS__SESSION_TIMEOUT_MS": str(int(SESSION_S * 1000))},
+        {"LIFECYCLE__HEARTBEAT_INTERVAL_MS": "667", "LIFECYCLE__REQUEST_TIMEOUT_MS": "1667"},
     )
     cluster = LocalCluster(tmp_path, plan, options)
     try:

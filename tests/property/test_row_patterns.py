@@ -15,7 +15,7 @@ from controller.partition_rules import RuleSettings, decide_changes, decide_patt
 from controller.partition_runs import PartitionNames, change_runs
 from controller.row_patterns import patterns_of
 
-ROWS = 200
+ROWS = 320
 WIDTH = 4
 RULES = st.builds(RuleSettings, st.sampled_from([7, 17, 30]), st.booleans(), st.booleans())
 
