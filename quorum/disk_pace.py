@@ -2,8 +2,9 @@
 
 A hand-over to the disk thread and back costs more than a quick sync does, and a busy loop makes the thread wait for
 the interpreter's lock besides. A slow disk must not hold up the loop, though: heartbeats and elections run on it. So
-work that turned out to be slow sends all that follows to the thread, for many times as long as it took. The loop
-loses a few per cent of its time to a disk that gets slow now and then, and waits once for one that hangs.
+work that turned out to be slow sends all that follows to the thread, for many times as long as it took beyond what is
+quick: hardly where a sync was slow for want of a processor, for seconds where the disk hung. The loop loses a few per
+cent of its time to a disk that gets slow now and then, and waits once for one that hangs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 
 #: Seconds. Well above a sync to flash memory, well below a heartbeat.
 _QUICK: Final = 0.001
-#: Times as long as slow work took, the thread has all of it: the share of its time that the loop loses is one in this.
+#: Times as long as slow work took beyond that, the thread has all of it: the loop loses one part in this of its time.
 _REST_FACTOR: Final = 50.0
 
 
@@ -29,5 +30,6 @@ class DiskPace:
 
     def took(self, begun: float, ended: float) -> None:
         """Work ran on the loop thread."""
-        if ended - begun > _QUICK:
-            self._thread_until = ended + _REST_FACTOR * (ended - begun)
+        excess = ended - begun - _QUICK
+        if excess > 0.0:
+            self._thread_until = ended + _REST_FACTOR * excess

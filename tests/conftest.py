@@ -5,6 +5,7 @@ import inspect
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,12 @@ def kafka_data() -> Path:
 
 def child_processes() -> set[int]:
     """Return the ids of this process's children, of all its threads; empty where there is no /proc."""
-    lists = Path("/proc/self/task").glob("*/children")
-    return {int(process_id) for children in lists for process_id in children.read_text().split()}
+    found: set[int] = set()
+    for children in Path("/proc/self/task").glob("*/children"):
+        # A thread may end while it is looked at; its children are the others' then.
+        with suppress(FileNotFoundError):
+            found.update(map(int, children.read_text().split()))
+    return found
 
 
 def lasting_threads() -> set[threading.Thread]:

@@ -265,7 +265,8 @@ class Tour:
         await self._cluster.until(look, f"{count} writes are acknowledged", _DEADLINE_S)
 
     async def _partitions(self, topic: str) -> list[DescribedPartition]:
-        return (await self._client.describe_topic(topic)).topic.partitions
+        # Any controller answers from what it has heard; what was just written is to be seen.
+        return (await self._client.describe_topic(topic, is_linearizable=True)).topic.partitions
 
     async def _topic_names(self) -> set[str]:
         names: set[str] = set()

@@ -13,10 +13,17 @@ def test_pace_of_a_quick_disk_stays_on_the_loop() -> None:
 
 def test_pace_after_slow_work_leaves_the_loop_for_many_times_as_long() -> None:
     pace = DiskPace()
-    pace.took(10.0, 10.02)
-    assert not pace.is_quick(10.02)
-    assert not pace.is_quick(11.01)
+    pace.took(10.0, 10.021)
+    assert not pace.is_quick(10.021)
+    assert not pace.is_quick(11.02)
     assert pace.is_quick(11.03)
+
+
+def test_pace_after_work_that_was_hardly_slow_is_back_at_once() -> None:
+    pace = DiskPace()
+    pace.took(10.0, 10.0012)
+    assert not pace.is_quick(10.0012)
+    assert pace.is_quick(10.012)
 
 
 def test_pace_of_a_disk_that_stays_slow_costs_the_loop_a_few_per_cent() -> None:
