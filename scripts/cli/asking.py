@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import typer
 
@@ -40,10 +42,27 @@ def ask(
             return await question(client)
 
     try:
-        return asyncio.run(run())
+        return _run(run)
     except NotController as error:
         sys.stderr.write(f"quorate: {error}\n")
         raise typer.Exit(exit_codes.UNREACHABLE) from None
     except OutcomeUnknown as error:
         sys.stderr.write(f"quorate: {error}\n")
         raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from None
+
+
+def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """As ``asyncio.run``. Ctrl-C waits while the loop is made: half a loop complains when it is dropped."""
+    if threading.current_thread() is not threading.main_thread():
+        return asyncio.run(work())  # Ctrl-C is the main thread's.
+    interrupts: list[int] = []
+    usual = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        runner = asyncio.Runner()
+        runner.get_loop()
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    with runner:
+        if interrupts:
+            raise KeyboardInterrupt
+        return runner.run(work())
