@@ -81,7 +81,7 @@ class AccessOperations:
     async def create_acls(self, request: CreateAclsRequest, timeout_ms: float) -> CreateAclsResponse:
         """Create ACLs."""
         return await self._controller.append_write_event(
-            "create_acls", lambda c: decide_create_acls(c.image, request, self._role.new_topic_id), timeout_ms
+            "create_acls", lambda c: decide_create_acls(c.image, request, self._role.new_id), timeout_ms
         )
 
     async def delete_acls(self, request: DeleteAclsRequest, timeout_ms: float) -> DeleteAclsResponse:

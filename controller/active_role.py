@@ -67,12 +67,12 @@ class ActiveRole:
         settings: RoleSettings,
         bootstrap_records: tuple[VersionedRecord, ...],
         random: RandomSource,
-        new_topic_id: Callable[[], Uuid],
+        new_id: Callable[[], Uuid],
     ) -> None:
         """``bootstrap_records``: what the first leader of an empty log writes at its head."""
         self.config = config
         self.random = random
-        self.new_topic_id = new_topic_id
+        self.new_id = new_id
         self._settings = settings
         self._bootstrap_records = bootstrap_records
         self._controller: QuorumController | None = None

@@ -91,7 +91,7 @@ class Operations:
         role = self._role
         return await self._controller.append_write_event(
             "create_topics",
-            lambda c: decide_create_topics(c.image, self._config, request, role.random, role.new_topic_id),
+            lambda c: decide_create_topics(c.image, self._config, request, role.random, role.new_id),
             timeout_ms,
         )
 

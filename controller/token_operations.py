@@ -35,7 +35,7 @@ class TokenOperations:
 
     async def create(self, request: CreateDelegationTokenRequest, timeout_ms: float) -> CreateDelegationTokenResponse:
         """Make a token."""
-        new_id = self._role.new_topic_id
+        new_id = self._role.new_id
         return await self._controller.append_write_event(
             "create_delegation_token",
             lambda c: decide_create_token(c.image, self._config, request, _requester(c), self._now_ms(), new_id),
