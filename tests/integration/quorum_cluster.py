@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,12 @@ from typing import Any
 from metadata_log.disk import RealDisk
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from metadata_log.segment_log import MetadataLog
+from scripts.cluster.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = Path(__file__).with_name("quorum_server.py")
 FIRST_NODE_ID = 3000
 DEADLINE_SECONDS = 60.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that are free now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 class Client:

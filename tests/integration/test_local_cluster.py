@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scripts.cluster.plan import ClusterPlan
-from scripts.cluster.ports import free_ports
+from scripts.cluster.ports import free_stretch
 from tests.waiting import eventually_sync
 
 READY_S = 120.0
@@ -73,8 +73,8 @@ def ready_status(directory: Path, brokers: int) -> dict[str, Any]:
 
 
 def base_port() -> str:
-    """First of a stretch of ports that is likely to be free."""
-    return str(min(free_ports(1)[0], 60_000))
+    """First of a stretch of free ports, enough for every cluster here."""
+    return str(free_stretch(16))
 
 
 @pytest.mark.timeout(300)
