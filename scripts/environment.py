@@ -22,6 +22,12 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "made-from"
+#: There, and equal to `STAMP`, where the environment holds the pipeline extra too (`--pipeline`).
+PIPELINE_STAMP = VENV / "pipeline-made-from"
+UV = VENV / "bin" / "uv"
+PINS = VENV / "pins.txt"
+BUILD_PINS = VENV / "build-pins.txt"
+PIPELINE_PINS = VENV / "pipeline-pins.txt"
 LOCK_FILE = ROOT / ".venv.lock"  # beside the environment, not in it: it must outlive a rebuild
 
 #: The same setting of both installers: pip's name in its configuration, pip's and uv's variables.
@@ -52,18 +58,31 @@ def place_line() -> bytes:
     return f"{ROOT}\n".encode()
 
 
-def found_stamp() -> bytes:
-    """Return the stamp of the environment that is there; empty where there is none or an unfinished one."""
-    return STAMP.read_bytes() if STAMP.exists() else b""
+def found(file: Path) -> bytes:
+    """Return what a file of the environment holds: of a stamp nothing where what it stands for is unfinished."""
+    return file.read_bytes() if file.exists() else b""
+
+
+def write_stamp(stamp: Path) -> None:
+    """Say that what the stamp stands for is there; a stamp is whole or not there at all."""
+    unfinished = stamp.with_suffix(".part")
+    unfinished.write_bytes(wanted_stamp())
+    unfinished.rename(stamp)
 
 
 def say(sentence: str) -> None:
     print(f"quorate: {sentence}", file=sys.stderr, flush=True)
 
 
-def run(step: str, *command: str | Path, env: dict[str, str] | None = None) -> str:
-    """Run one command and return its output; where it fails, show that and raise `EnvironmentFailed`."""
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+def run(step: str, *command: str | Path, env: dict[str, str] | None = None, is_long: bool = False) -> str:
+    """Run one command and return its output; where it fails, show that and raise `EnvironmentFailed`.
+
+    On a terminal a long one shows its own progress.
+    """
+    errors = None if is_long and sys.stderr.isatty() else subprocess.PIPE
+    done = subprocess.run(
+        command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, check=False
+    )
     if done.returncode != 0:
         sys.stderr.write(done.stderr or done.stdout)
         raise EnvironmentFailed(f"{step} failed with exit code {done.returncode} (its output is above)")
@@ -123,49 +142,93 @@ def locked_uv_version() -> str:
     return str(next(package["version"] for package in packages if package["name"] == "uv"))
 
 
-def install() -> None:
-    """Bring `.venv` to exactly the packages of the lock and the project itself, editable."""
-    variables = installer_variables()
-    uv = VENV / "bin" / "uv"
-    run("fetching uv", *pip(), "install", "--quiet", f"uv=={locked_uv_version()}", env=variables)
-    pins, build_pins = VENV / "pins.txt", VENV / "build-pins.txt"
-    export = (uv, "export", "--quiet", "--project", ROOT, "--python", PYTHON, "--frozen", "--no-emit-project")
-    for path, groups in ((pins, ("--all-groups", "--no-group", "build")), (build_pins, ("--only-group", "build"))):
-        path.write_text(run("reading uv.lock", *export, *groups, env=variables), encoding="utf-8")
-    into = ("--quiet", "--python", PYTHON)
+def export_pins(variables: dict[str, str]) -> None:
+    """Write what the lock says to files that the installer reads: the base, with the pipeline extra, build tools."""
+    export = (UV, "export", "--quiet", "--project", ROOT, "--python", PYTHON, "--frozen", "--no-emit-project")
+    plain = ("--no-annotate", "--no-header")
+    everything = ("--all-groups", "--no-group", "build")
+    for path, groups in (
+        (PINS, everything),
+        (PIPELINE_PINS, (*everything, "--extra", "pipeline")),
+        (BUILD_PINS, ("--only-group", "build")),
+    ):
+        path.write_text(run("reading uv.lock", *export, *plain, *groups, env=variables), encoding="utf-8")
+
+
+def pins_of_pipeline() -> set[bytes]:
+    """Return the lines of the pins that only the pipeline extra has."""
+    return set(found(PIPELINE_PINS).splitlines()) - set(found(PINS).splitlines())
+
+
+def installer_choice() -> tuple[str | Path, ...]:
     # With hashes an equal version from another index is an equal file or refused, so all indexes may be asked.
-    choice = ("--require-hashes", "--build-constraints", build_pins, "--index-strategy", "unsafe-best-match")
+    choice = ("--require-hashes", "--build-constraints", BUILD_PINS, "--index-strategy", "unsafe-best-match")
     # Compiled here: the first start of a cluster is several processes at once that would each compile the same.
-    run("installing the lock", uv, "pip", "sync", "--compile-bytecode", *into, *choice, pins, env=variables)
-    project = ("--no-deps", "--editable", ROOT)
-    run("installing the project", uv, "pip", "install", *into, *project, env=variables)
+    return ("--compile-bytecode", "--python", PYTHON, *choice)
+
+
+def install() -> None:
+    """Bring `.venv` to exactly the packages of the lock and the project itself, editable.
+
+    The pipeline extra stays where it is and the lock still says the same of it: nothing of it is fetched here.
+    """
+    variables = installer_variables()
+    run("fetching uv", *pip(), "install", "--quiet", f"uv=={locked_uv_version()}", env=variables)
+    had_pipeline, pipeline_before = PIPELINE_STAMP.exists(), pins_of_pipeline()
+    PIPELINE_STAMP.unlink(missing_ok=True)
+    export_pins(variables)
+    keeps_pipeline = had_pipeline and pins_of_pipeline() == pipeline_before
+    pins = PIPELINE_PINS if keeps_pipeline else PINS
+    run("installing the lock", UV, "pip", "sync", "--quiet", *installer_choice(), pins, env=variables)
+    project = ("--quiet", "--python", PYTHON, "--no-deps", "--editable", ROOT)
+    run("installing the project", UV, "pip", "install", *project, env=variables)
+    if keeps_pipeline:
+        write_stamp(PIPELINE_STAMP)
 
 
 def make() -> None:
-    """Make or mend the environment unless it is fresh by now."""
-    with only_one():
-        found, wanted = found_stamp(), wanted_stamp()
-        if found == wanted:
-            return
-        is_mendable = found.startswith(place_line()) and PYTHON.exists()
-        STAMP.unlink(missing_ok=True)
-        if is_mendable:
-            say("bringing the Python environment in .venv up to uv.lock")
-        else:
-            say("making the Python environment in .venv from uv.lock (once, about a minute)")
-            shutil.rmtree(VENV, ignore_errors=True)
-            # The real file (python3.12, not python3): should it go away, the link dangles and .venv is made anew.
-            run("making a virtual environment", os.path.realpath(sys.executable), "-I", "-m", "venv", VENV)
-        install()
-        unfinished = STAMP.with_suffix(".part")
-        unfinished.write_bytes(wanted)
-        unfinished.rename(STAMP)
+    """Make or mend the environment unless it is fresh by now. The caller holds the lock."""
+    stamp, wanted = found(STAMP), wanted_stamp()
+    if stamp == wanted:
+        return
+    is_mendable = stamp.startswith(place_line()) and PYTHON.exists()
+    STAMP.unlink(missing_ok=True)
+    if is_mendable:
+        say("bringing the Python environment in .venv up to uv.lock")
+    else:
+        say("making the Python environment in .venv from uv.lock (once, about a minute)")
+        shutil.rmtree(VENV, ignore_errors=True)
+        # The real file (python3.12, not python3): should it go away, the link dangles and .venv is made anew.
+        run("making a virtual environment", os.path.realpath(sys.executable), "-I", "-m", "venv", VENV)
+    install()
+    write_stamp(STAMP)
+
+
+def add_pipeline() -> None:
+    """Bring in the pipeline extra unless it is there by now. The base is fresh, the caller holds the lock.
+
+    Nothing that is there is taken away meanwhile: servers may be running from it.
+    """
+    if found(PIPELINE_STAMP) == wanted_stamp():
+        return
+    say("bringing Spark and what else the pipeline needs into .venv (once: 600 MB to fetch, 1 GB on disk)")
+    variables = installer_variables()
+    export_pins(variables)
+    run(
+        "installing the pipeline extra", UV, "pip", "install", *installer_choice(), "--requirement", PIPELINE_PINS,
+        env=variables, is_long=True,
+    )  # fmt: skip
+    write_stamp(PIPELINE_STAMP)
+    say("the pipeline extra is there")
 
 
 def main() -> int:
-    """Make the environment; every failure is one sentence and an exit code."""
+    """Make the environment, with `--pipeline` that extra too; every failure is one sentence and an exit code."""
     try:
-        make()
+        with only_one():
+            make()
+            if sys.argv[1:] == ["--pipeline"]:
+                add_pipeline()
     except EnvironmentFailed as failure:
         say(f"the Python environment could not be made: {failure}")
         return 1

@@ -1,6 +1,7 @@
 # Sourced by the launchers in this directory. Sets `root` (the checkout) and `python` (the interpreter of its .venv),
 # after making .venv from uv.lock where it is missing or stale. The caller's directory is left alone: paths in its
-# arguments mean what they meant to the caller.
+# arguments mean what they meant to the caller. With `needs=--pipeline` set, the packages of that extra are brought in
+# too where they are missing.
 
 root=$(CDPATH='' cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." && pwd -P)
 python=$root/.venv/bin/python
@@ -23,17 +24,17 @@ find_base_python() {
     return 1
 }
 
-# True where .venv is finished and made from this checkout's files as they are now.
+# True where .venv is finished and made from this checkout's files as they are now; so its stamp, $1, says.
 is_fresh() {
-    [ -x "$python" ] && [ -e "$root/.venv/made-from" ] &&
-        { printf '%s\n' "$root" && cat "$root/pyproject.toml" "$root/uv.lock"; } | cmp -s - "$root/.venv/made-from"
+    [ -x "$python" ] && [ -e "$root/.venv/$1" ] &&
+        { printf '%s\n' "$root" && cat "$root/pyproject.toml" "$root/uv.lock"; } | cmp -s - "$root/.venv/$1"
 }
 
-if ! is_fresh; then
+if ! is_fresh made-from || { [ -n "${needs-}" ] && ! is_fresh pipeline-made-from; }; then
     if ! base_python=$(find_base_python); then
         echo "quorate: needs Python 3.11 or newer with its venv module (Debian, Ubuntu: apt install python3-venv)," \
             "and found none on PATH." >&2
         exit 1
     fi
-    "$base_python" -I "$root/scripts/environment.py" || exit $?
+    "$base_python" -I "$root/scripts/environment.py" ${needs-} || exit $?
 fi

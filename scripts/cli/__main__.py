@@ -147,6 +147,12 @@ def _tokens(app: typer.Typer) -> None:
     app.add_typer(tokens.app, name="tokens")
 
 
+def _pipeline(app: typer.Typer) -> None:
+    from scripts.cli import pipeline
+
+    app.add_typer(pipeline.app, name="pipeline")
+
+
 class _Command(NamedTuple):
     """A command that is imported when it is called."""
 
@@ -209,6 +215,9 @@ _COMMANDS: Final = {
     "tokens": _Command(_tokens, "Make, renew, end and list delegation tokens.", _ACCESS),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
+    "pipeline": _Command(
+        _pipeline, "Question months of logs of many clusters, with Apache Spark: replay, audit, history.", _FILES
+    ),
 }
 
 

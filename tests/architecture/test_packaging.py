@@ -31,24 +31,28 @@ def locked(name: str) -> dict[str, Any]:
 
 
 def requirement(text: str) -> tuple[str, str]:
-    """Split `name>=1,<2` into its name and its bounds in any order, as the lock and the project file differ in it."""
-    matched = re.fullmatch(r"([A-Za-z0-9._-]+)\s*(.*)", text)
+    """Split `name[extra]>=1,<2` into name and bounds in any order, as the lock and the project file differ in it."""
+    matched = re.fullmatch(r"([A-Za-z0-9._-]+(?:\[[a-z,]+\])?)\s*(.*)", text)
     assert matched is not None
     bounds = sorted(bound.strip() for bound in matched[2].split(",") if bound.strip())
     return matched[1].lower().replace("_", "-"), ",".join(bounds)
 
 
-def listed(entries: list[dict[str, str]]) -> set[tuple[str, str]]:
-    return {requirement(entry["name"] + entry.get("specifier", "")) for entry in entries}
+def listed(entries: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    return {requirement(entry["name"] + extras(entry) + entry.get("specifier", "")) for entry in entries}
+
+
+def extras(entry: dict[str, Any]) -> str:
+    return f"[{','.join(entry['extras'])}]" if "extras" in entry else ""
 
 
 def test_lock_was_made_from_the_requirements_of_the_project_file() -> None:
     """`uv lock` after every change of a requirement: the launchers install the lock and look at nothing else."""
     project, metadata = toml("pyproject.toml"), locked("quorate")["metadata"]
-    extras = [text for texts in project["project"]["optional-dependencies"].values() for text in texts]
+    optional = [text for texts in project["project"]["optional-dependencies"].values() for text in texts]
 
     assert listed(metadata["requires-dist"]) == {
-        requirement(text) for text in project["project"]["dependencies"] + extras
+        requirement(text) for text in project["project"]["dependencies"] + optional
     }
     assert {name: listed(entries) for name, entries in metadata["requires-dev"].items()} == {
         name: {requirement(text) for text in texts} for name, texts in project["dependency-groups"].items()

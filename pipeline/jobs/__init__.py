@@ -1,0 +1,1 @@
+"""The jobs: each takes a session and paths, and returns its result as values and tables."""

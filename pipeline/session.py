@@ -1,0 +1,202 @@
+"""One Spark session with the settings that all jobs share, from its start to the end of its JVM.
+
+Started by `spark-submit` a job finds a JVM that is there already: master and memory are that command's then.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from pipeline.errors import SparkFailed
+from pipeline.failures import sentence_of_log, translated
+from pipeline.java import find_java, home_for_spark
+from pipeline.memory import driver_memory, machine_bytes
+from pipeline.shipping import write_packages
+
+__all__ = ["SessionSettings", "SparkSession", "spark_session"]
+
+#: A JVM that was told to end is killed after this time. It may be writing its class archive then.
+_END_S_MAX: Final = 120
+#: And one that was interrupted, after this.
+_INTERRUPT_S_MAX: Final = 10
+
+_LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What a session is started with.
+
+    Attributes:
+        name: what Spark calls the job. master: `local[N]`, `local[*]`, `spark://HOST:PORT` and what else Spark knows.
+        driver_memory: heap of the driver's JVM, as `2g`; None = bounded by the machine (`pipeline.memory`).
+        log: the file that gets Spark's own log; None = nobody reads it.
+        java_options: further options of the driver's JVM. conf: further settings of Spark; they win over ours.
+    """
+
+    name: str
+    master: str = "local[*]"
+    driver_memory: str | None = None
+    log: Path | None = None
+    java_options: tuple[str, ...] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all of it runs in one JVM of this machine."""
+        return self.master == "local" or self.master.startswith("local[")
+
+
+@contextmanager
+def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
+    """Start Spark, and end it with all that it started: processes, threads, temporary files.
+
+    Inside, an exception of Spark's becomes one of `PipelineError`. Ctrl-C ends the JVM, and with it the job, at once.
+
+    Raises:
+        JavaNotFound, BadSetting: before anything was started.
+        SparkFailed, WorkerError: Spark did not start, or a job failed.
+    """
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        with _translating():
+            yield _configured(SparkSession.builder.config(map=_shared_conf()).getOrCreate(), is_local=True)
+        return
+    memory = driver_memory(settings.driver_memory, machine_bytes())
+    java = find_java()
+    scratch = Path(tempfile.mkdtemp(prefix="quorate-spark-"))
+    try:
+        variables = {
+            "JAVA_HOME": str(home_for_spark(java, scratch)),
+            "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        }
+        log = settings.log or scratch / "spark.log"
+        with log.open("wb") as log_file, _jvm(_conf(settings, memory, scratch), variables, log_file), _translating():
+            yield _configured(SparkSession.builder.getOrCreate(), is_local=settings.is_local, scratch=scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _shared_conf() -> dict[str, str]:
+    """What the jobs rely on, on every master."""
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        # Off by default, and then a source that offers it is refused.
+        "spark.sql.python.filterPushdown.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+
+
+def _conf(settings: SessionSettings, memory: str, scratch: Path) -> dict[str, str]:
+    java_options = (f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}", "-Duser.timezone=UTC")
+    conf = {
+        **_shared_conf(),
+        "spark.app.name": f"quorate {settings.name}",
+        "spark.master": settings.master,
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": " ".join((*java_options, *settings.java_options)),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    if "SPARK_LOCAL_DIRS" not in os.environ:
+        conf["spark.local.dir"] = str(scratch)
+    if settings.is_local:
+        conf |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            # Nearly all tasks hand blobs on: hundreds of small ones would cost more than what is in them.
+            "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+        }
+    return {**conf, **settings.conf}
+
+
+def _configured(spark: SparkSession, *, is_local: bool, scratch: Path | None = None) -> SparkSession:
+    if not is_local and scratch is not None:
+        # Elsewhere nobody has our packages.
+        spark.sparkContext.addPyFile(str(write_packages(scratch / "quorate.zip")))
+    return spark
+
+
+@contextmanager
+def _jvm(conf: dict[str, str], variables: dict[str, str], log: IO[bytes]) -> Iterator[None]:
+    """Start the JVM and Spark in it; end both."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    os.environ.update(variables)
+    spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    gateway = _launched(spark_conf, log)
+    is_interrupted = False
+    try:
+        with _translating():
+            SparkContext(gateway=gateway, conf=spark_conf)
+        if in_main_thread:
+            # Spark's own would ask the JVM on a connection that waits for an answer already.
+            signal.signal(signal.SIGINT, on_interrupt)
+        yield
+    except KeyboardInterrupt:
+        is_interrupted = True
+        raise
+    finally:
+        if in_main_thread:
+            # It ends soon: a second Ctrl-C would only leave things behind.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _end(gateway, at_once=is_interrupted)
+        if in_main_thread:
+            signal.signal(signal.SIGINT, on_interrupt)
+
+
+def _end(gateway: Any, *, at_once: bool) -> None:
+    """Stop Spark and its JVM, and make PySpark forget them, so that another session can be started."""
+    process: subprocess.Popen[bytes] = gateway.proc
+    if at_once:
+        process.terminate()
+    else:
+        active = SparkContext._active_spark_context
+        with suppress(Py4JError, PySparkException, OSError):
+            if active is not None:
+                active.stop()
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(_INTERRUPT_S_MAX if at_once else _END_S_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+@contextmanager
+def _translating() -> Iterator[None]:
+    """Let an error of Spark's be one of ours, in one sentence. The JVM must be there: only it knows the text."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise translated(error) from error
+
+
+def _launched(conf: SparkConf, log: IO[bytes]) -> Any:
+    try:
+        return launch_gateway(conf, {"stdout": log, "stderr": log})
+    except PySparkException as error:
+        raise SparkFailed(f"Spark's Java did not start: {sentence_of_log(Path(log.name))}") from error

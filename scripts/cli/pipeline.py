@@ -1,0 +1,22 @@
+"""`quorate pipeline`: jobs on Spark over the logs of one or many clusters. Each job is a module of `pipeline_jobs`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import typer
+
+from scripts.cli.pipeline_jobs.check import check
+from scripts.cli.pipeline_jobs.pack import pack
+from scripts.cli.pipeline_jobs.running import job_command
+
+app = typer.Typer(
+    help="Question months of logs of many clusters, with Apache Spark: replay, audit, history.", no_args_is_help=True
+)
+
+#: In the order of the help text. A job's module imports what it needs of Spark and of `pipeline` inside its function.
+JOBS: Final = (check,)
+
+for _job in JOBS:
+    app.command()(job_command(_job))
+app.command()(pack)

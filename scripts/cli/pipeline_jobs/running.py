@@ -1,0 +1,131 @@
+"""What all jobs have in common: their options, the session they run in, how their results are shown.
+
+A job is a function with a `Run` as its first parameter; `job_command` makes the command of it, which has the options of
+`Run` besides the job's own. The function imports Spark, and what uses it, when it is called.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+
+import typer
+
+from metadata_log.errors import QuorateError
+from scripts.cli.output import reader_may_leave
+
+if TYPE_CHECKING:
+    from pipeline.session import SparkSession
+
+#: The argument of a job that reads logs.
+Inputs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH...",
+        help="Metadata directories, segments, checkpoints, and archives of them (.gz, .zip, .tar.gz).",
+        show_default=False,
+    ),
+]
+
+#: Options of the jobs that write pages or tables.
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page with tables and plots.")
+]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the result's tables there, as Parquet.")]
+
+#: What is looked for to know whether the extra is there: the one that nothing else of ours brings.
+_EXTRA_MODULE: Final = "pyspark"
+
+
+class ExtraMissing(QuorateError):
+    """The packages of the pipeline are not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the pipeline needs Spark, which is not installed: pip install 'quorate[pipeline]' "
+            "(in a checkout scripts/quorate brings it in)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The options that every job has; their names, defaults and help texts stand here and nowhere else."""
+
+    master: Annotated[
+        str, typer.Option("--master", metavar="URL", help="Where it runs: local[N], local[*], spark://HOST:PORT.")
+    ] = "local[*]"
+    driver_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--driver-memory",
+            metavar="SIZE",
+            help="Heap of Spark's driver, as 2g. Default: a third of the machine's memory, 4 GB at most.",
+        ),
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False
+    spark_log: Annotated[
+        Path | None, typer.Option("--spark-log", metavar="FILE", help="Keep what Spark itself has to say.")
+    ] = None
+
+    @contextmanager
+    def session(self, name: str, *, conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+        """A Spark session for the job of this name, with its progress on the terminal; ended with the block.
+
+        Args:
+            name: what Spark calls the job. conf: Spark settings of the job's own.
+
+        Raises:
+            PipelineError: Spark did not start, or the job failed.
+        """
+        from pipeline.session import SessionSettings, spark_session
+        from scripts.cli.pipeline_jobs.progress import stage_progress
+
+        settings = SessionSettings(
+            name=name,
+            master=self.master,
+            driver_memory=self.driver_memory,
+            log=self.spark_log,
+            conf=conf or {},
+        )
+        with stage_progress() as progress, spark_session(settings) as spark, progress.of(spark):
+            yield spark
+
+    def show(self, lines: list[str], document: Mapping[str, Any]) -> None:
+        """Show a job's result: lines for people, or with `--json` the document."""
+        with reader_may_leave():
+            if self.as_json:
+                json.dump(document, sys.stdout, ensure_ascii=False, indent=2)
+                sys.stdout.write("\n")
+            else:
+                sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def job_command(job: Callable[..., None]) -> Callable[..., None]:
+    """Return the command of a job: its own parameters, then the options of `Run`."""
+    own = list(inspect.signature(job).parameters.values())[1:]
+    common = inspect.signature(Run).parameters.values()
+    hints = {**get_type_hints(job, include_extras=True), **get_type_hints(Run, include_extras=True)}
+
+    @functools.wraps(job)
+    def command(**values: Any) -> None:
+        if find_spec(_EXTRA_MODULE) is None:
+            raise ExtraMissing
+        run = Run(**{option.name: values.pop(option.name) for option in common})
+        job(run, **values)
+
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])
+        for parameter in (*own, *common)
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    del command.__wrapped__  # its signature is not the command's
+    return command

@@ -1,0 +1,42 @@
+"""One Spark session for all tests of this directory: they run in one worker, for each session is a JVM of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.session import SessionSettings, spark_session
+from tests.spark.class_archive import class_archive
+
+_HERE = Path(__file__).parent
+
+#: The first test waits for the session's start: seconds, or minutes where other programs have the cores.
+_TIMEOUT_S = 600
+
+#: A test's data are small: what takes time is the JVM's own start, compilation and the number of tasks.
+_QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The session that all tests share: two cores, a heap of a gigabyte."""
+    with class_archive() as archive_options:
+        settings = SessionSettings(
+            name="tests",
+            master="local[2]",
+            driver_memory="1g",
+            java_options=(*_QUICK_START, *archive_options),
+            conf={"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"},
+        )
+        with spark_session(settings) as session:
+            yield session
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all of them to one worker."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
+            item.add_marker(pytest.mark.xdist_group("spark"))
