@@ -76,9 +76,9 @@ def test_log_of_kafka_read_in_ranges_has_every_record_at_its_offset(range_bytes:
 @pytest.mark.parametrize("seed", range(5))
 def test_random_offsets_wanted_are_given_and_no_others(log: LogWriter, seed: int) -> None:
     """Also where they begin or end within a batch."""
-    random = Random(seed)
-    first = random.randrange(log.offset)
-    end = random.randrange(first + 1, log.offset + 1)
+    chance = Random(seed)
+    first = chance.randrange(log.offset)
+    end = chance.randrange(first + 1, log.offset + 1)
     found = read(log.path, range_bytes=400, chunk_bytes=300, wanted=Wanted(first, end))
 
     assert found == expected(log.path)[first:end]
