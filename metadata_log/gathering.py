@@ -26,24 +26,39 @@ def gather_runs(array: ByteColumn, starts: Positions, sizes: Positions) -> list[
 
     Rows of one run are in the order given.
     """
-    runs: list[Run] = []
+    runs, left = gather_numbered_runs(array, starts, sizes)
+    return None if left else [run for run, _ in runs]
+
+
+def gather_numbered_runs(
+    array: ByteColumn, starts: Positions, sizes: Positions
+) -> tuple[list[tuple[Run, Positions]], list[int]]:
+    """As ``gather_runs``, each run with the numbers of its rows among those given, and the numbers no run can hold."""
+    runs: list[tuple[Run, Positions]] = []
+    left: list[int] = []
     for size in np.flatnonzero(np.bincount(sizes)).tolist():
-        rows = _gathered(array, starts[sizes == size], size)
+        numbers = np.flatnonzero(sizes == size)
+        rows = _gathered(array, starts[numbers], size)
         for _ in range(_SHAPES_MAX):
             layout = read_layout(rows[0].tobytes())
             if layout is None:
-                return None
-            differs = rows ^ np.frombuffer(layout.template, np.uint8)
-            differs &= np.frombuffer(layout.mask, np.uint8)
-            if not differs.any():
-                runs.append(run_of(layout, rows))
+                # One that no run can hold may stand before others that one can.
+                left.append(int(numbers[0]))
+                rows, numbers = rows[1:], numbers[1:]
+            else:
+                differs = rows ^ np.frombuffer(layout.template, np.uint8)
+                differs &= np.frombuffer(layout.mask, np.uint8)
+                if not differs.any():
+                    runs.append((run_of(layout, rows), numbers))
+                    break
+                is_other = differs.any(axis=1)
+                runs.append((run_of(layout, rows[~is_other]), numbers[~is_other]))
+                rows, numbers = rows[is_other], numbers[is_other]
+            if not len(rows):
                 break
-            is_other = differs.any(axis=1)
-            runs.append(run_of(layout, rows[~is_other]))
-            rows = rows[is_other]
         else:
-            return None
-    return runs
+            left += numbers.tolist()
+    return runs, left
 
 
 def unrepeated_stretches(array: ByteColumn, starts: Positions) -> Iterator[tuple[int, int]]:

@@ -57,12 +57,30 @@ def index_records(buf: Buffer, pos: int, end: int, first_delta: int) -> RecordIn
     array = np.frombuffer(buf, np.uint8)
     body, ends = np.array(bodies, np.int64), np.array(ends_list, np.int64)
     starts = np.array([pos, *ends_list[:-1]], np.int64)[: len(bodies)]
-    plain = (_at(array, body) == 0) & (_at(array, body + 1) == 0) & (_at(array, ends - 1) == 0)
+    due = np.ones(len(body), np.bool_)
     key_starts = np.empty_like(body)
     for first, last, width in delta_widths(first_delta, len(body)):
         at = body[first:last] + 2
-        plain[first:last] &= _have(array, at, varints(first_delta + first, last - first, width))
+        due[first:last] = _have(array, at, varints(first_delta + first, last - first, width))
         key_starts[first:last] = at + width
+    return index_at(array, starts, body, ends, key_starts, due)
+
+
+def index_at(
+    array: ByteColumn,
+    starts: Positions,
+    bodies: Positions,
+    ends: Positions,
+    key_starts: Positions,
+    due: npt.NDArray[np.bool_],
+) -> RecordIndex:
+    """The index of records that may lie in several batches, from where their parts are.
+
+    Args:
+        bodies: where each record goes on behind its length. key_starts: where it goes on behind its offset delta.
+        due: whether the offset delta between these is the one that is due.
+    """
+    plain = due & (_at(array, bodies) == 0) & (_at(array, bodies + 1) == 0) & (_at(array, ends - 1) == 0)
     plain &= _at(array, key_starts) == 1  # null
     value_starts, value_sizes, has_size = _values(array, key_starts + 1, ends - 1)
     plain &= has_size & (_at(array, value_starts) == FRAME_VERSION)

@@ -1,0 +1,198 @@
+"""Where a file's bytes are: on disk, in a gzip, or in a member of a zip or tar archive; read as a stream.
+
+Nothing is unpacked to disk: a member is read from its first byte to its last, also by who wants a part of it.
+A zip's member is found at once. A tar is read from its start for each member, so a large one is better unpacked.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import BinaryIO, Final, cast
+
+from metadata_log.errors import StorageError
+
+#: Positions in a segment are int32 in Kafka: no file of a log has more bytes, so what expands to more is none.
+FILE_BYTES_MAX: Final = 2**31 - 1
+#: Members of one archive: a year of segments of a large cluster has some thousands.
+MEMBERS_MAX: Final = 100_000
+
+_READ_ERRORS: Final = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    NotImplementedError,  # a zip with a compression that is not known
+    RuntimeError,  # a zip with a password
+)
+
+
+class Form(Enum):
+    """How a file on disk holds what is in it."""
+
+    PLAIN = "plain"
+    GZIP = "gzip"
+    ZIP = "zip"
+    TAR = "tar"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a log file's bytes are."""
+
+    #: Of the file on disk.
+    path: str
+    form: Form = Form.PLAIN
+    #: The name in the archive.
+    member: str = ""
+
+    def __str__(self) -> str:
+        """How errors and rows name it: ``archive.zip!member``."""
+        return f"{self.path}!{self.member}" if self.member else self.path
+
+
+def form_of(path: str) -> Form:
+    """By the ending of the name."""
+    name = path.lower()
+    if name.endswith((".tar", ".tar.gz", ".tgz")):
+        return Form.TAR
+    if name.endswith(".zip"):
+        return Form.ZIP
+    return Form.GZIP if name.endswith(".gz") else Form.PLAIN
+
+
+@contextmanager
+def open_place(place: Place) -> Iterator[BinaryIO]:
+    """The bytes from the first on; only a plain file can be sought in.
+
+    Raises:
+        StorageError: it is not there, or is no readable archive; also where the reading within the context finds that.
+    """
+    try:
+        match place.form:
+            case Form.PLAIN:
+                with open(place.path, "rb", buffering=0) as plain:
+                    yield cast(BinaryIO, plain)
+            case Form.GZIP:
+                with gzip.open(place.path) as unzipped:
+                    yield _limited(place, unzipped)
+            case Form.ZIP:
+                with zipfile.ZipFile(place.path) as archive, archive.open(place.member) as stream:
+                    yield _limited(place, stream)
+            case Form.TAR:
+                with tarfile.open(place.path, "r|*") as tape:
+                    yield _limited(place, _tar_member(tape, place))
+    except _READ_ERRORS as error:
+        raise unreadable(place, error) from error
+
+
+def read_fully(stream: BinaryIO, size: int) -> bytes:
+    """As many bytes as are there, at most ``size``: a stream may give less at once."""
+    data = stream.read(size)
+    if len(data) == size or not data:
+        return data
+    parts = [data]
+    left = size - len(data)
+    while left and (data := stream.read(left)):
+        parts.append(data)
+        left -= len(data)
+    return b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file of an archive."""
+
+    name: str
+    #: Bytes, unpacked, as the archive says.
+    size: int
+    #: Its first bytes, as many as were asked for and are there.
+    head: bytes
+
+
+def members(path: str, form: Form, head_bytes: int) -> list[Member]:
+    """The files in a zip or tar.
+
+    Raises:
+        StorageError: the archive cannot be read, or holds too many files.
+    """
+    place = Place(path, form)
+    try:
+        found = list(_zip_members(path, head_bytes) if form is Form.ZIP else _tar_members(path, head_bytes))
+    except _READ_ERRORS as error:
+        raise unreadable(place, error) from error
+    return found
+
+
+def unreadable(place: Place, error: Exception) -> StorageError:
+    """The sentence for what went wrong below us."""
+    if isinstance(error, FileNotFoundError):
+        return StorageError(f"{place}: no such file; if retention removed it meanwhile, run again")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+    if place.form is Form.PLAIN:
+        return StorageError(f"{place}: {reason}")
+    return StorageError(f"{place}: the archive cannot be read ({reason}); copy or pack it again")
+
+
+def _zip_members(path: str, head_bytes: int) -> Iterator[Member]:
+    with zipfile.ZipFile(path) as archive:
+        infos = [info for info in archive.infolist() if not info.is_dir()]
+        _require_few(path, len(infos))
+        for info in infos:
+            with archive.open(info) as stream:
+                yield Member(info.filename, info.file_size, stream.read(head_bytes))
+
+
+def _tar_members(path: str, head_bytes: int) -> Iterator[Member]:
+    with tarfile.open(path, "r|*") as tape:
+        count = 0
+        for info in tape:
+            stream = tape.extractfile(info) if info.isfile() else None
+            if stream is None:
+                continue
+            count += 1
+            _require_few(path, count)
+            yield Member(info.name, info.size, stream.read(head_bytes))
+
+
+def _require_few(path: str, count: int) -> None:
+    if count > MEMBERS_MAX:
+        raise StorageError(f"{path}: holds more than {MEMBERS_MAX} files; pack the log's directory alone")
+
+
+def _tar_member(tape: tarfile.TarFile, place: Place) -> io.BufferedIOBase:
+    for info in tape:
+        stream = tape.extractfile(info) if info.name == place.member else None
+        if stream is not None:
+            return cast(io.BufferedIOBase, stream)
+    raise StorageError(f"{place}: is no longer in the archive; run again")
+
+
+def _limited(place: Place, stream: object) -> BinaryIO:
+    return cast(BinaryIO, _Limited(place, cast(BinaryIO, stream)))
+
+
+class _Limited:
+    """A stream that ends in an error where it is longer than any file of a log."""
+
+    def __init__(self, place: Place, stream: BinaryIO) -> None:
+        self._place = place
+        self._stream = stream
+        self._left = FILE_BYTES_MAX
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise StorageError(f"{self._place}: expands to more than {FILE_BYTES_MAX} bytes, as no file of a log does")
+        return data
