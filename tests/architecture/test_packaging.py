@@ -12,7 +12,9 @@ from tests.architecture.source_tree import ROOT
 LAUNCHERS = (
     "scripts/bench",
     "scripts/conformance",
+    "scripts/generate-history",
     "scripts/quorate",
+    "scripts/replay-digests",
     "scripts/simulate",
     "scripts/test",
     "scripts/up",

@@ -25,7 +25,18 @@ def checkout(tmp_path: Path) -> Path:
     """A checkout with the launchers and a finished environment, at a path with a space in it."""
     root = tmp_path / "a checkout"
     (root / "scripts").mkdir(parents=True)
-    for name in ("bench", "conformance", "environment.py", "environment.sh", "quorate", "simulate", "test", "up"):
+    for name in (
+        "bench",
+        "conformance",
+        "environment.py",
+        "environment.sh",
+        "generate-history",
+        "quorate",
+        "replay-digests",
+        "simulate",
+        "test",
+        "up",
+    ):
         shutil.copy(ROOT / "scripts" / name, root / "scripts")
     for name in ("pyproject.toml", "uv.lock"):
         shutil.copy(ROOT / name, root)
@@ -64,6 +75,8 @@ def launch(launcher: Path, *arguments: str, cwd: Path, path: str = "/usr/bin:/bi
         ("simulate", ["scripts.simulation"]),
         ("bench", ["scripts.benchmarks"]),
         ("conformance", ["scripts.conformance_runner"]),
+        ("generate-history", ["scripts.history.generate"]),
+        ("replay-digests", ["scripts.history.digests"]),
     ],
 )
 def test_launcher_from_another_directory_starts_its_module_there(

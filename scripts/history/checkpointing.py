@@ -1,0 +1,43 @@
+"""Checkpoints of a made-up history, with the code and the manifests of the real controllers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from controller.checkpoint_writer import manifest_of
+from metadata_log.batch import parse_header
+from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.checkpoints import WriteCheckpointJob
+from metadata_log.disk import RealDisk, drain
+from snapshots.checkpoint import checkpoint_batches
+from snapshots.image_digest import EMPTY_DIGEST, digest_image
+from snapshots.replay_state import ReplayState
+
+
+class Checkpointer:
+    """Replays every batch and writes a checkpoint every so many records, at the next place where one may be."""
+
+    def __init__(self, directory: Path, every: int) -> None:
+        self.count = 0
+        self._directory = directory
+        self._every = every
+        self._due = every
+        self._state = ReplayState()
+        self._digest = EMPTY_DIGEST
+
+    def take(self, batch: bytes) -> None:
+        """The next batch of the log."""
+        self._state = self._state.replay_batch(batch)
+        if self._state.end_offset >= self._due and not self._state.in_transaction:
+            self._write(parse_header(batch).timestamp)
+            self._due = (self._state.end_offset // self._every + 1) * self._every
+
+    def _write(self, timestamp: int) -> None:
+        image = self._state.stable
+        self._digest = digest_image(image, self._digest)
+        checkpoint = CheckpointId(image.provenance.end_offset, image.provenance.epoch)
+        chunks = checkpoint_batches(image, timestamp)
+        drain(
+            WriteCheckpointJob(RealDisk(), str(self._directory), checkpoint, chunks, lambda: manifest_of(self._digest))
+        )
+        self.count += 1
