@@ -25,6 +25,8 @@ FILE_BYTES_MAX: Final = 2**31 - 1
 #: Members of one archive: a year of segments of a large cluster has some thousands.
 MEMBERS_MAX: Final = 100_000
 
+_SKIPPED_BYTES: Final = 1024 * 1024
+
 _READ_ERRORS: Final = (
     OSError,
     EOFError,
@@ -94,6 +96,18 @@ def open_place(place: Place) -> Iterator[BinaryIO]:
                     yield _limited(place, _tar_member(tape, place))
     except _READ_ERRORS as error:
         raise unreadable(place, error) from error
+
+
+def skip(stream: BinaryIO, count: int, place: Place) -> None:
+    """Leave out the first bytes of a stream that was just opened."""
+    if place.form is Form.PLAIN:
+        stream.seek(count)
+        return
+    while count:
+        data = stream.read(min(count, _SKIPPED_BYTES))
+        if not data:
+            return
+        count -= len(data)
 
 
 def read_fully(stream: BinaryIO, size: int) -> bytes:

@@ -29,6 +29,7 @@ from pipeline.failures import sentence_of_log, translated
 from pipeline.java import find_java, home_for_spark
 from pipeline.memory import driver_memory, machine_bytes
 from pipeline.shipping import write_packages
+from pipeline.source.data_source import register
 
 __all__ = ["SessionSettings", "SparkSession", "spark_session"]
 
@@ -131,6 +132,7 @@ def _configured(spark: SparkSession, *, is_local: bool, scratch: Path | None = N
     if not is_local and scratch is not None:
         # Elsewhere nobody has our packages.
         spark.sparkContext.addPyFile(str(write_packages(scratch / "quorate.zip")))
+    register(spark)
     return spark
 
 

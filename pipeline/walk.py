@@ -33,7 +33,7 @@ from metadata_log.batch import HEADER_BYTES, HeaderFields, checked_fields, heade
 from metadata_log.errors import CorruptBatch, MalformedData, StorageError, UnsupportedRecord
 from metadata_log.records import Record, SnapshotFooterRecord
 from metadata_log.runs import Run
-from pipeline.archives import open_place, read_fully
+from pipeline.archives import open_place, read_fully, skip
 from pipeline.chunk_index import BadRow, ChunkIndex
 from pipeline.ranges import Range
 
@@ -85,6 +85,11 @@ class Wanted:
     #: Batches of these times, both inclusive, in milliseconds since 1970. Times may fall from batch to batch.
     first_time: int | None = None
     last_time: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no record at all is wanted."""
+        return self.end_offset is not None and self.end_offset <= self.first_offset
 
     def has_time(self, timestamp: int) -> bool:
         """Whether a batch of this time is wanted."""
@@ -198,9 +203,10 @@ def read_range(one: Range, wanted: Wanted = EVERYTHING, *, chunk_bytes: int = CH
         CorruptBatch: the first batch that fails a check, or a range that does not end as it must.
         StorageError: the file cannot be read.
     """
+    if wanted.is_empty:
+        return
     with open_place(one.file.place) as stream:
-        if one.first_byte:
-            stream.seek(one.first_byte)
+        skip(stream, one.first_byte, one.file.place)
         yield from _Reader(one, stream, wanted, chunk_bytes).chunks()
 
 
@@ -252,7 +258,12 @@ class _Reader:
         fields: list[HeaderFields] = []
         at, start = 0, self._position
         while at < len(data) and not self._is_past_wanted():
-            one = self._good_batch(data, at)
+            try:
+                one = self._good_batch(data, at)
+            except CorruptBatch:
+                if starts:
+                    yield starts, fields
+                raise
             if one is None:
                 break
             base, size, self._epoch, _, _, timestamp, count = one

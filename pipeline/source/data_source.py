@@ -1,0 +1,60 @@
+"""``spark.read.format("quorate-log")``: rows of metadata logs, at rest and growing.
+
+Register it with ``register(spark)``; options are in ``docs/pipeline.md``, columns in ``pipeline.source.schema``.
+Spark does not tell a Python source which columns a query uses. Where only some are needed, name them: with the option
+``columns``, or as the schema of the read, as ``.schema("offset bigint, type string")``.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pipeline.errors import BadSetting
+from pipeline.source.batch_reader import LogReader
+from pipeline.source.options import parse_options
+from pipeline.source.schema import COLUMN_TYPES
+
+FORMAT = "quorate-log"
+
+
+class QuorateLogSource(DataSource):
+    """The data source."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As in ``format(...)``."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """All columns, or those of the option ``columns``."""
+        names = parse_options(self.options).columns or tuple(COLUMN_TYPES)
+        return from_arrow_schema(pa.schema([(name, COLUMN_TYPES[name]) for name in names]))
+
+    def reader(self, schema: StructType) -> LogReader:
+        """For reading at rest."""
+        return LogReader(parse_options(self.options), checked_schema(schema))
+
+
+def checked_schema(schema: StructType) -> pa.Schema:
+    """The Arrow schema of the columns that are wanted.
+
+    Raises:
+        BadSetting: one of them is not there, or is of another type.
+    """
+    found = to_arrow_schema(schema, timezone="UTC")
+    for field in found:
+        known = COLUMN_TYPES.get(field.name)
+        if known is None:
+            raise BadSetting(f"quorate-log has no column {field.name}; it has {', '.join(COLUMN_TYPES)}")
+        if field.type != known:
+            raise BadSetting(f"column {field.name} of quorate-log is of type {known}, not {field.type}")
+    return found
+
+
+def register(spark: SparkSession) -> None:
+    """Make the source known to a session; once more does no harm."""
+    spark.dataSource.register(QuorateLogSource)
