@@ -109,10 +109,10 @@ class ActiveRole:
         """As ``sessions``; None where this controller is not active."""
         return self._sessions
 
-    def note_contact(self, broker_id: int, broker_epoch: int) -> None:
+    def note_contact(self, session: Session) -> None:
         """A heartbeat has arrived, whatever becomes of it."""
         if self._sessions is not None:
-            self._sessions.note_contact(broker_id, broker_epoch, self.controller.scheduler.monotonic_ms())
+            self._sessions.note_contact(session, self.controller.scheduler.monotonic_ms())
 
     # --- controller.seams.Role -----------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ records are on their way, by the ``apply_`` function that stands beside each dec
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -122,34 +121,6 @@ def decide_broker_heartbeat(
         next_state=next_state,
         changes_registration=any(isinstance(part, VersionedRecord) for part in parts),
     )
-
-
-def steady_heartbeat(
-    image: MetadataImage, heartbeats: BrokerHeartbeats, request: BrokerHeartbeatRequest
-) -> HeartbeatDecision | None:
-    """``decide_broker_heartbeat`` where a registered broker wants to stay what it is, and says no more; else None."""
-    broker = image.cluster.brokers.get(request.broker_id)
-    if broker is None or broker.epoch != request.broker_epoch or request.want_shut_down:
-        return None
-    if request.offline_log_dirs or request.cordoned_log_dirs is not None:
-        return None
-    state = BrokerState.FENCED if request.want_fence else BrokerState.UNFENCED
-    if heartbeats.state(broker.id) is not state:
-        return None
-    is_caught_up = request.current_metadata_offset >= heartbeats.registration_offset(broker.id)
-    return _stay(state, is_caught_up)
-
-
-@functools.cache
-def _stay(state: BrokerState, is_caught_up: bool) -> HeartbeatDecision:
-    """Nothing changes: always the same few values, for there are thousands of such heartbeats a second."""
-    reply = BrokerHeartbeatResponse(
-        is_caught_up=is_caught_up,
-        is_fenced=state is BrokerState.FENCED,
-        in_controlled_shutdown=False,
-        should_shut_down=False,
-    )
-    return HeartbeatDecision((), reply, is_internal=True, next_state=state)
 
 
 def apply_heartbeat(

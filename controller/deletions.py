@@ -120,6 +120,10 @@ class TopicDeletions:
                 left = failed if one is None else failed.union(one.deleting)
                 self._set(topic_id, deletion, broker_id, left, failed)
 
+    def waits_for(self, broker_id: int) -> bool:
+        """Whether the broker is to say that something is gone."""
+        return bool(self._waiting.get(broker_id))
+
     def forget_broker(self, broker_id: int) -> None:
         """A broker was unregistered: nobody waits for what it held."""
         for topic_id in sorted(self._waiting.get(broker_id, ())):

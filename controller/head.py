@@ -58,6 +58,12 @@ class Head:
         """Whether anything that decisions can see may still be lost."""
         return bool(self._retained) or self._open.record_count > 0
 
+    @property
+    def settled(self) -> MetadataImage | None:
+        """What decisions are made on, where all of it is committed; None where something may still be lost."""
+        state = self.state
+        return None if self._retained or self._open.record_count or state.pending is not None else state.stable
+
     def fits(self, size: int) -> bool:
         """Whether a piece of this many bytes can join the open batch."""
         return self._open.size + size <= BATCH_BYTES_MAX

@@ -66,7 +66,7 @@ class BrokerHeartbeats:
             # What the registration's own offset was is not in the image; all of the image is a safe bound.
             heartbeats.register(broker.id, broker.is_fenced, image.provenance.last_contained_offset)
             if starts_sessions and not broker.is_fenced:
-                heartbeats.note_contact(broker.id, broker.epoch, now_ms)
+                heartbeats.note_contact(Session(broker.id, broker.epoch), now_ms)
         return heartbeats
 
     # --- what decisions read -------------------------------------------------------------------------
@@ -115,9 +115,8 @@ class BrokerHeartbeats:
 
     # --- what the controller changes -----------------------------------------------------------------
 
-    def note_contact(self, broker_id: int, broker_epoch: int, now_ms: float) -> None:
+    def note_contact(self, session: Session, now_ms: float) -> None:
         """A heartbeat has arrived: noted before anybody looks at what it asks for."""
-        session = Session(broker_id, broker_epoch)
         if session not in self._contacts:
             self._order.add(session)
         self._contacts[session] = now_ms
@@ -146,6 +145,11 @@ class BrokerHeartbeats:
         broker.is_fenced = is_fenced
         if is_fenced:
             broker.shutdown_offset = NO_OFFSET
+
+    def stay(self, session: Session, metadata_offset: int, now_ms: float) -> None:
+        """A broker said once more what it is: ``note_contact`` and ``touch`` in one, where nothing else changes."""
+        self.note_contact(session, now_ms)
+        self._brokers[session.broker_id].metadata_offset = metadata_offset
 
     def drop_session(self, session: Session) -> None:
         """A session that ended has been dealt with."""

@@ -14,7 +14,7 @@ from controller.alter_partition import (
     decide_alter_partition,
     decide_alter_partition_columns,
 )
-from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat, steady_heartbeat
+from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat
 from controller.config_description import describe_configs
 from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
 from controller.controller_registration import decide_register_controller
@@ -67,10 +67,11 @@ from controller.registration import (
     decide_unregister_broker,
 )
 from controller.seams import WriteContext
+from controller.session_order import Session
+from controller.steady_heartbeats import Standing, standing_or_none, steady_heartbeat
 from controller.token_operations import TokenOperations
 from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
 from metadata_log.errors import ErrorCode
-from snapshots.image import MetadataImage
 
 
 class Operations:
@@ -201,7 +202,7 @@ class Operations:
         if reply is not None:
             return reply
         # Noted outside of the queue: a controller that is behind must not fence brokers that speak.
-        self._role.note_contact(request.broker_id, request.broker_epoch)
+        self._role.note_contact(Session(request.broker_id, request.broker_epoch))
         image = self._controller.stable
 
         def decide(context: WriteContext) -> HeartbeatDecision:
@@ -211,7 +212,10 @@ class Operations:
 
         def applied(decision: Decision[BrokerHeartbeatResponse], end_offset: int) -> None:
             assert isinstance(decision, HeartbeatDecision)
-            self._apply_heartbeat(image, request, decision, end_offset)
+            apply_heartbeat(self._role.sessions, request, decision, end_offset)
+            if request.undeleted is not None:
+                self._role.deletions.report(image, request.broker_id, request.undeleted)
+            self._role.schedule_fencing()
 
         name = "controlled_shutdown" if request.want_shut_down else "broker_heartbeat"
         return await self._controller.append_write_event(name, decide, timeout_ms, applied)
@@ -221,24 +225,31 @@ class Operations:
 
         Its place is before all events that wait, to which it makes no difference. None: it has to take its turn.
         """
+        standing = standing_or_none(request)
+        reply = None if standing is None else self._answer_steady(standing, request.current_metadata_offset)
+        if reply is not None and request.undeleted is not None:
+            self._role.deletions.report(self._controller.stable, request.broker_id, request.undeleted)
+        return reply
+
+    def repeated_heartbeat(self, standing: Standing, metadata_offset: int) -> BrokerHeartbeatResponse | None:
+        """The same for a broker that says again what it said, with nothing left of deleted topics.
+
+        Args:
+            metadata_offset: the last offset that it has applied.
+        """
+        if self._role.deletions.waits_for(standing.session.broker_id):
+            return None  # what it says of them is news
+        return self._answer_steady(standing, metadata_offset)
+
+    def _answer_steady(self, standing: Standing, metadata_offset: int) -> BrokerHeartbeatResponse | None:
         image, sessions = self._controller.settled, self._role.sessions_or_none
         if image is None or sessions is None:
             return None
-        decision = steady_heartbeat(image, sessions, request)
-        if decision is None:
-            return None
-        self._role.note_contact(request.broker_id, request.broker_epoch)
-        self._apply_heartbeat(image, request, decision, image.provenance.end_offset)
-        return decision.reply
-
-    def _apply_heartbeat(
-        self, image: MetadataImage, request: BrokerHeartbeatRequest, decision: HeartbeatDecision, end_offset: int
-    ) -> None:
-        """Soft state after a heartbeat. ``image``: what it was decided on; ``end_offset`` exclusive."""
-        apply_heartbeat(self._role.sessions, request, decision, end_offset)
-        if request.undeleted is not None:
-            self._role.deletions.report(image, request.broker_id, request.undeleted)
-        self._role.schedule_fencing()
+        reply = steady_heartbeat(image, sessions, standing, metadata_offset)
+        if reply is not None:
+            sessions.stay(standing.session, metadata_offset, self._controller.scheduler.monotonic_ms())
+            self._role.schedule_fencing()
+        return reply
 
     async def unregister_broker(self, request: UnregisterBrokerRequest, timeout_ms: float) -> UnregisterBrokerResponse:
         """Forget a broker."""

@@ -107,7 +107,7 @@ class QuorumController:
     def settled(self) -> MetadataImage | None:
         """What decisions are made on, where all of it is committed; None where it is not, and on a standby."""
         head = self._head
-        return None if head is None or head.has_uncommitted or head.state.in_transaction else head.image
+        return None if head is None else head.settled
 
     @property
     def epoch(self) -> int:

@@ -61,7 +61,7 @@ async def _name_request(request: web.Request, handler: _Handler) -> web.StreamRe
     answer = await handler(request)
     resource = request.match_info.route.resource
     key = (f"{request.method} {resource.canonical}" if resource is not None else "none", answer.status)
-    request.app[NODE_KEY].cluster.counters().note_answer(*key)
+    request.app[NODE_KEY].cluster.counters().note_answer(key)
     return answer
 
 

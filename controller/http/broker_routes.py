@@ -8,6 +8,7 @@ from controller.http import handlers
 from controller.http.columns import AlterPartitionColumnsRequest, AlterPartitionColumnsResponse
 from controller.http.content import JSON_OR_MSGPACK, MSGPACK
 from controller.http.models import Nothing
+from controller.http.repeated_heartbeats import repeated_heartbeat
 from controller.http.routing import Route, Serving, route
 from controller.protocol import (
     AllocateProducerIdsRequest,
@@ -49,6 +50,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 429),
         at_once=handlers.broker_heartbeat_at_once,
+        repeated=repeated_heartbeat,
     ),
     route(
         "POST",

@@ -93,6 +93,6 @@ class Counters:
     #: (route, status) -> number of answers.
     http_answers: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def note_answer(self, route: str, status: int) -> None:
-        """An HTTP request was answered."""
-        self.http_answers[route, status] = self.http_answers.get((route, status), 0) + 1
+    def note_answer(self, answer: tuple[str, int]) -> None:
+        """An HTTP request was answered: its route, and the answer's status."""
+        self.http_answers[answer] = self.http_answers.get(answer, 0) + 1

@@ -14,22 +14,20 @@ import re
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from email.utils import formatdate
-from http import HTTPStatus
 from typing import Any, Final, cast
 
-from aiohttp.http import SERVER_SOFTWARE
 from pydantic import BaseModel
 
 from controller.http import headers
 from controller.http.access import check_access
-from controller.http.answers import node_headers, request_id_of
-from controller.http.content import JSON, decode_body
+from controller.http.answer_frames import AnswerFrames
+from controller.http.answers import request_id_of
+from controller.http.content import JSON, MSGPACK, decode_body
 from controller.http.dispatch import REQUEST_ID, encode, run_route, timeout_of
 from controller.http.errors import HttpRefusal
 from controller.http.failures import failure_answer
 from controller.http.models import Nothing
-from controller.http.ports import Node, NodePosition
+from controller.http.ports import Node
 from controller.http.routing import Call, Route, Serving
 from controller.origin import ANONYMOUS, ORIGIN, Origin, check_principal
 from metadata_log.errors import ApiError
@@ -87,11 +85,7 @@ class ExpressLane:
         self.framework = framework
         self.connections: set[ExpressConnection] = set()
         self._routes = {f"POST {route.path} HTTP/1.1": route for route in routes if _is_usual(route)}
-        #: What answers of one second say of themselves and of the node, before and after the request's name.
-        self._frames: dict[tuple[int, str], tuple[str, str]] = {}
-        self._frames_are_of: tuple[int, NodePosition] | None = None
-        #: The last answer that was given at once, its media, and what it became: most are one and the same object.
-        self._encoded: tuple[BaseModel, str, tuple[int, bytes]] | None = None
+        self.frames = AnswerFrames(node)
         self._idle_s = idle_s
         self.clock = asyncio.get_running_loop().time
         self._sweep_timer = self._schedule_sweep()
@@ -119,13 +113,6 @@ class ExpressLane:
                 connection.close()
         self._sweep_timer = self._schedule_sweep()
 
-    def encode_at_once(self, reply: BaseModel, media: str, *, is_bulk: bool) -> tuple[int, bytes]:
-        """``encode``, which is spared where the same object was encoded last."""
-        known = self._encoded
-        if known is None or known[0] is not reply or known[1] != media:
-            known = self._encoded = reply, media, encode(reply, media, is_bulk=is_bulk)
-        return known[2]
-
     def read_head(self, data: bytes) -> _Head | None:
         """What a request says; None if it is not of the usual form, or anything about it is to be refused."""
         line, *lines = data.decode("latin-1").split("\r\n")
@@ -150,28 +137,6 @@ class ExpressLane:
             return None
         return _Head(route, media, timeout_ms, fields.get(headers.REQUEST_ID.lower(), ""), principal, int(size))
 
-    def answer(self, route: Route, request_id: str, status: int, body: bytes, media: str) -> bytes:
-        """The bytes of an answer, which is counted."""
-        self.node.cluster.counters().note_answer(f"{route.method} {route.path}", status)
-        before, after = self._frame(status, media)
-        return f"{before}{request_id}{after}{len(body)}\r\n\r\n".encode("latin-1") + body
-
-    def _frame(self, status: int, media: str) -> tuple[str, str]:
-        second = int(self.node.cluster.wall_ms() // 1000)
-        now = second, self.node.cluster.position()
-        if now != self._frames_are_of:
-            self._frames.clear()
-            self._frames_are_of = now
-        frame = self._frames.get((status, media))
-        if frame is None:
-            before = (
-                f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media}\r\n"
-                f"Date: {formatdate(second, usegmt=True)}\r\nServer: {SERVER_SOFTWARE}\r\n{headers.REQUEST_ID}: "
-            )
-            named = "".join(f"{name}: {value}\r\n" for name, value in node_headers(self.node))
-            frame = self._frames[status, media] = before, f"\r\n{named}Content-Length: "
-        return frame
-
 
 def _is_usual(route: Route) -> bool:
     return (
@@ -190,9 +155,11 @@ class ExpressConnection(asyncio.Protocol):
         self._lane = lane
         self._transport: asyncio.Transport
         self._address = ""
-        #: The last head in bytes, and what it says: most clients send the same one all the time.
+        #: The last head in bytes, its end included, and what it says: most clients send the same one all the time.
         self._head_data = b""
         self._head: _Head | None = None
+        #: Answers bodies that follow this head and are nearly as the last one was: see ``Route.repeated``.
+        self._repeated: Callable[[bytes], BaseModel | None] | None = None
         #: Answers the request that is under way.
         self.task: asyncio.Task[None] | None = None
         #: When something was asked for or answered last, by the loop's clock.
@@ -229,7 +196,7 @@ class ExpressConnection(asyncio.Protocol):
         if self.task is not None:
             self._transport.pause_reading()
             self._early.append(data)
-        elif not self._answer(data):
+        elif not (self._repeats(data) or self._answer(data)):
             self._hand_over(data)
 
     def close(self) -> None:
@@ -240,33 +207,50 @@ class ExpressConnection(asyncio.Protocol):
 
     # --- answering -----------------------------------------------------------------------------------
 
+    def _repeats(self, data: bytes) -> bool:
+        """Whether it was the last request once more, which was answered at once, and is again."""
+        repeated = self._repeated
+        if repeated is None or not data.startswith(self._head_data):
+            return False
+        reply = repeated(data[len(self._head_data) :])
+        if reply is None:
+            return False
+        head = self._head
+        assert head is not None
+        self._answer_at_once(head, reply)
+        return True
+
     def _answer(self, data: bytes) -> bool:
         """Whether the request was one for this lane; it is answered, or will be."""
         lane = self._lane
         end = data.find(_HEAD_END, 0, _HEAD_BYTES_MAX)
         if end < 0 or not lane.node.controller.is_active:
             return False
-        head_data = data[:end]
-        head = self._head if head_data == self._head_data else lane.read_head(head_data)
+        body_at = end + len(_HEAD_END)
+        head_data, body = data[:body_at], data[body_at:]
+        head = self._head if head_data == self._head_data else lane.read_head(data[:end])
         if head is None:
             return False
-        self._head_data, self._head = head_data, head
-        body = data[end + len(_HEAD_END) :]
+        self._head_data, self._head, self._repeated = head_data, head, None
         if len(body) != head.body_bytes or len(body) > min(_BODY_BYTES_MAX, lane.node.limits.body_bytes_max):
             return False
+        route = head.route
         try:
-            model = decode_body(head.route.body, body, head.media)
+            model = decode_body(route.body, body, head.media)
         except HttpRefusal:
             return False
-        request_id = request_id_of(head.request_id)
-        at_once = head.route.at_once
-        reply = None if at_once is None else at_once(lane.node, model)
+        reply = None if route.at_once is None else route.at_once(lane.node, model)
         if reply is None:
-            self.task = asyncio.get_running_loop().create_task(self._run(head, request_id, model))
+            self.task = asyncio.get_running_loop().create_task(self._run(head, request_id_of(head.request_id), model))
         else:
-            status, data = lane.encode_at_once(reply, head.media, is_bulk=head.route.is_bulk)
-            self._transport.write(lane.answer(head.route, request_id, status, data, head.media))
+            self._answer_at_once(head, reply)
+            if route.repeated is not None and head.media == MSGPACK:
+                self._repeated = route.repeated(lane.node, model, body)
         return True
+
+    def _answer_at_once(self, head: _Head, reply: BaseModel) -> None:
+        request_id = request_id_of(head.request_id)
+        self._transport.write(self._lane.frames.answer_at_once(head.route, request_id, reply, head.media))
 
     async def _run(self, head: _Head, request_id: str, model: Any) -> None:
         REQUEST_ID.set(request_id)
@@ -281,7 +265,7 @@ class ExpressConnection(asyncio.Protocol):
         self.task = None
         self.used_at = self._lane.clock()
         if not self._transport.is_closing():
-            self._transport.write(self._lane.answer(route, request_id, status, data, media))
+            self._transport.write(self._lane.frames.answer(route, request_id, status, data, media))
         if self._early:
             self._go_on()
 

@@ -36,6 +36,10 @@ class Controller(Protocol):
         """Whether this node decides."""
 
     @property
+    def epoch(self) -> int:
+        """In which this node decides; -1 where it does not."""
+
+    @property
     def active_id(self) -> int | None:
         """Who decides, as far as this node knows."""
 

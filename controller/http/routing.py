@@ -71,6 +71,9 @@ class Route:
     tag: str
     #: Takes (node, body) and gives the reply that needs no waiting; None where it does: then the handler is asked.
     at_once: Callable[[Node, Any], BaseModel | None] | None = None
+    #: Takes (node, body, its bytes in msgpack) of a request that ``at_once`` has answered; gives what answers bodies of
+    #: nearly the same bytes, and has None for all others. None: no such bodies are to be expected.
+    repeated: Callable[[Node, Any, bytes], Callable[[bytes], BaseModel | None] | None] | None = None
 
     @property
     def is_write(self) -> bool:
@@ -98,6 +101,7 @@ def route(
     is_bulk: bool = False,
     errors: Sequence[int] = (),
     at_once: Callable[[Node, B], R | None] | None = None,
+    repeated: Callable[[Node, B, bytes], Callable[[bytes], R | None] | None] | None = None,
 ) -> Route:
     """A route whose handler takes and gives models."""
     return Route(
@@ -116,6 +120,7 @@ def route(
         headers=(),
         tag=tag,
         at_once=at_once,
+        repeated=repeated,
     )
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from broker.controllers import connect_controllers
 from broker.feed import LOG_BEGIN
+from controller.http.content import MSGPACK, pack, unpack
 from controller.http.ports import NodeLimits
 from controller.http.serving import HttpServer
 from controller.protocol import BrokerHeartbeatRequest
+from controller.protocol_deletions import UndeletedReplicas
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
 
@@ -135,6 +137,70 @@ async def test_heartbeat_that_changes_nothing_is_answered_without_the_queue() ->
         status, _, body = await client.read()
         assert (status, json.loads(body)["is_fenced"], ran) == (200, True, ["broker_heartbeat"])
         client.close()
+
+
+def packed(body: BrokerHeartbeatRequest, *lines: str) -> bytes:
+    return request(HEARTBEAT, pack(body), *lines, media=MSGPACK)
+
+
+async def test_repeated_heartbeat_is_answered_and_counted_and_noted_as_the_first_one() -> None:
+    async with stage() as on:
+        epoch = await on.register(1, 1)
+        member = on.members[1]
+        counted = member.soft.counters().http_answers
+        client = await Client.open(on)
+        count = counted.get((f"POST {HEARTBEAT}", 200), 0)
+        names = set()
+        for number in range(5):
+            undeleted = UndeletedReplicas(metadata_offset=500 + number, topics=[])
+            beat = BrokerHeartbeatRequest(
+                broker_id=1, broker_epoch=epoch, current_metadata_offset=1_000 + number, undeleted=undeleted
+            )
+            await client.write(packed(beat))
+            status, fields, body = await client.read()
+            assert (status, unpack(body)["is_fenced"], unpack(body)["is_caught_up"]) == (200, False, True)
+            names.add(fields["x-request-id"])
+            assert fields["x-quorate-high-watermark"] == str(on.quorum.committed)
+            assert member.node.heard.sessions(on.quorum.leader_epoch)[1].applied_offset == 1_001 + number
+            if number == 2:  # what is said of the node is as of now
+                assert (await on.ask(1, "POST", TOPICS, new_topics("a", validate_only=False)))[0] == 200
+        assert len(names) == 5
+        assert counted[f"POST {HEARTBEAT}", 200] == count + 5
+        client.close()
+
+
+async def test_repeated_heartbeat_of_a_broker_that_is_not_what_it_was_is_decided_anew() -> None:
+    async with stage() as on:
+        epoch = await on.register(1, 1)
+        member = on.members[1]
+        ran: list[str] = []
+        member.controller.events.observe = lambda name, _, __: ran.append(name)
+        client, other = await Client.open(on), await Client.open(on)
+        beat = BrokerHeartbeatRequest(broker_id=1, broker_epoch=epoch, current_metadata_offset=1_000)
+        for _ in range(2):
+            await client.write(packed(beat))
+            assert (await client.read())[0] == 200
+        assert ran == []
+
+        # Fenced by what it says elsewhere: the same bytes now ask for its return, which is a change.
+        await other.write(packed(beat.model_copy(update={"want_fence": True})))
+        assert unpack((await other.read())[2])["is_fenced"] is True
+        await client.write(packed(beat))
+        assert unpack((await client.read())[2])["is_fenced"] is False
+        assert ran == ["broker_heartbeat", "broker_heartbeat"]
+
+        # Registered again as another: the epoch that it says is an old one.
+        await on.ask(1, "DELETE", "/v1/brokers/1")
+        await client.write(packed(beat))
+        status, _, body = await client.read()
+        assert (status, json.loads(body)["error"]) == (409, "STALE_BROKER_EPOCH")
+
+        # Nobody decides here any more.
+        await on.elect(2)
+        await client.write(packed(beat))
+        assert (await client.read())[1]["x-quorate-node"] == "2"
+        client.close()
+        other.close()
 
 
 async def test_heartbeat_waits_while_something_may_still_be_lost() -> None:

@@ -20,6 +20,7 @@ from controller.protocol import (
     TopicConfig,
 )
 from controller.registration import apply_registration, decide_register_broker
+from controller.session_order import Session
 from controller.topics import decide_create_topics
 from metadata_log.builder import encode_items, item_count
 from metadata_log.columns import decode_body
@@ -114,7 +115,7 @@ class SmallCluster:
             "current_metadata_offset": self.next_offset - 1,
         }
         request = BrokerHeartbeatRequest.model_validate(values | changes)
-        self.heartbeats.note_contact(request.broker_id, request.broker_epoch, self.now_ms)
+        self.heartbeats.note_contact(Session(request.broker_id, request.broker_epoch), self.now_ms)
         decision = decide_broker_heartbeat(self.image, self.config, self.heartbeats, request)
         records = self.commit(decision)
         apply_heartbeat(self.heartbeats, request, decision, self.next_offset)

@@ -11,12 +11,12 @@ from controller.cluster_control import (
     check_broker_epoch,
     decide_broker_heartbeat,
     decide_fence_stale_broker,
-    steady_heartbeat,
 )
 from controller.heartbeats import BrokerHeartbeats
 from controller.protocol import BrokerHeartbeatRequest, SupportedFeature, UnregisterBrokerRequest
 from controller.registration import decide_unregister_broker
 from controller.session_order import Session
+from controller.steady_heartbeats import standing_or_none, steady_heartbeat
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.records import (
     BrokerRegistrationChangeRecord,
@@ -183,7 +183,7 @@ def test_fence_stale_broker_fences_one_at_a_time_when_its_session_is_over() -> N
 
 def test_fence_stale_broker_drops_sessions_that_never_were() -> None:
     cluster = SmallCluster(brokers=0)
-    cluster.heartbeats.note_contact(5, 1, 0.0)
+    cluster.heartbeats.note_contact(Session(5, 1), 0.0)
     decision = decide_fence_stale_broker(cluster.image, cluster.config, cluster.heartbeats, 10_000.0)
     assert (list(decision.records), decision.reply) == ([], (5, 1))
     apply_fencing(cluster.heartbeats, decision)
@@ -247,10 +247,26 @@ def test_steady_heartbeat_is_the_decision_where_there_is_one(
     values = {"broker_id": 1, "broker_epoch": cluster.epoch(1), "current_metadata_offset": offset}
     request = BrokerHeartbeatRequest.model_validate(values | {"want_fence": want_fence} | change)
 
-    found = steady_heartbeat(cluster.image, cluster.heartbeats, request)
+    standing = standing_or_none(request)
+    found = None if standing is None else steady_heartbeat(cluster.image, cluster.heartbeats, standing, offset)
 
     assert (found is not None) == (is_steady and not change)
     if found is not None:
         expected = decide_broker_heartbeat(cluster.image, cluster.config, cluster.heartbeats, request)
-        assert (found.reply, found.next_state) == (expected.reply, expected.next_state)
+        assert (found, cluster.heartbeats.state(1)) == (expected.reply, expected.next_state)
         assert (list(expected.records), list(expected.slices), expected.changes_registration) == ([], [], False)
+
+
+def test_broker_that_stays_what_it_is_has_its_session_renewed_and_its_offset_noted() -> None:
+    cluster = SmallCluster()
+    session = Session(1, cluster.epoch(1))
+
+    cluster.heartbeats.stay(session, 500, 7_000.0)
+
+    assert cluster.heartbeats.contact_ms(1, session.broker_epoch) == 7_000.0
+    for broker in (0, 1, 2):
+        cluster.heartbeat(broker, current_metadata_offset=500 if broker == 1 else 900)
+    cluster.heartbeats.start_shutdown(2, 501)
+    assert not cluster.heartbeats.may_shut_down(2)
+    cluster.heartbeats.stay(session, 501, 7_001.0)
+    assert cluster.heartbeats.may_shut_down(2)

@@ -7,6 +7,7 @@ from controller.controller_config import ControllerConfig
 from controller.log_in_memory import LogInMemory
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
+from controller.session_order import Session
 from metadata_log.batch import data_batch
 from metadata_log.records import FeatureLevelRecord, Record, RegisterBrokerRecord
 from scripts.conformance_runner.java_random import JavaRandom
@@ -45,7 +46,7 @@ class Controller:
         for _ in range(int(seconds * 1000 / HEARTBEAT_MS)):
             self.scheduler.advance(HEARTBEAT_MS)
             for broker in speaking:
-                self.role.note_contact(broker, broker)
+                self.role.note_contact(Session(broker, broker))
 
     def stall(self, seconds: int) -> None:
         """SIGSTOP, and SIGCONT later: timers act before the sockets are read."""
