@@ -10,14 +10,12 @@ begins is damage, never a short read.
 from __future__ import annotations
 
 import json
-import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from metadata_log.batch import header_fields
-from metadata_log.errors import MalformedData
-from pipeline.archives import Form, Place, unreadable
+from pipeline.archives import Form, Place
+from pipeline.headers import batch_headers
 from pipeline.inputs import InputCluster, InputFile
 
 #: Bytes of log in a task: a second or two of work, and some 200 MB of memory.
@@ -74,13 +72,13 @@ def plan_log(
         StorageError: a file that is to be cut cannot be read. Damage is found by who reads the ranges.
     """
     ranges = [one for one in _segment_ranges(cluster, range_bytes) if _overlaps(one, first_offset, end_offset)]
-    return _grouped(cluster, ranges, range_bytes)
+    return grouped(cluster, ranges, range_bytes)
 
 
 def plan_checkpoint(cluster: InputCluster, file: InputFile, *, range_bytes: int = RANGE_BYTES) -> list[Task]:
     """Tasks that together hold a checkpoint; raises as ``plan_log`` does."""
     epoch = file.epoch or 0
-    return _grouped(cluster, list(_cut(Range(file, 0, None, 0, None, epoch, epoch), range_bytes)), range_bytes)
+    return grouped(cluster, list(_cut(Range(file, 0, None, 0, None, epoch, epoch), range_bytes)), range_bytes)
 
 
 def task_to_json(task: Task) -> str:
@@ -144,31 +142,13 @@ def _cuts(file: InputFile, range_bytes: int) -> Iterator[tuple[int, int, int]]:
 
     There are none behind the first header that is wrong: whoever reads the last piece says what is.
     """
-    try:
-        with (
-            open(file.place.path, "rb") as stream,
-            # Of a map only the pages with headers are read. It is no buffer by its type, its view is one.
-            mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
-            memoryview(data) as view,
-        ):
-            yield from _walk_headers(view, file.size, range_bytes)
-    except OSError as error:
-        raise unreadable(file.place, error) from error
-
-
-def _walk_headers(view: memoryview, size: int, range_bytes: int) -> Iterator[tuple[int, int, int]]:
-    position, due, next_cut = 0, None, range_bytes
-    while position < size:
-        try:
-            base, batch_bytes, epoch, _, _, _, count = header_fields(view, position)
-        except MalformedData:
-            return
+    due, next_cut = None, range_bytes
+    for position, (base, _, epoch, _, _, _, count) in batch_headers(file):
         if due is not None and base != due:
             return
         if position >= next_cut:
             yield position, base, epoch
             next_cut = position + range_bytes
-        position += batch_bytes
         due = base + count
 
 
@@ -178,7 +158,8 @@ def _overlaps(one: Range, first_offset: int | None, end_offset: int | None) -> b
     return first_offset is None or one.end_offset is None or one.end_offset > first_offset
 
 
-def _grouped(cluster: InputCluster, ranges: Sequence[Range], range_bytes: int) -> list[Task]:
+def grouped(cluster: InputCluster, ranges: Sequence[Range], range_bytes: int) -> list[Task]:
+    """Ranges in order as tasks of about ``range_bytes``, or one file."""
     groups: list[list[Range]] = []
     filled = range_bytes
     for one in ranges:

@@ -17,6 +17,7 @@ from pipeline.errors import BadSetting
 from pipeline.source.batch_reader import LogReader
 from pipeline.source.options import parse_options
 from pipeline.source.schema import COLUMN_TYPES
+from pipeline.source.stream_reader import LogStreamReader
 
 FORMAT = "quorate-log"
 
@@ -37,6 +38,13 @@ class QuorateLogSource(DataSource):
     def reader(self, schema: StructType) -> LogReader:
         """For reading at rest."""
         return LogReader(parse_options(self.options), checked_schema(schema))
+
+    def streamReader(self, schema: StructType) -> LogStreamReader:  # noqa: N802
+        """For reading as it grows."""
+        options = parse_options(self.options)
+        if options.end_offset is not None or options.checkpoints:
+            raise BadSetting("a stream of quorate-log has neither an endOffset nor checkpoints: it follows the log")
+        return LogStreamReader(options, checked_schema(schema))
 
 
 def checked_schema(schema: StructType) -> pa.Schema:

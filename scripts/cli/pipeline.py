@@ -9,13 +9,14 @@ import typer
 from scripts.cli.pipeline_jobs.check import check
 from scripts.cli.pipeline_jobs.pack import pack
 from scripts.cli.pipeline_jobs.running import job_command
+from scripts.cli.pipeline_jobs.stream import stream
 
 app = typer.Typer(
     help="Question months of logs of many clusters, with Apache Spark: replay, audit, history.", no_args_is_help=True
 )
 
 #: In the order of the help text. A job's module imports what it needs of Spark and of `pipeline` inside its function.
-JOBS: Final = (check,)
+JOBS: Final = (check, stream)
 
 for _job in JOBS:
     app.command()(job_command(_job))

@@ -1,0 +1,45 @@
+"""Headers of the batches in a plain file, one after another; bodies are passed over.
+
+Read, not mapped: a node may cut its log while we look at it, and a map would end the process then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from metadata_log.batch import HEADER_BYTES, HeaderFields, checked_fields, header_fields
+from metadata_log.errors import MalformedData
+from pipeline.archives import unreadable
+from pipeline.inputs import InputFile
+
+#: Read at once, so that small batches do not cost a call of the system each.
+_BLOCK_BYTES: Final = 64 * 1024
+
+
+def batch_headers(file: InputFile, position: int = 0, *, whole: bool = False) -> Iterator[tuple[int, HeaderFields]]:
+    """Position and header of the batches from ``position`` on: up to the end of the file, or the first that is wrong.
+
+    Args:
+        whole: whether the batch must be there, with the right CRC; else its header is enough.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    try:
+        with open(file.place.path, "rb", buffering=_BLOCK_BYTES) as stream:
+            size = min(file.size, os.fstat(stream.fileno()).st_size)
+            while position < size:
+                stream.seek(position)
+                try:
+                    fields = header_fields(stream.read(HEADER_BYTES), 0)
+                    if whole:
+                        stream.seek(position)
+                        checked_fields(stream.read(fields[1]), 0)
+                except MalformedData:
+                    return
+                yield position, fields
+                position += fields[1]
+    except OSError as error:
+        raise unreadable(file.place, error) from error

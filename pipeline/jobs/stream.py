@@ -1,0 +1,96 @@
+"""Following logs into a table, exactly once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.source.data_source import FORMAT
+from pipeline.stream_table import StreamTable
+
+#: Records of a step: some seconds of work, and what a restart may have to do again.
+STEP_RECORDS: Final = 1_000_000
+_LOOK_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the stream, done."""
+
+    number: int
+    records: int
+    seconds: float
+    #: By cluster id: where the table ends now (exclusive), and where the log did.
+    ends: Mapping[str, int]
+    latest: Mapping[str, int]
+
+    @property
+    def lag(self) -> int:
+        """Records that could be read and are not in the table yet."""
+        return sum(max(0, offset - self.ends.get(cluster, 0)) for cluster, offset in self.latest.items())
+
+
+def follow(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: Path,
+    *,
+    every_s: float | None,
+    options: Mapping[str, str],
+    tell: Callable[[Step], None],
+) -> StreamTable:
+    """Put the records of the logs into the table ``out``, from where it ends.
+
+    Args:
+        every_s: seconds from one look at the logs to the next; None = what is there now, and no more.
+        options: of the source. tell: is called after each step.
+
+    Raises:
+        WorkerError: a log is damaged, was truncated or cut by retention; the table holds all before.
+    """
+    table = StreamTable(out)
+    table.path.mkdir(parents=True, exist_ok=True)
+    reader = spark.readStream.format(FORMAT).options(maxRecords=str(STEP_RECORDS)).options(**options)
+    # Spark's own load() of a stream takes one path only.
+    rows = reader.option("paths", json.dumps([str(path) for path in paths])).load()
+
+    def add(step: DataFrame, number: int) -> None:
+        table.add(step, number)
+
+    writer = rows.writeStream.foreachBatch(add).option("checkpointLocation", table.checkpoint.resolve().as_uri())
+    trigger: dict[str, Any] = {"availableNow": True} if every_s is None else {"processingTime": f"{every_s} seconds"}
+    query = writer.trigger(**trigger).start()
+    told = -1
+    try:
+        is_over = False
+        while not is_over:
+            is_over = query.awaitTermination(_LOOK_S)
+            for progress in query.recentProgress:
+                if progress["batchId"] > told and progress["numInputRows"]:
+                    told = progress["batchId"]
+                    tell(_step(progress))
+    finally:
+        query.stop()
+    return table
+
+
+def _step(progress: Mapping[str, Any]) -> Step:
+    (source,) = progress["sources"]
+    return Step(
+        progress["batchId"],
+        progress["numInputRows"],
+        progress["durationMs"].get("triggerExecution", 0) / 1000,
+        _ends(source.get("endOffset")),
+        _ends(source.get("latestOffset")),
+    )
+
+
+def _ends(offsets: Any) -> dict[str, int]:
+    """Spark gives them as JSON, or as what that says."""
+    found = json.loads(offsets) if isinstance(offsets, str) else offsets
+    return {cluster: place["offset"] for cluster, place in (found or {}).items()}
