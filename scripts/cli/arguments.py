@@ -150,8 +150,8 @@ def replica_lists(text: str) -> list[list[int]]:
     return [[int(one) for one in ids] for ids in lists]
 
 
-def broker_ids(text: str) -> list[int]:
-    """``11-13,20`` taken apart: ascending, each once.
+def broker_ids(text: str, option: str = "--brokers") -> list[int]:
+    """``11-13,20`` taken apart: ascending, each once; it was given with an option.
 
     Raises:
         typer.BadParameter: it is no such text.
@@ -160,10 +160,10 @@ def broker_ids(text: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not _is_id(first) or (dash and not _is_id(last)):
-            raise typer.BadParameter(f"{part[:80]!r} is no broker id, and no range as 11-13", param_hint="--brokers")
+            raise typer.BadParameter(f"{part[:80]!r} is no broker id, and no range as 11-13", param_hint=option)
         low, high = int(first), int(last if dash else first)
         if not 0 <= high - low < _RANGE_MAX:
-            raise typer.BadParameter(f"{part!r} is no range of up to {_RANGE_MAX} brokers", param_hint="--brokers")
+            raise typer.BadParameter(f"{part!r} is no range of up to {_RANGE_MAX} brokers", param_hint=option)
         ids.update(range(low, high + 1))
     return sorted(ids)
 

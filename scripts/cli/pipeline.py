@@ -6,6 +6,7 @@ from typing import Final
 
 import typer
 
+from scripts.cli.pipeline_jobs.capacity import capacity
 from scripts.cli.pipeline_jobs.check import check
 from scripts.cli.pipeline_jobs.pack import pack
 from scripts.cli.pipeline_jobs.running import job_command
@@ -16,7 +17,7 @@ app = typer.Typer(
 )
 
 #: In the order of the help text. A job's module imports what it needs of Spark and of `pipeline` inside its function.
-JOBS: Final = (check, stream)
+JOBS: Final = (check, stream, capacity)
 
 for _job in JOBS:
     app.command()(job_command(_job))

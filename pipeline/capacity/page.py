@@ -1,0 +1,107 @@
+"""The page of the job: growth, balance in time, before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.capacity.report import plan_lines
+from pipeline.capacity.trend import Trend, by_racks
+from pipeline.pages import Page, bars, heat_map, over_time
+from pipeline.planning.summary import BrokerFigures, PlanSummary
+
+
+def capacity_page(cluster_id: str, summary: PlanSummary, trend: Trend | None, racks: dict[int, str | None]) -> Page:
+    """Return the page of a cluster."""
+    page = Page(f"Capacity of cluster {cluster_id}", "growth, balance, and a plan that evens it out")
+    verdict = summary.verdict
+    facts: list[tuple[str, Any]] = [
+        ("Partitions", summary.partitions),
+        ("Replicas", summary.replicas),
+        ("Brokers that take replicas", sum(one.role == "takes" for one in summary.brokers)),
+        ("Rack rule broken by", summary.rack_rule_broken_before),
+        ("Replicas a broker, now", f"{verdict.replicas_before.lowest:,} to {verdict.replicas_before.highest:,}"),
+        ("With the plan", f"{verdict.replicas.lowest:,} to {verdict.replicas.highest:,}"),
+        ("Moves of the plan", summary.moves),
+        ("No plan needs fewer than", summary.fewest_moves),
+    ]
+    page.facts(facts)
+    page.section("The plan")
+    for line in plan_lines(summary):
+        page.text(line)
+    _plan_plots(page, summary.brokers)
+    if trend is not None:
+        _growth(page, trend)
+        _balance(page, trend, racks)
+    return page
+
+
+def _plan_plots(page: Page, brokers: tuple[BrokerFigures, ...]) -> None:
+    # Those whose load changes most stand first, where there are too many to draw.
+    shown = sorted(brokers, key=lambda one: -abs(one.replicas_after - one.replicas_before))[:200]
+    shown.sort(key=lambda one: (one.rack or "", one.broker))
+    names = [f"{one.broker} ({one.rack})" if one.rack else str(one.broker) for one in shown]
+    page.plot(
+        "Replicas of each broker",
+        bars(
+            names,
+            {"before": [one.replicas_before for one in shown], "after": [one.replicas_after for one in shown]},
+            unit="replicas",
+        ),
+    )
+    page.plot(
+        "Preferred leaders of each broker",
+        bars(
+            names,
+            {"before": [one.preferred_before for one in shown], "after": [one.preferred_after for one in shown]},
+            unit="partitions",
+        ),
+    )
+    has_sizes = any(one.bytes_before is not None for one in brokers)
+    columns = ["broker", "rack", "role", "replicas", "after", "leads now", "preferred", "after"]
+    page.table(
+        "Brokers",
+        [*columns, "bytes", "after"] if has_sizes else columns,
+        [_row(one, has_sizes=has_sizes) for one in shown],
+        total=len(brokers),
+    )
+
+
+def _row(one: BrokerFigures, *, has_sizes: bool) -> tuple[Any, ...]:
+    row = (
+        str(one.broker),
+        one.rack,
+        one.role,
+        one.replicas_before,
+        one.replicas_after,
+        one.leaders_now,
+        one.preferred_before,
+        one.preferred_after,
+    )
+    return (*row, one.bytes_before, one.bytes_after) if has_sizes else row
+
+
+def _growth(page: Page, trend: Trend) -> None:
+    page.section("Growth", "Counted at moments from the first record to the last.")
+    counts = {"partitions": trend.partitions, "replicas": trend.replicas, "topics": trend.topics}
+    page.plot("Topics, partitions, replicas", over_time(trend.times, counts, is_stepped=True))
+    if trend.records:
+        days = [day.date().isoformat() for day in trend.days]
+        page.plot("Records by type and day", bars(days, trend.records, unit="records", is_stacked=True))
+
+
+def _balance(page: Page, trend: Trend, racks: dict[int, str | None]) -> None:
+    page.section("Balance in time", "An even cluster has lines that lie on one another, and rows of one colour.")
+    count = len(trend.times)
+    for what, counts in (("Leaders", trend.leaders_on), ("Replicas", trend.replicas_on)):
+        by_rack = by_racks(counts, racks, count)
+        if len(by_rack) > 1:
+            page.plot(f"{what} by rack", over_time(trend.times, by_rack, unit=what.lower(), is_stepped=True))
+        names = [f"broker {broker}" for broker in counts]
+        page.plot(
+            f"{what} by broker", heat_map(names, trend.times, list(counts.values()), unit=what.lower(), is_time=True)
+        )
+    if trend.leaderless.any():
+        page.plot(
+            "Partitions without a leader",
+            over_time(trend.times, {"without a leader": trend.leaderless}, unit="partitions", is_stepped=True),
+        )

@@ -1,0 +1,210 @@
+"""How a cluster has grown, how even it is, and the plan that evens it out: from the tables of history or replay.
+
+The state and the changes are added up by Spark; the plan is made in the driver, from arrays of some bytes a replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
+
+from pipeline.capacity.moments import Moments
+from pipeline.capacity.trend import Trend, standing, standing_on
+from pipeline.errors import PipelineError
+from pipeline.planning.cluster import Plan
+from pipeline.planning.summary import PlanSummary, planned
+from pipeline.planning.tables import NamedCluster, named_cluster
+
+#: What the planner needs of a state.
+_PARTITION_COLUMNS = ("topic", "partition", "replicas", "removing_replicas", "adding_replicas", "leader")
+_BROKER_COLUMNS = ("broker_id", "rack", "fenced")
+
+
+class NoTables(PipelineError):
+    """A directory that has neither the tables of a history nor those of a state."""
+
+
+class WhichCluster(PipelineError):
+    """The tables hold no cluster, or several, or not the one that is asked for."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What the job found.
+
+    Attributes:
+        trend: None where the tables hold one state only.
+    """
+
+    cluster_id: str
+    named: NamedCluster
+    plan: Plan
+    summary: PlanSummary
+    trend: Trend | None
+    racks: dict[int, str | None]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "cluster_id": self.cluster_id,
+            "plan": self.summary.as_json(),
+            "trend": None if self.trend is None else self.trend.as_json(),
+        }
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Partitions and brokers: every version of them (`is_history`), or those of one state."""
+
+    partitions: DataFrame
+    brokers: DataFrame
+    is_history: bool
+
+    def of(self, cluster_id: str) -> _Tables:
+        is_it = f.col("cluster_id") == cluster_id
+        return _Tables(self.partitions.where(is_it), self.brokers.where(is_it), self.is_history)
+
+    def state(self, at: int | None) -> tuple[DataFrame, DataFrame]:
+        """Return the state below an offset, or at the end."""
+        if not self.is_history:
+            return self.partitions, self.brokers
+        end = f.col("valid_to_offset")
+        holds = end.isNull() if at is None else (f.col("valid_from_offset") < at) & (end.isNull() | (end >= at))
+        return self.partitions.where(holds), self.brokers.where(holds)
+
+
+def capacity(
+    spark: SparkSession,
+    directory: Path,
+    *,
+    logs: Sequence[Path] = (),
+    cluster_id: str | None = None,
+    at: int | None = None,
+    drained: Collection[int] = (),
+    excluded: Collection[int] = (),
+    sizes: Mapping[tuple[str, int], float] | None = None,
+) -> Capacity:
+    """Read tables, count, and plan.
+
+    Args:
+        directory: with partition_versions and broker_versions, or with partitions and brokers. logs: what the records
+            are counted in. at: plan for the state of all records below this offset; None: the last.
+
+    Raises:
+        NoTables, WhichCluster, UnknownBroker, NoPlan. StorageError: a log that cannot be read.
+    """
+    tables = _open(spark, directory)
+    cluster_id = _which(tables, cluster_id)
+    tables = tables.of(cluster_id)
+    partitions, brokers = tables.state(at)
+    named = named_cluster(
+        partitions.select(*_PARTITION_COLUMNS).toArrow(),
+        brokers.select(*_BROKER_COLUMNS).toArrow(),
+        drained=drained,
+        excluded=excluded,
+        sizes=sizes,
+    )
+    plan, summary = planned(named)
+    racks = {one.broker: one.rack for one in summary.brokers}
+    trend = _trend(spark, tables.partitions, logs) if tables.is_history else None
+    return Capacity(cluster_id, named, plan, summary, trend, racks)
+
+
+def _open(spark: SparkSession, directory: Path) -> _Tables:
+    for partitions, brokers in (("partition_versions", "broker_versions"), ("partitions", "brokers")):
+        if (directory / partitions).is_dir() and (directory / brokers).is_dir():
+            read = spark.read.parquet
+            is_history = partitions == "partition_versions"
+            return _Tables(read(str(directory / partitions)), read(str(directory / brokers)), is_history)
+    raise NoTables(f"{directory} holds no tables of partitions and brokers: make them with quorate pipeline history")
+
+
+def _which(tables: _Tables, asked: str | None) -> str:
+    there = sorted(row.cluster_id for row in tables.brokers.select("cluster_id").distinct().collect())
+    if asked is not None and asked not in there:
+        raise WhichCluster(f"the tables hold no cluster {asked}: they hold {', '.join(there) or 'none'}")
+    if asked is None and len(there) != 1:
+        raise WhichCluster(f"the tables hold {len(there)} clusters ({', '.join(there)}): say which, with --cluster")
+    return asked or there[0]
+
+
+def _trend(spark: SparkSession, versions: DataFrame, logs: Sequence[Path]) -> Trend | None:
+    ends = versions.agg(f.min("valid_from"), f.max(f.greatest("valid_from", f.coalesce("valid_to", "valid_from"))))
+    row = ends.head()
+    if row is None or row[0] is None:
+        return None
+    moments = Moments.between(_utc(row[0]), _utc(row[1]))
+    seen = _seen(versions, moments).cache()
+    try:
+        whole = seen.groupBy("at").agg(
+            f.sum("more").alias("partitions"),
+            f.sum(f.col("more") * f.size("replicas")).alias("replicas"),
+            f.sum(f.when(f.col("partition") == 0, f.col("more")).otherwise(0)).alias("topics"),
+            f.sum(f.when(f.col("leader") < 0, f.col("more")).otherwise(0)).alias("leaderless"),
+        )
+        rows = whole.collect()
+        on = seen.select("at", "more", f.explode("replicas").alias("broker"))
+        leads = seen.where(f.col("leader") >= 0).select("at", "more", f.col("leader").alias("broker"))
+        replicas_on, leaders_on = (_by_broker(changes, moments) for changes in (on, leads))
+    finally:
+        seen.unpersist()
+    days, records = _records_by_day(spark, logs)
+    of = {
+        name: standing(((row["at"], row[name]) for row in rows), moments.count)
+        for name in ("topics", "partitions", "replicas", "leaderless")
+    }
+    return Trend(moments.times(), **of, replicas_on=replicas_on, leaders_on=leaders_on, days=days, records=records)
+
+
+def _seen(versions: DataFrame, moments: Moments) -> DataFrame:
+    """Return what changes at a moment: each version that holds at one is there once with +1 and once with -1.
+
+    A version that begins and ends between two moments is not seen. Its moments are those from the first at or after
+    its beginning to before the first at or after its end.
+    """
+
+    def moment(time: Column) -> Column:
+        since = f.unix_micros(time) - f.lit(moments.first_us)
+        return f.greatest(f.ceil(since / f.lit(moments.step_us)), f.lit(0)).cast("int")
+
+    begins = moment(f.col("valid_from"))
+    # Not by coalesce: `greatest` takes no notice of a null.
+    ends = f.when(f.col("valid_to").isNull(), f.lit(moments.count)).otherwise(moment(f.col("valid_to")))
+    spans = versions.select("partition", "replicas", "leader", begins.alias("begins"), ends.alias("ends"))
+    steps = f.array(
+        f.struct(f.col("begins").alias("at"), f.lit(1).alias("more")),
+        f.struct(f.col("ends").alias("at"), f.lit(-1).alias("more")),
+    )
+    seen = spans.where(f.col("begins") < f.col("ends")).withColumn("step", f.explode(steps))
+    return seen.select("partition", "replicas", "leader", "step.at", "step.more").where(f.col("at") < moments.count)
+
+
+def _by_broker(changes: DataFrame, moments: Moments) -> dict[int, Any]:
+    rows = changes.groupBy("broker", "at").agg(f.sum("more").alias("more")).collect()
+    return standing_on(((row["broker"], row["at"], row["more"]) for row in rows), moments.count)
+
+
+def _records_by_day(spark: SparkSession, logs: Sequence[Path]) -> tuple[list[datetime], dict[str, Any]]:
+    if not logs:
+        return [], {}
+    read = spark.read.format("quorate-log").option("checkpoints", "false").load([str(path) for path in logs])
+    rows: list[Row] = read.groupBy(f.to_date("time").alias("day"), "type").count().collect()
+    days = sorted({row["day"] for row in rows})
+    place = {day: at for at, day in enumerate(days)}
+    records: dict[str, Any] = {}
+    for row in rows:
+        records.setdefault(row["type"], np.zeros(len(days), np.int64))[place[row["day"]]] = row["count"]
+    # The most frequent first.
+    ordered = sorted(records.items(), key=lambda one: -one[1].sum())
+    return [datetime(day.year, day.month, day.day, tzinfo=UTC) for day in days], dict(ordered)
+
+
+def _utc(time: datetime) -> datetime:
+    """Return a time as Spark gives it, which is one of this machine's zone without saying so."""
+    return time.astimezone(UTC)

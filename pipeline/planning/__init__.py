@@ -1,0 +1,26 @@
+"""Where replicas should be: a plan that evens a cluster out with few replica moves. numpy only, no Spark, no input.
+
+`planner.plan` takes a `cluster.Cluster` and gives a `cluster.Plan`; `validator.judge`, which knows nothing of how it
+was made, says whether it may be carried out and how even it is; `bounds.fewest_moves` says what no plan can do with
+less. `tables` makes a cluster of the pipeline's tables; `files` writes a plan in the form that Kafka's reassignment
+tool and `quorate reassign apply` take.
+
+The rules, hard: the number of replicas is kept, no broker twice; replicas stand in as many racks as there can be (never
+two in one while another has none); nothing new comes to a broker that takes none, nothing stays on one that is drained.
+The goals, in this order: replica counts within 1 of even where the rules allow it, leader counts likewise, few moves.
+
+How it is found:
+
+1. `levels`: how many replicas each broker is to have. Racks of unequal size cannot all have the same load where a
+   partition may be in each of them once only; then the brokers of a large rack get less.
+2. `forced`: replicas on drained brokers and in a rack twice must go; of those in a rack twice the one on the fuller
+   broker. They go to where most is missing.
+3. `evening`: from brokers that have too many straight to those that have too few, between racks first (not every
+   partition may go there), then within racks (every partition may). What is left goes over brokers in between.
+4. `leaders`: the first replica is the preferred leader. Order within a partition moves nothing; where that does not
+   suffice, two brokers exchange a replica that leads and one that does not.
+
+Steps 3 and 4 end when no chain of replacements leads from a broker to another with two less. The sets of brokers that
+a partition may have are the bases of a matroid, loads are therefore an M-convex set, and on such a set that end is the
+evenest there is (A. Frank and K. Murota, "Decreasing minimization on M-convex sets"). `validator` checks the end.
+"""

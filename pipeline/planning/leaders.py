@@ -1,0 +1,94 @@
+"""Preferred leaders are evened by the order of replicas within partitions: nothing is copied for that.
+
+Where order does not suffice (partitions of one replica have none), brokers exchange replicas: two moves for each.
+A replica on a broker that takes no replicas keeps its place: a partition that prefers such a broker goes on to do so,
+for the broker is expected back.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from pipeline.planning.cluster import Brokers, Cluster, Counts, Indexes, Role, counts_of, even_shares
+from pipeline.planning.evening import level, reached_from
+from pipeline.planning.placement import Placement
+from pipeline.planning.rules import holds
+
+#: A bound of the time: that many rounds were never needed.
+_EXCHANGES_PER_BROKER: Final = 50
+
+
+def wanted_leads(cluster: Cluster) -> Counts:
+    """Return how many partitions each broker is to lead; brokers that take none keep theirs and are given 0."""
+    brokers = cluster.brokers
+    leads = counts_of(cluster.replicas[:, 0], len(brokers))
+    if not brokers.takers.any():
+        return np.zeros(len(brokers), np.int64)
+    kept = int(leads[brokers.roles == Role.KEEPS].sum())
+    return even_shares(len(cluster.replicas) - kept, np.flatnonzero(brokers.takers), leads)
+
+
+def even_leaders(placement: Placement) -> None:
+    """Even the preferred leaders of a placement whose replica counts are even, and stay so."""
+    left = _EXCHANGES_PER_BROKER * len(placement.brokers)
+    while True:
+        leaders = Leaders(placement.brokers, placement.replicas)
+        leaders.even()
+        placement.index()
+        if left <= 0 or not _exchange(placement, leaders):
+            return
+        left -= 1
+
+
+def _exchange(placement: Placement, leaders: Leaders) -> bool:
+    """Exchange replicas between a broker that leads too many and one that leads too few; return whether it was done."""
+    counts, members = leaders.counts, placement.brokers.takers
+    if not members.any() or np.ptp(counts[members]) <= 1:
+        return False
+    highest = int(np.flatnonzero(members)[np.argmax(counts[members])])
+    # What can be led instead of the highest by order alone has as many as it, or one less.
+    givers = np.flatnonzero(reached_from(highest, leaders.ways, len(counts)))
+    takers = np.flatnonzero(members & (counts <= counts[highest] - 2))
+    for taker in takers[np.argsort(counts[takers], kind="stable")]:
+        for giver in givers[np.argsort(-counts[givers], kind="stable")]:
+            most = max(1, int(counts[giver] - counts[taker]) // 2)
+            if placement.exchange(int(giver), int(taker), most):
+                return True
+    return False
+
+
+class Leaders:
+    """The choice of a preferred leader among the replicas of each partition."""
+
+    def __init__(self, brokers: Brokers, replicas: Indexes) -> None:
+        self._brokers = brokers
+        self._replicas = replicas
+        self.counts = counts_of(replicas[:, 0], len(brokers))
+        order = np.argsort(replicas[:, 0], kind="stable")
+        self._rows = np.split(order, np.cumsum(self.counts)[:-1])
+
+    def even(self) -> bool:
+        """Even the counts as far as order alone can; return whether it could not be evener."""
+        return level(self.counts, self._brokers.takers, self.ways, self.move)
+
+    def ways(self, source: int) -> Counts:
+        """Return for each broker how many of the partitions that the source leads have a replica on it."""
+        found = counts_of(self._replicas[self._rows[source], 1:], len(self._brokers))
+        found[~self._brokers.takers] = 0
+        return found
+
+    def move(self, source: int, sink: int, most: int) -> int:
+        """Let the sink lead up to `most` of the source's partitions in its place; return how many."""
+        rows = self._rows[source]
+        held = self._replicas[rows]
+        at = np.flatnonzero(holds(held, sink))[:most]
+        moved, columns = rows[at], np.argmax(held[at] == sink, axis=1)
+        self._replicas[moved, columns] = source
+        self._replicas[moved, 0] = sink
+        self._rows[source] = np.delete(rows, at)
+        self._rows[sink] = np.concatenate([self._rows[sink], moved])
+        self.counts[source] -= len(at)
+        self.counts[sink] += len(at)
+        return len(at)

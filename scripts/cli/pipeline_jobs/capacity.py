@@ -1,0 +1,76 @@
+"""`quorate pipeline capacity`: growth, balance, and a plan that evens the cluster out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scripts.cli.arguments import broker_ids
+from scripts.cli.pipeline_jobs.running import Html, Run
+
+Tables = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="The tables of `quorate pipeline history` (or replay).", show_default=False),
+]
+Logs = Annotated[
+    list[Path] | None,
+    typer.Option("--log", metavar="PATH", help="Count the records of this log by type and day; again for more."),
+]
+Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ID", help="Which, where the tables hold several.")]
+At = Annotated[
+    int | None, typer.Option("--at", min=0, metavar="OFFSET", help="Plan for the state below it; else the last.")
+]
+Drain = Annotated[
+    str | None, typer.Option("--drain", metavar="ID,ID-ID,...", help="These brokers are to hold nothing.")
+]
+Exclude = Annotated[
+    str | None,
+    typer.Option("--exclude", metavar="ID,ID-ID,...", help="These get nothing and keep theirs, as fenced ones do."),
+]
+Sizes = Annotated[
+    Path | None,
+    typer.Option("--sizes", metavar="FILE", help="Lines of topic,partition,bytes; else every replica counts one."),
+]
+PlanDirectory = Annotated[
+    Path | None, typer.Option("--plan", metavar="DIR", help="Write the plan there, for `quorate reassign apply`.")
+]
+
+
+def capacity(
+    run: Run,
+    tables: Tables,
+    logs: Logs = None,
+    cluster: Cluster = None,
+    at: At = None,
+    drain: Drain = None,
+    exclude: Exclude = None,
+    sizes: Sizes = None,
+    plan: PlanDirectory = None,
+    html: Html = None,
+) -> None:
+    """Show how a cluster has grown and how even it is, and plan how to even it out with few replica moves.
+
+    Brokers that are registered and empty get their share; fenced ones keep what they have.
+
+    Example: quorate pipeline capacity tables --drain 14 --plan plan --html capacity.html
+    """
+    from pipeline.capacity.page import capacity_page
+    from pipeline.capacity.report import file_lines, plan_lines
+    from pipeline.jobs.capacity import capacity as capacity_of
+    from pipeline.planning.files import write_plan
+    from pipeline.planning.tables import read_sizes
+
+    drained = [] if drain is None else broker_ids(drain, "--drain")
+    excluded = [] if exclude is None else broker_ids(exclude, "--exclude")
+    known = None if sizes is None else read_sizes(sizes)
+    with run.session("capacity") as spark:
+        found = capacity_of(
+            spark, tables, logs=logs or (), cluster_id=cluster, at=at, drained=drained, excluded=excluded, sizes=known
+        )
+    files = [] if plan is None else write_plan(found.named, found.plan, plan)
+    if html is not None:
+        capacity_page(found.cluster_id, found.summary, found.trend, found.racks).write(html)
+    lines = [f"Cluster {found.cluster_id}", *plan_lines(found.summary), *file_lines(files)]
+    run.show(lines, {**found.as_json(), "files": [str(file) for file in files]})
