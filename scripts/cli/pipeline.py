@@ -8,6 +8,7 @@ import typer
 
 from scripts.cli.pipeline_jobs.capacity import capacity
 from scripts.cli.pipeline_jobs.check import check
+from scripts.cli.pipeline_jobs.incidents import incidents
 from scripts.cli.pipeline_jobs.pack import pack
 from scripts.cli.pipeline_jobs.running import job_command
 from scripts.cli.pipeline_jobs.stream import stream
@@ -17,7 +18,7 @@ app = typer.Typer(
 )
 
 #: In the order of the help text. A job's module imports what it needs of Spark and of `pipeline` inside its function.
-JOBS: Final = (check, stream, capacity)
+JOBS: Final = (check, stream, capacity, incidents)
 
 for _job in JOBS:
     app.command()(job_command(_job))
