@@ -31,7 +31,7 @@ from pipeline.fold.fields import (
     uuid_array,
     uuid_bytes,
 )
-from pipeline.fold.grouping import order_by, partition_codes, topic_codes
+from pipeline.fold.grouping import ids_by_code, order_by, partition_codes, topic_codes
 from pipeline.fold.timeline import NEVER, NEVER_YET, Life, Topics, Transactions
 
 _ELR_LISTS: Final = ("eligible_leader_replicas", "last_known_elr")
@@ -70,7 +70,7 @@ def _living(elements: Elements, topics: Topics) -> Longs:
     """The rows of topics that are there; those of a topic that has been removed since are left out."""
     numbers = topic_codes(elements.topic_ids)
     unknown = Life("", NEVER_YET, NEVER, NEVER)
-    lives = [topics.lives.get(topic_id, unknown) for topic_id in _distinct(elements, numbers)]
+    lives = [topics.lives.get(topic_id, unknown) for topic_id in ids_by_code(elements.topic_ids, numbers)]
     earlier, created, removed = (
         np.array([getattr(life, name) for life in lives], np.int64)[numbers]
         for name in ("earlier", "created", "removed")
@@ -82,13 +82,6 @@ def _living(elements: Elements, topics: Topics) -> Longs:
         topic = uuid_text(elements.topic_ids[row].tobytes())
         raise FoldRefused(f"a partition of topic {topic}, which is not there", int(offsets[row]))
     return np.flatnonzero((removed == NEVER) & (offsets > created))
-
-
-def _distinct(elements: Elements, numbers: Ints) -> list[Uuid]:
-    """The topic ids by number."""
-    one_of = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
-    one_of[numbers] = np.arange(len(numbers))
-    return [row.tobytes() for row in elements.topic_ids[one_of]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +145,9 @@ def _cleared_after(sequence: _Sequence, topics: Topics) -> Bools:
     if of_topics:
         ranks = {topic_id: rank for rank, topic_id in enumerate(dict.fromkeys(topic_id for topic_id, _ in of_topics))}
         numbers = topic_codes(elements.topic_ids)
-        rank = np.array([ranks.get(topic_id, -1) for topic_id in _distinct(elements, numbers)], np.int64)[numbers]
+        rank = np.array([ranks.get(topic_id, -1) for topic_id in ids_by_code(elements.topic_ids, numbers)], np.int64)[
+            numbers
+        ]
         rows = np.flatnonzero(rank >= 0)
         keys = np.sort(np.array([ranks[topic_id] * _OFFSET_ROOM + offset for topic_id, offset in of_topics], np.int64))
         base = rank[rows] * _OFFSET_ROOM
@@ -266,7 +261,7 @@ def _resolved(sequence: _Sequence, partition: int, named: int) -> list[Uuid]:
 
 def _by_id(state: Elements) -> Longs:
     numbers = topic_codes(state.topic_ids)
-    distinct = _distinct(state, numbers)
+    distinct = ids_by_code(state.topic_ids, numbers)
     ranks = np.empty(len(distinct), np.int32)
     ranks[sorted(range(len(distinct)), key=distinct.__getitem__)] = np.arange(len(distinct), dtype=np.int32)
     return order_by(ranks[numbers], state.partition_ids.astype(np.int64))

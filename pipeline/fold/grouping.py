@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from metadata_log.ids import Uuid
 from metadata_log.runs import ByteColumn
 from pipeline.fold.fields import Ints, Longs
 
@@ -44,6 +45,13 @@ def partition_codes(topic_ids: ByteColumn, partition_ids: Ints) -> Ints:
     for half in (halves[:, 0], halves[:, 1]):
         is_same &= half[representative] == half
     return codes if is_same.all() else _codes_by_ids(topic_ids, partition_ids)
+
+
+def ids_by_code(topic_ids: ByteColumn, codes: Ints) -> list[Uuid]:
+    """The topic ids that ``topic_codes`` has given numbers."""
+    one_of = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
+    one_of[codes] = np.arange(len(codes))
+    return [row.tobytes() for row in topic_ids[one_of]]
 
 
 def _codes_by_ids(topic_ids: ByteColumn, partition_ids: Ints) -> Ints:

@@ -113,7 +113,9 @@ def _ints(records: Sequence[MassRecord], name: str) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class ShapeTable:
+    """Rows of one shape."""
+
     is_base: bool
     offsets: Longs
     columns: dict[str, AnyColumn]
@@ -122,18 +124,18 @@ class _Table:
         return len(self.offsets)
 
 
-def _joined(shape: _Shape, parts: list[_Part]) -> _Table:
+def _joined(shape: _Shape, parts: list[_Part]) -> ShapeTable:
     if len(parts) == 1:
-        return _Table(shape[0], parts[0].offsets, parts[0].columns)
+        return ShapeTable(shape[0], parts[0].offsets, parts[0].columns)
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
-    return _Table(shape[0], np.concatenate([part.offsets for part in parts]), columns)
+    return ShapeTable(shape[0], np.concatenate([part.offsets for part in parts]), columns)
 
 
 class RowTable:
     """The rows of a task, numbered over all shapes. The columns of all rows are made when they are asked for."""
 
-    def __init__(self, tables: list[_Table]) -> None:
-        self._tables = tables
+    def __init__(self, tables: list[ShapeTable]) -> None:
+        self.tables = tables
         self.count = sum(map(len, tables))
 
     def __len__(self) -> int:
@@ -141,39 +143,37 @@ class RowTable:
 
     def where(self, counts: Callable[[Longs], Bools]) -> RowTable:
         """Only the rows whose offsets count."""
-        return RowTable([_filtered(table, counts(table.offsets)) for table in self._tables])
+        return RowTable([_filtered(table, counts(table.offsets)) for table in self.tables])
 
     def offsets(self) -> Longs:
         """int64[n]"""
-        return _concatenated([table.offsets for table in self._tables], np.empty(0, np.int64))
+        return _concatenated([table.offsets for table in self.tables], np.empty(0, np.int64))
 
     def topic_ids(self) -> ByteColumn:
         """uint8[n, 16]"""
-        return _concatenated([table.columns["topic_ids"] for table in self._tables], np.empty((0, 16), np.uint8))
+        return _concatenated([table.columns["topic_ids"] for table in self.tables], np.empty((0, 16), np.uint8))
 
     def scalars(self, name: str) -> Ints:
         """int32[n] of a field that is no list; 0 in rows that do not have it."""
         columns: list[AnyColumn] = [
             table.columns.get(name, np.zeros(len(table), np.int32)).astype(np.int32, copy=False)
-            for table in self._tables
+            for table in self.tables
         ]
         return _concatenated(columns, np.empty(0, np.int32))
 
     def flags(self) -> Flags:
         """uint16[n]: what each row sets."""
-        return _concatenated([_flags_of(table) for table in self._tables], np.empty(0, np.uint16))
+        return _concatenated([_flags_of(table) for table in self.tables], np.empty(0, np.uint16))
 
     def lists(self, name: str) -> pa.Array:
         """A list field of all rows; empty in rows that do not have it."""
-        return pa.concat_arrays(
-            [_list_column(table, name) for table in self._tables] or [pa.array([], list_type(name))]
-        )
+        return pa.concat_arrays([_list_column(table, name) for table in self.tables] or [pa.array([], list_type(name))])
 
 
-def _filtered(table: _Table, counts: Bools) -> _Table:
+def _filtered(table: ShapeTable, counts: Bools) -> ShapeTable:
     if counts.all():
         return table
-    return _Table(
+    return ShapeTable(
         table.is_base, table.offsets[counts], {name: column[counts] for name, column in table.columns.items()}
     )
 
@@ -184,7 +184,7 @@ def _concatenated(columns: list[AnyColumn], empty: AnyColumn) -> AnyColumn:
     return np.concatenate(columns) if columns else empty
 
 
-def _flags_of(table: _Table) -> Flags:
+def _flags_of(table: ShapeTable) -> Flags:
     if table.is_base:
         return np.full(len(table), ALL_FIELDS | BASE, np.uint16)
     columns = table.columns
@@ -202,7 +202,7 @@ def _flags_of(table: _Table) -> Flags:
     return flags
 
 
-def _list_column(table: _Table, name: str) -> pa.Array:
+def _list_column(table: ShapeTable, name: str) -> pa.Array:
     count = len(table)
     column: Any = table.columns.get(name)
     length = 0 if column is None else column.shape[1]

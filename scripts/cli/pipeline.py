@@ -8,7 +8,7 @@ import typer
 
 from scripts.cli.pipeline_jobs.capacity import capacity
 from scripts.cli.pipeline_jobs.check import check
-from scripts.cli.pipeline_jobs.incidents import incidents
+from scripts.cli.pipeline_jobs.history import history
 from scripts.cli.pipeline_jobs.pack import pack
 from scripts.cli.pipeline_jobs.running import job_command
 from scripts.cli.pipeline_jobs.stream import stream
@@ -18,7 +18,7 @@ app = typer.Typer(
 )
 
 #: In the order of the help text. A job's module imports what it needs of Spark and of `pipeline` inside its function.
-JOBS: Final = (check, stream, capacity, incidents)
+JOBS: Final = (check, stream, history, capacity)
 
 for _job in JOBS:
     app.command()(job_command(_job))

@@ -1,0 +1,112 @@
+"""The tables of a history on disk: Parquet, a directory a day, all visible at once when all are written.
+
+``OUT/TABLE/day=2026-01-05/part-0003.parquet``: the versions that begin on that day (UTC), those of one partition
+together. Everything is written to a directory beside ``OUT`` that gets its name last, so there is never a part of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from metadata_log.errors import StorageError
+
+_DAY_US: Final = 86_400_000_000
+_MANIFEST: Final = "manifest.json"
+_STAGING: Final = ".writing"
+#: Columns written as numbers and the texts once; for others looking for doubles costs more than it saves.
+_DICTIONARIES: Final = ["cluster_id", "topic_id", "topic", "change", "directories.list.element", "resource", "name"]
+#: Those that readers leave files out by.
+_STATISTICS: Final = ["valid_from_offset", "valid_to_offset", "valid_from", "valid_to"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written of one table by one worker."""
+
+    rows: int
+    files: int
+    size: int
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.rows + other.rows, self.files + other.files, self.size + other.size)
+
+
+NOTHING: Final = Written(0, 0, 0)
+
+
+def write_days(table: pa.Table, directory: str, name: str, part: str) -> Written:
+    """Write versions by the day on which they begin; a worker that does it again writes the same files.
+
+    Args:
+        table: versions. directory: that of all tables. name: of this one. part: what tells its files from others'.
+    """
+    if not table.num_rows:
+        return NOTHING
+    days = pc.floor_temporal(table["valid_from"], unit="day").cast(pa.int64()).to_numpy() // _DAY_US
+    if (days[1:] < days[:-1]).any():
+        order = np.argsort(days, kind="stable")
+        days = days[order]
+        table = table.take(pa.array(order))
+    starts = np.flatnonzero(np.concatenate([[True], days[1:] != days[:-1]]))
+    size = 0
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(days)], strict=True):
+        day = np.datetime64(int(days[start]), "D")
+        target = Path(directory) / name / f"day={day}"
+        target.mkdir(parents=True, exist_ok=True)
+        size += _write(table.slice(start, end - start), target / f"part-{part}.parquet")
+    return Written(table.num_rows, len(starts), size)
+
+
+def _write(table: pa.Table, path: Path) -> int:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    pq.write_table(
+        table,
+        unfinished,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=_DICTIONARIES,
+        write_statistics=_STATISTICS,
+    )
+    os.replace(unfinished, path)
+    return path.stat().st_size
+
+
+class ResultDirectory:
+    """A directory for results that is there as a whole or not at all."""
+
+    def __init__(self, out: Path) -> None:
+        """``out`` may not exist, or be empty.
+
+        Raises:
+            StorageError: there is something.
+        """
+        self._out = out.absolute()
+        if self._out.exists() and any(self._out.iterdir()):
+            raise StorageError(f"{out}: holds something already; give a directory that is empty or not there")
+        self.staging = self._out.with_name(f"{self._out.name}{_STAGING}")
+
+    def __enter__(self) -> Self:
+        shutil.rmtree(self.staging, ignore_errors=True)
+        self.staging.mkdir(parents=True)
+        return self
+
+    def commit(self, manifest: Mapping[str, Any]) -> None:
+        """Everything is written: make it visible."""
+        (self.staging / _MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        if self._out.exists():
+            self._out.rmdir()
+        self.staging.rename(self._out)
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.staging, ignore_errors=True)

@@ -1,0 +1,294 @@
+"""Every version of every partition, broker, topic and config of a log, as tables by day.
+
+Two steps. Workers read tasks of some 32 MB and give cells: a task's records of one bucket of topics, as bytes. Each
+bucket's cells then meet in one worker, which has its versions made and written; the JVM only moves bytes. The rare
+records of the log go to all buckets, for they say which transactions count and which topics there are.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from metadata_log.records import SnapshotHeaderRecord
+from pipeline.history.catalogue import catalogue_versions
+from pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
+from pipeline.history.partitions import partition_versions
+from pipeline.history.reading import is_of_checkpoint, read_task
+from pipeline.history.schema import TABLES
+from pipeline.history.timeline import Timeline
+from pipeline.history.writing import NOTHING, ResultDirectory, Written, write_days
+from pipeline.inputs import InputCluster, InputFile, find_inputs, replay_base
+from pipeline.ranges import RANGE_BYTES, Task, plan_checkpoint, plan_log, task_from_json, task_to_json
+from pipeline.walk import Wanted, read_range
+
+#: Bytes of log in a bucket: some million records, whose versions take a worker a few hundred MB.
+BUCKET_BYTES: Final = 64 * 1024 * 1024
+_CELLS: Final = "key int, mass binary, rare binary, records long, end_offset long, used string"
+_RESULTS: Final = "name string, rows long, files long, size long, used string"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryReport:
+    """What a history came to, of one cluster."""
+
+    cluster_id: str
+    #: Offsets: from the first record that is in it, to the end (exclusive).
+    first_offset: int
+    end_offset: int
+    records: int
+    #: By table.
+    tables: dict[str, Written]
+    seconds: float
+    #: Processor seconds of the workers by what they did.
+    processor_seconds: dict[str, float]
+    #: Of the worker that took most, in MB.
+    worker_mb_max: int
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOptions:
+    """How a history is made.
+
+    Attributes:
+        end_offset: only records below it; None = all. cluster_id: of files that do not tell. range_bytes: of log in a
+        task. bucket_bytes: of log in a bucket; what a worker holds at once follows from it.
+    """
+
+    end_offset: int | None = None
+    cluster_id: str | None = None
+    range_bytes: int = RANGE_BYTES
+    bucket_bytes: int = BUCKET_BYTES
+
+
+def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: HistoryOptions) -> HistoryReport:
+    """Write the tables of one cluster's history to ``out``, all or none.
+
+    Raises:
+        InputError: the files are not one cluster's log from somewhere on. StorageError: ``out`` holds something.
+        CorruptBatch, FoldRefused: damage, or a record that cannot be; as ``WorkerError`` from a worker.
+    """
+    started = time.monotonic()
+    (cluster,) = find_inputs(paths, cluster_id=options.cluster_id)
+    plan = _Plan.of(cluster, options)
+    with ResultDirectory(out) as directory:
+        keys = _keys(spark, plan.buckets)
+        cells = _cells(spark, plan, keys)
+        rows = _results(cells, plan, keys, str(directory.staging)).collect()
+        report = _report(plan, rows, time.monotonic() - started)
+        directory.commit(report.as_json())
+    return report
+
+
+def _report(plan: _Plan, rows: Sequence[Any], seconds: float) -> HistoryReport:
+    tables = dict.fromkeys(TABLES, NOTHING)
+    used: Counter[str] = Counter()
+    memory = read = 0
+    end_offset = plan.first_offset
+    for row in rows:
+        if row.name in tables:
+            tables[row.name] += Written(row.rows, row.files, row.size)
+            continue
+        of_bucket = json.loads(row.used)
+        memory = max(memory, of_bucket.pop("mb"))
+        used.update(of_bucket)
+        read, end_offset = read + row.rows, max(end_offset, row.size)
+    return HistoryReport(
+        cluster_id=plan.cluster_id,
+        first_offset=plan.first_offset,
+        end_offset=end_offset,
+        records=read,
+        tables=tables,
+        seconds=round(seconds, 2),
+        processor_seconds={name: round(spent, 2) for name, spent in used.items()},
+        worker_mb_max=memory,
+    )
+
+
+# --- the plan ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is read, and how it is shared out. Travels to the workers."""
+
+    cluster_id: str
+    #: As JSON; those of the checkpoint that the history begins with come first.
+    tasks: list[str]
+    buckets: int
+    first_offset: int
+    #: None = all there is.
+    end_offset: int | None
+    #: Of the checkpoint: the last offset that it covers, and that record's time.
+    base: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, cluster: InputCluster, options: HistoryOptions) -> _Plan:
+        checkpoint = _first_checkpoint(cluster, options.end_offset)
+        first = 0 if checkpoint is None else checkpoint.offset
+        log = plan_log(cluster, first_offset=first, end_offset=options.end_offset, range_bytes=options.range_bytes)
+        held = [] if checkpoint is None else plan_checkpoint(cluster, checkpoint, range_bytes=options.range_bytes)
+        size = sum(file.size for file in cluster.segments)
+        return cls(
+            cluster_id=cluster.cluster_id,
+            tasks=[task_to_json(task) for task in (*held, *log)],
+            buckets=max(1, -(-size // options.bucket_bytes)),
+            first_offset=first,
+            end_offset=options.end_offset,
+            base=None if checkpoint is None else (first - 1, _time_of(held[0])),
+        )
+
+
+def _first_checkpoint(cluster: InputCluster, end_offset: int | None) -> InputFile | None:
+    """The oldest checkpoint whose tail is there, None where the log begins at offset 0.
+
+    Raises:
+        InputError: there is neither, or nothing below the end that was asked for.
+    """
+    first = cluster.first_offset
+    if first == 0:
+        return None
+    for file in cluster.checkpoints:
+        if first is not None and file.offset >= first and (end_offset is None or file.offset <= end_offset):
+            return file
+    return replay_base(cluster, end_offset).checkpoint
+
+
+def _time_of(task: Task) -> int:
+    """The time of the last record that a checkpoint covers, milliseconds since 1970."""
+    for chunk in read_range(task.ranges[0], chunk_bytes=4096):
+        for _, record, _ in chunk.records():
+            if isinstance(record, SnapshotHeaderRecord):
+                return record.last_contained_log_timestamp
+    return 0
+
+
+# --- reading -----------------------------------------------------------------------------------------
+
+
+def _keys(spark: SparkSession, buckets: int) -> list[int]:
+    """For each bucket a key whose hash is that of a partition of its own, so that none waits behind another."""
+    found: dict[int, int] = {}
+    first = 0
+    while len(found) < buckets:
+        ids = spark.range(first, first + 16 * buckets, numPartitions=1).select(f.col("id").cast("int").alias("key"))
+        for row in ids.select("key", f.pmod(f.hash("key"), f.lit(buckets)).alias("partition")).collect():
+            found.setdefault(row.partition, row.key)
+        first += 16 * buckets
+    return [found[partition] for partition in range(buckets)]
+
+
+def _cells(spark: SparkSession, plan: _Plan, keys: list[int]) -> DataFrame:
+    """One row a task and bucket; it holds the task's rare records too, which all buckets need."""
+    wanted = Wanted(first_offset=plan.first_offset, end_offset=plan.end_offset)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.disable()  # millions of values, and no cycles
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield _read_task(task_from_json(row["task"]), wanted, keys)
+
+    rows = [(task,) for task in plan.tasks]
+    tasks = spark.sparkContext.parallelize(rows, max(1, len(rows)))
+    return spark.createDataFrame(tasks, "task string").mapInArrow(read, _CELLS)
+
+
+def _read_task(task: Task, wanted: Wanted, keys: list[int]) -> pa.RecordBatch:
+    clock = _Clock()
+    found = read_task(task, wanted)
+    clock.stop("read")
+    cells = [encode_tables(tables) for tables in split_rows(found.rows, len(keys))]
+    rare = encode_rare(found.rare)
+    clock.stop("share")
+    count, is_base = len(keys), is_of_checkpoint(task)
+    return pa.RecordBatch.from_pydict(
+        {
+            "key": pa.array(keys, pa.int32()),
+            "mass": pa.array(cells, pa.binary()),
+            "rare": pa.array([rare] * count, pa.binary()),
+            # What is counted is counted once.
+            "records": pa.array([0 if is_base else found.record_count] + [0] * (count - 1), pa.int64()),
+            "end_offset": pa.array([0 if is_base else found.end_offset] * count, pa.int64()),
+            "used": pa.array([clock.as_json(), *(["{}"] * (count - 1))], pa.string()),
+        }
+    )
+
+
+# --- versions ----------------------------------------------------------------------------------------
+
+
+def _results(cells: DataFrame, plan: _Plan, keys: list[int], directory: str) -> DataFrame:
+    """Make and write each bucket's versions; a row for each table and bucket, and one for what was used."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.disable()
+        parts = [batch for batch in batches if batch.num_rows]
+        if parts:
+            yield _write_bucket(pa.Table.from_batches(parts), plan, keys, directory)
+
+    return cells.repartition(len(keys), "key").mapInArrow(write, _RESULTS)
+
+
+def _write_bucket(cells: pa.Table, plan: _Plan, keys: list[int], directory: str) -> pa.RecordBatch:
+    bucket = keys.index(cells["key"][0].as_py())
+    used: Counter[str] = Counter()
+    for text in cells["used"].to_pylist():
+        of_task = json.loads(text)
+        used["mb"] = max(used["mb"], of_task.pop("mb", 0))
+        used.update(of_task)
+    clock = _Clock()
+    end_offset = max(cells["end_offset"].to_pylist())
+    timeline = Timeline(decode_rare(cells["rare"].to_pylist()), max(end_offset, plan.first_offset))
+    rows = decode_tables(cells["mass"].to_pylist())
+    clock.stop("take")
+    tables = {"partition_versions": partition_versions(rows, timeline, plan.cluster_id, plan.base)}
+    if bucket == 0:
+        tables |= catalogue_versions(timeline, plan.cluster_id, plan.base)
+    clock.stop("versions")
+    written = {name: write_days(table, directory, name, f"{bucket:04d}") for name, table in tables.items()}
+    clock.stop("write")
+    spent = clock.spent()
+    used["mb"] = max(used["mb"], spent.pop("mb"))
+    used.update(spent)
+    read = sum(cells["records"].to_pylist())
+    rows_out = [(name, one.rows, one.files, one.size, "") for name, one in written.items()]
+    rows_out.append(("bucket", read, 0, end_offset, json.dumps(used)))
+    columns = [list(column) for column in zip(*rows_out, strict=True)]
+    kinds = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.string())
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=["name", "rows", "files", "size", "used"])
+
+
+class _Clock:
+    """Processor time of this worker by what it does, and the most memory that it has had."""
+
+    def __init__(self) -> None:
+        self._spent: dict[str, float] = {}
+        self._last = time.process_time()
+
+    def stop(self, name: str) -> None:
+        """Everything since the last stop was for this."""
+        now = time.process_time()
+        self._spent[name] = now - self._last
+        self._last = now
+
+    def spent(self) -> dict[str, Any]:
+        """Seconds by name, and MB."""
+        return {**self._spent, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+
+    def as_json(self) -> str:
+        return json.dumps(self.spent())

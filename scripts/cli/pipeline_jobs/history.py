@@ -1,0 +1,63 @@
+"""`quorate pipeline history`: every version of everything, as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scripts.cli.pipeline_jobs.running import Inputs, Run
+
+if TYPE_CHECKING:
+    from pipeline.jobs.history import HistoryReport
+
+
+def history(
+    run: Run,
+    paths: Inputs,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the tables go: empty, or not there.", show_default=False)
+    ],
+    at: Annotated[
+        int | None, typer.Option("--at", min=1, metavar="OFFSET", help="Only records below it; default: all.")
+    ] = None,
+    cluster_id: Annotated[
+        str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell whose they are.")
+    ] = None,
+    bucket_mb: Annotated[
+        int,
+        typer.Option(
+            "--bucket-mb", min=1, metavar="MB", help="Log in one bucket; a worker takes about ten times that."
+        ),
+    ] = 64,
+) -> None:
+    """Write every version of every partition, broker, topic and config, with when it began and ended, as Parquet.
+
+    The tables are partitioned by day. What was aborted, or never committed, is no history. Nothing of the tables is to
+    be seen before all of it is written.
+
+    Example: quorate pipeline history /var/kafka/metadata --out /tmp/history --master local[2]
+    """
+    from pipeline.jobs.history import HistoryOptions, make_history
+
+    options = HistoryOptions(end_offset=at, cluster_id=cluster_id, bucket_bytes=bucket_mb * 2**20)
+    with run.session("history") as spark:
+        report = make_history(spark, [str(path) for path in paths], out, options)
+    run.show(_lines(report, out), report.as_json())
+
+
+def _lines(report: HistoryReport, out: Path) -> list[str]:
+    spent = ", ".join(f"{name} {seconds:.1f}" for name, seconds in report.processor_seconds.items())
+    rate = report.records / report.seconds if report.seconds else 0
+    offsets = f"offsets {report.first_offset} to {report.end_offset - 1}"
+    return [
+        f"Cluster {report.cluster_id}: {report.records:,} records, {offsets}.",
+        f"{report.seconds:.1f} s: {rate:,.0f} records/s.",
+        *(
+            f"  {name:<20}{written.rows:>12,} versions {written.files:>6,} files {written.size / 1e6:>9,.1f} MB"
+            for name, written in report.tables.items()
+        ),
+        f"Processor seconds of the workers: {spent}; the largest worker took {report.worker_mb_max:,} MB.",
+        f"The tables are in {out}.",
+    ]
