@@ -5,20 +5,20 @@ Started by `spark-submit` a job finds a JVM that is there already: master and me
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.errors import SparkFailed
 from pipeline.failures import sentence_of_log, translated
+from pipeline.interrupts import interruptible
 from pipeline.java import find_java, home_for_spark
 from pipeline.memory import driver_memory, machine_bytes
 from pipeline.shipping import write_packages
@@ -35,8 +36,9 @@ __all__ = ["SessionSettings", "SparkSession", "spark_session"]
 
 #: A JVM that was told to end is killed after this time. It may be writing its class archive then.
 _END_S_MAX: Final = 120
-#: And one that was interrupted, after this.
-_INTERRUPT_S_MAX: Final = 10
+
+#: What is between the last word of a JVM and its end.
+_DEATH_S_MAX: Final = 2
 
 _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
 
@@ -64,6 +66,11 @@ class SessionSettings:
         """Whether all of it runs in one JVM of this machine."""
         return self.master == "local" or self.master.startswith("local[")
 
+    @property
+    def is_on_loopback(self) -> bool:
+        """Whether nobody on another machine takes part."""
+        return self.is_local or bool(re.match(r"(spark://(127\.|localhost:)|local-cluster\[)", self.master))
+
 
 @contextmanager
 def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
@@ -76,8 +83,10 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
         SparkFailed, WorkerError: Spark did not start, or a job failed.
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        with _translating():
-            yield _configured(SparkSession.builder.config(map=_shared_conf()).getOrCreate(), is_local=True)
+        with _translating(None):
+            spark = SparkSession.builder.config(map=_shared_conf()).getOrCreate()
+            yield _configured(spark, is_local=True)
+            spark.stop()
         return
     memory = driver_memory(settings.driver_memory, machine_bytes())
     java = find_java()
@@ -88,7 +97,7 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
             "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
         }
         log = settings.log or scratch / "spark.log"
-        with log.open("wb") as log_file, _jvm(_conf(settings, memory, scratch), variables, log_file), _translating():
+        with log.open("wb") as log_file, _unlogged(), _jvm(_conf(settings, memory, scratch), variables, log_file):
             yield _configured(SparkSession.builder.getOrCreate(), is_local=settings.is_local, scratch=scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -118,10 +127,10 @@ def _conf(settings: SessionSettings, memory: str, scratch: Path) -> dict[str, st
     }
     if "SPARK_LOCAL_DIRS" not in os.environ:
         conf["spark.local.dir"] = str(scratch)
+    if settings.is_on_loopback:
+        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if settings.is_local:
         conf |= {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
             # Nearly all tasks hand blobs on: hundreds of small ones would cost more than what is in them.
             "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         }
@@ -139,37 +148,25 @@ def _configured(spark: SparkSession, *, is_local: bool, scratch: Path | None = N
 @contextmanager
 def _jvm(conf: dict[str, str], variables: dict[str, str], log: IO[bytes]) -> Iterator[None]:
     """Start the JVM and Spark in it; end both."""
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    os.environ.update(variables)
     spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
-    gateway = _launched(spark_conf, log)
-    is_interrupted = False
-    try:
-        with _translating():
-            SparkContext(gateway=gateway, conf=spark_conf)
-        if in_main_thread:
-            # Spark's own would ask the JVM on a connection that waits for an answer already.
-            signal.signal(signal.SIGINT, on_interrupt)
-        yield
-    except KeyboardInterrupt:
-        is_interrupted = True
-        raise
-    finally:
-        if in_main_thread:
-            # It ends soon: a second Ctrl-C would only leave things behind.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _end(gateway, at_once=is_interrupted)
-        if in_main_thread:
-            signal.signal(signal.SIGINT, on_interrupt)
+    with interruptible() as interrupts, _environment(variables):
+        gateway = _launched(spark_conf, log)
+        try:
+            interrupts.end_with(lambda: _kill(gateway.proc))
+            with _translating(gateway.proc):
+                SparkContext(gateway=gateway, conf=spark_conf)
+                # Spark has taken the signal for itself.
+                interrupts.take()
+                yield
+        finally:
+            interrupts.no_longer()
+            _end(gateway)
 
 
-def _end(gateway: Any, *, at_once: bool) -> None:
+def _end(gateway: Any) -> None:
     """Stop Spark and its JVM, and make PySpark forget them, so that another session can be started."""
     process: subprocess.Popen[bytes] = gateway.proc
-    if at_once:
-        process.terminate()
-    else:
+    if process.poll() is None:
         active = SparkContext._active_spark_context
         with suppress(Py4JError, PySparkException, OSError):
             if active is not None:
@@ -180,7 +177,7 @@ def _end(gateway: Any, *, at_once: bool) -> None:
     with suppress(OSError):
         process.stdin.close()
     try:
-        process.wait(_INTERRUPT_S_MAX if at_once else _END_S_MAX)
+        process.wait(_END_S_MAX)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -189,12 +186,54 @@ def _end(gateway: Any, *, at_once: bool) -> None:
 
 
 @contextmanager
-def _translating() -> Iterator[None]:
-    """Let an error of Spark's be one of ours, in one sentence. The JVM must be there: only it knows the text."""
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set these variables of the process: Spark takes no other way."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+@contextmanager
+def _translating(jvm: subprocess.Popen[bytes] | None) -> Iterator[None]:
+    """Let an error of Spark's be one of ours, in one sentence. While the JVM is there: it knows the text."""
+    try:
+        yield
+    except Py4JJavaError as error:
         raise translated(error) from error
+    except Py4JError as error:
+        # No answer, or half of one: the JVM is about to be gone, or a bug.
+        with suppress(subprocess.TimeoutExpired):
+            if jvm is not None:
+                code = jvm.wait(_DEATH_S_MAX)
+                raise SparkFailed(
+                    f"Spark's Java process died (exit code {code}): was it killed, or the machine out of memory?"
+                ) from error
+        raise translated(error) from error
+    except PySparkException as error:
+        raise translated(error) from error
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep Py4J from printing tracebacks where the program has set up no log: what is wrong is said by an error."""
+    handler = logging.NullHandler()
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 def _launched(conf: SparkConf, log: IO[bytes]) -> Any:

@@ -1,0 +1,21 @@
+"""Processes and what they started, as the system tells of them."""
+
+from pathlib import Path
+
+
+def children(pid: int) -> set[int]:
+    """Return the processes that this one started, from any of its threads."""
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    return {child for file in files for child in map(int, file.read_text().split())}
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the processes that this one started, and those that they did."""
+    return children(pid).union(*map(descendants, children(pid)))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
