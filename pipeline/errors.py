@@ -21,6 +21,10 @@ class SparkFailed(PipelineError):
     """Spark gave up for a reason of its own: no memory, no disk, no cluster, or a bug."""
 
 
+class ClusterFailed(PipelineError):
+    """A Spark cluster on this machine that cannot be started."""
+
+
 class WorkerError(PipelineError):
     """One of our own errors, raised in a Python worker and carried to the driver with its own sentence.
 

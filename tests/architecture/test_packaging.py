@@ -16,6 +16,7 @@ LAUNCHERS = (
     "scripts/quorate",
     "scripts/replay-digests",
     "scripts/simulate",
+    "scripts/spark-cluster",
     "scripts/test",
     "scripts/up",
     ".ci/run",
