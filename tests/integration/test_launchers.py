@@ -141,3 +141,58 @@ def test_test_launcher_help_needs_no_environment(checkout: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: scripts/test")
     assert not (checkout / ".venv").exists()
+
+
+@pytest.fixture
+def telling_base_python(tools_without_python: Path) -> Path:
+    """A directory for PATH whose Python, instead of making the environment, tells what it was asked to make."""
+    python = tools_without_python / "python3"
+    python.write_text('#!/bin/sh\ncase $2 in -c) exit 0 ;; esac\necho made: "$@"\nexit 9\n')
+    python.chmod(0o755)
+    return tools_without_python
+
+
+@pytest.mark.parametrize("command", [["quorate", "pipeline", "audit", "a dir"], ["test"]])
+def test_launcher_of_what_needs_spark_brings_it_in_where_it_is_missing(
+    checkout: Path, telling_base_python: Path, command: list[str]
+) -> None:
+    done = launch(checkout / "scripts" / command[0], *command[1:], cwd=checkout, path=str(telling_base_python))
+
+    assert (done.returncode, done.stdout) == (9, f"made: -I {checkout}/scripts/environment.py --pipeline\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["up"],
+        ["quorate", "status"],
+        ["quorate", "topics", "create", "pipeline"],
+        ["quorate", "pipeline"],
+        ["quorate", "pipeline", "--help"],
+        ["quorate", "pipeline", "audit", "--help"],
+    ],
+)
+def test_launcher_of_what_needs_no_spark_leaves_it_out(
+    checkout: Path, telling_base_python: Path, command: list[str]
+) -> None:
+    """A cluster, and a text of help, must not wait for a download of half a gigabyte."""
+    done = launch(checkout / "scripts" / command[0], *command[1:], cwd=checkout, path=str(telling_base_python))
+
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_launcher_with_spark_there_already_brings_nothing_in(checkout: Path, telling_base_python: Path) -> None:
+    shutil.copy(checkout / ".venv" / "made-from", checkout / ".venv" / "pipeline-made-from")
+
+    done = launch(checkout / "scripts" / "quorate", "pipeline", "audit", cwd=checkout, path=str(telling_base_python))
+
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_launcher_after_a_change_of_the_lock_makes_both_anew(checkout: Path, telling_base_python: Path) -> None:
+    shutil.copy(checkout / ".venv" / "made-from", checkout / ".venv" / "pipeline-made-from")
+    (checkout / "uv.lock").write_text("changed")
+
+    done = launch(checkout / "scripts" / "quorate", "pipeline", "audit", cwd=checkout, path=str(telling_base_python))
+
+    assert done.stdout == f"made: -I {checkout}/scripts/environment.py --pipeline\n"
