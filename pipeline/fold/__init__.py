@@ -5,10 +5,3 @@ Nothing here knows Spark. A *task* (some batches in a row) is folded into *eleme
 replayed in order (``catalogue``). A *moment* is an offset: the state at it is what all records below it add up to,
 without transactions that are aborted or still open there.
 """
-
-from __future__ import annotations
-
-from pipeline.fold.reading import fold_task
-from pipeline.fold.state import FoldedState, state_at
-
-__all__ = ["FoldedState", "fold_task", "state_at"]

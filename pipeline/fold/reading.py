@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from pipeline.fold.task import FoldedTask, TaskFold
 from pipeline.ranges import Task
-from pipeline.walk import Wanted, read_range
+from pipeline.walk import Chunk, Wanted, read_range
 
 
-def fold_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> FoldedTask:
+@dataclass(frozen=True, slots=True)
+class ReadCounts:
+    """What was read of a log; of a base nothing is counted."""
+
+    records: int = 0
+    batches: int = 0
+    #: Of the first record, and behind the last one; both 0 where there is none.
+    first_offset: int = 0
+    end_offset: int = 0
+    #: Of the first batch and of the last one.
+    first_epoch: int = 0
+    last_epoch: int = 0
+    #: Milliseconds since 1970.
+    first_time: int = 0
+    last_time: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.records
+
+
+def fold_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> tuple[FoldedTask, ReadCounts]:
     """Read the ranges of a task, of a log or of a checkpoint, and fold their records.
 
     Args:
@@ -18,11 +40,47 @@ def fold_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> FoldedTask:
     Raises:
         StorageError: a file cannot be read, or is damaged.
     """
-    fold = TaskFold(moments, is_base=any(one.file.is_checkpoint for one in task.ranges))
+    is_base = any(one.file.is_checkpoint for one in task.ranges)
+    fold = TaskFold(moments, is_base=is_base)
+    counts: list[ReadCounts] = []
     for one in task.ranges:
         for chunk in read_range(one, wanted):
+            if not is_base:
+                counts.append(_counts(chunk))
             for run, offsets in chunk.runs():
                 fold.add_run(offsets, run)
             for offset, record, _ in chunk.records():
                 fold.add_record(offset, record)
-    return fold.finish()
+    return fold.finish(), joined_counts(counts)
+
+
+def joined_counts(counts: Sequence[ReadCounts]) -> ReadCounts:
+    """What was read together, of parts in order."""
+    parts = [part for part in counts if not part.is_empty]
+    if not parts:
+        return ReadCounts()
+    first, last = parts[0], parts[-1]
+    return ReadCounts(
+        records=sum(part.records for part in parts),
+        batches=sum(part.batches for part in parts),
+        first_offset=first.first_offset,
+        end_offset=last.end_offset,
+        first_epoch=first.first_epoch,
+        last_epoch=last.last_epoch,
+        first_time=first.first_time,
+        last_time=last.last_time,
+    )
+
+
+def _counts(chunk: Chunk) -> ReadCounts:
+    batches = chunk.batches
+    return ReadCounts(
+        records=chunk.count,
+        batches=len(batches.epochs),
+        first_offset=chunk.first_offset,
+        end_offset=chunk.end_offset,
+        first_epoch=int(batches.epochs[0]),
+        last_epoch=int(batches.epochs[-1]),
+        first_time=int(batches.timestamps[0]),
+        last_time=int(batches.timestamps[-1]),
+    )

@@ -6,6 +6,7 @@ from typing import Final
 
 import typer
 
+from scripts.cli.pipeline_jobs.audit import audit, verify_certificate
 from scripts.cli.pipeline_jobs.capacity import capacity
 from scripts.cli.pipeline_jobs.check import check
 from scripts.cli.pipeline_jobs.history import history
@@ -18,8 +19,10 @@ app = typer.Typer(
 )
 
 #: In the order of the help text. A job's module imports what it needs of Spark and of `pipeline` inside its function.
-JOBS: Final = (check, stream, history, capacity)
+JOBS: Final = (check, history, audit, capacity, stream)
+
 
 for _job in JOBS:
     app.command()(job_command(_job))
 app.command()(pack)
+app.command()(verify_certificate)

@@ -44,7 +44,7 @@ def state_from(directory: Path, base: int, moment: int, range_bytes: int = 10_00
     ]
     tail = Wanted(first_offset=base, end_offset=moment)
     plan += [(task, tail) for task in plan_log(cluster, first_offset=base, end_offset=moment, range_bytes=range_bytes)]
-    return state_at([fold_task(task, wanted, (moment,)) for task, wanted in plan], moment)
+    return state_at([fold_task(task, wanted, (moment,))[0] for task, wanted in plan], moment)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

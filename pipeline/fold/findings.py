@@ -1,0 +1,115 @@
+"""What an audit makes of one bucket at each moment: the sum of its leaves, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from pipeline.fold.compose import compose
+from pipeline.fold.elements import Elements, empty_elements
+from pipeline.fold.errors import FoldRefused
+from pipeline.fold.fields import Longs
+from pipeline.fold.invariants import broken, fallen_epochs
+from pipeline.fold.leaves import topic_leaves
+from pipeline.fold.state import catalogue_leaves, replayed
+from pipeline.fold.timeline import Located, Topics, Transactions
+from snapshots.digest import DIGEST_BYTES
+
+#: Of one kind at one moment in one bucket; one is enough to fail.
+_PROBLEMS_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that must not be. Offsets are of the record that made it so."""
+
+    offset: int
+    problem: str
+    topic: str | None = None
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Of one bucket, or of the catalogue, at one moment."""
+
+    moment: int
+    leaves: int
+    partitions: int
+    topics: int
+    problems: list[Problem]
+
+
+def bucket_findings(elements: Elements, records: list[Located], moments: Sequence[int]) -> Iterator[Findings]:
+    """What is found at each moment, in order; the last one that can be told where a record is refused."""
+    before = empty_elements()
+    for moment in sorted(moments):
+        try:
+            transactions = Transactions.of(located for located in records if located.offset < moment)
+            topics = Topics(transactions.counted(records, moment))
+            state = compose(elements, topics, transactions, moment)
+        except FoldRefused as error:
+            yield Findings(moment, 0, 0, 0, [Problem(error.offset, error.reason)])
+            return
+        names = {topic_id: life.name for topic_id, life in topics.alive().items()}
+        problems = list(_problems(before, state, names))
+        yield Findings(moment, topic_leaves(state, names), len(state), len(names), problems)
+        before = state
+
+
+def _problems(before: Elements, state: Elements, names: dict[bytes, str]) -> Iterator[Problem]:
+    for rule, rows in broken(state):
+        yield from _named(rule, rows, state, names)
+    yield from _named("an epoch is lower than it was", fallen_epochs(before, state), state, names)
+
+
+def _named(rule: str, rows: Longs, state: Elements, names: dict[bytes, str]) -> Iterator[Problem]:
+    for row in rows[:_PROBLEMS_MAX].tolist():
+        topic = names[state.topic_ids[row].tobytes()]
+        yield Problem(int(state.last_offset[row]), rule, topic, int(state.partition_ids[row]))
+
+
+def catalogue_findings(records: list[Located], moments: Sequence[int]) -> Iterator[Findings]:
+    """The same of all that is no partition."""
+    for moment in sorted(moments):
+        try:
+            transactions = Transactions.of(located for located in records if located.offset < moment)
+            leaves = catalogue_leaves(replayed(transactions.counted(records, moment)))
+        except FoldRefused as error:
+            yield Findings(moment, 0, 0, 0, [Problem(error.offset, error.reason)])
+            return
+        yield Findings(moment, leaves, 0, 0, [])
+
+
+#: Columns of a table of findings.
+COLUMNS: Final = "moment long, leaves binary, partitions long, topics long, problems string, counts string"
+_SCHEMA: Final = pa.schema(
+    [
+        ("moment", pa.int64()),
+        ("leaves", pa.binary()),
+        ("partitions", pa.int64()),
+        ("topics", pa.int64()),
+        ("problems", pa.string()),
+        ("counts", pa.string()),
+    ]
+)
+
+
+def findings_table(findings: Iterator[Findings], counts: str | None = None) -> pa.Table:
+    """Findings as rows of ``COLUMNS``; ``counts`` is handed on."""
+    rows = [
+        {
+            "moment": found.moment,
+            "leaves": found.leaves.to_bytes(DIGEST_BYTES, "big"),
+            "partitions": found.partitions,
+            "topics": found.topics,
+            "problems": json.dumps([asdict(problem) for problem in found.problems]),
+            "counts": counts,
+        }
+        for found in findings
+    ]
+    return pa.Table.from_pylist(rows, _SCHEMA)

@@ -1,0 +1,305 @@
+"""``audit``: is the state that controllers say they have the one that the log adds up to?
+
+The log is folded by Spark, and the digest of the state compared at every offset at which somebody else has said what it
+is: manifests of checkpoints, checkpoints themselves, and where there is no manifest the controllers' own replay, run
+beside as a program of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from metadata_log.json_form import record_from_data
+from pipeline.archives import Form, Place, open_place, read_fully
+from pipeline.errors import PipelineError
+from pipeline.fold.elements import Elements
+from pipeline.fold.findings import COLUMNS, Problem, bucket_findings, catalogue_findings, findings_table
+from pipeline.fold.reading import ReadCounts, fold_task, joined_counts
+from pipeline.fold.state import FoldedState, state_at
+from pipeline.fold.task import TaskFold
+from pipeline.fold.timeline import Located
+from pipeline.inputs import InputCluster, InputFile, ReplayBase, find_inputs, replay_base
+from pipeline.jobs.beside import beside_digest, beside_records, manifest_digest
+from pipeline.jobs.differences import first_difference, folded_state
+from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
+from pipeline.ranges import plan_checkpoint, task_from_json, task_to_json
+from pipeline.walk import EVERYTHING
+from snapshots.digest import digest_bytes, root
+
+_READ_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What is audited, and how.
+
+    Attributes:
+        at: offset up to which the log is read; None = its end. cluster_id: as ``inputs.find_inputs`` takes it.
+        task_bytes: of log in one task.
+    """
+
+    at: int | None = None
+    cluster_id: str | None = None
+    task_bytes: int = TASK_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One digest held against the fold's."""
+
+    #: Where the expected one is from: "manifest", "checkpoint" or "replay".
+    source: str
+    #: The file, or the directory that was replayed.
+    name: str
+    offset: int
+    expected: str
+    found: str | None
+
+    @property
+    def holds(self) -> bool:
+        return self.expected == self.found
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What an audit found. A certificate without its seal."""
+
+    cluster_id: str
+    base: ReplayBase
+    counts: ReadCounts
+    digest: str | None
+    topics: int
+    partitions: int
+    comparisons: tuple[Comparison, ...]
+    #: By offset: the first one is where things went wrong first.
+    problems: tuple[Problem, ...]
+    files: tuple[dict[str, Any], ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems and bool(self.comparisons) and all(one.holds for one in self.comparisons)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON: every field always there."""
+        counts = asdict(self.counts)
+        base = self.base.checkpoint
+        return {
+            "certificate": "quorate audit",
+            "version": 1,
+            "verdict": "passed" if self.passed else "failed",
+            "cluster_id": self.cluster_id,
+            "base": {"checkpoint": base.name if base else None, "offset": self.base.first_offset},
+            "log": counts,
+            "state": {
+                "offset": self.counts.end_offset,
+                "digest": self.digest,
+                "topics": self.topics,
+                "partitions": self.partitions,
+            },
+            "comparisons": [{**asdict(one), "holds": one.holds} for one in self.comparisons],
+            "problems": [asdict(problem) for problem in self.problems],
+            "files": list(self.files),
+        }
+
+
+def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> AuditResult:
+    """Audit one cluster's log.
+
+    Raises:
+        PipelineError, StorageError: it cannot be done: damage, missing files, nothing to compare with.
+    """
+    (cluster,) = find_inputs(paths, cluster_id=options.cluster_id)
+    base = audit_base(cluster, options.at)
+    audited = [
+        file
+        for file in cluster.checkpoints
+        if file.offset > base.first_offset and (options.at is None or file.offset <= options.at)
+    ]
+    last = END if options.at is None else options.at
+    moments = sorted({*(file.offset for file in audited), last})
+    plan = plan_fold(cluster, base, moments, end=options.at, task_bytes=options.task_bytes)
+    found = _folded(spark, plan)
+    counts = found.counts if found.counts.records else ReadCounts(end_offset=base.first_offset)
+    if options.at is not None and counts.end_offset < options.at and not found.problems:
+        name = cluster.segments[-1].name if cluster.segments else paths[0]
+        raise PipelineError(f"{name}: the log ends at offset {counts.end_offset}, before {options.at}; ask for less")
+    digests = {**found.digests, counts.end_offset: found.digests.get(last)}
+    comparisons = list(_compared(spark, cluster, audited, digests))
+    if not found.problems and not any(one.source == "manifest" for one in comparisons):
+        expected = beside_digest(paths, counts.end_offset)
+        if expected is not None:
+            comparisons.append(Comparison("replay", paths[0], counts.end_offset, expected, digests[counts.end_offset]))
+    if not comparisons and not found.problems:
+        raise PipelineError(
+            f"{paths[0]}: there is nothing to compare the state with: give a metadata directory, "
+            "or the checkpoints with the segments"
+        )
+    problems = [*found.problems, *_explained(spark, cluster, plan, comparisons)]
+    return AuditResult(
+        cluster.cluster_id,
+        base,
+        counts,
+        digests[counts.end_offset],
+        found.topics,
+        found.partitions,
+        tuple(comparisons),
+        tuple(sorted(problems, key=lambda problem: problem.offset)),
+        tuple(_hashed(spark, [*([base.checkpoint] if base.checkpoint else []), *audited, *cluster.segments])),
+    )
+
+
+def audit_base(cluster: InputCluster, at: int | None) -> ReplayBase:
+    """The oldest base there is, so that as much as possible is audited."""
+    first = cluster.first_offset
+    for file in cluster.checkpoints if first is not None else ():
+        if file.offset >= (first or 0) and (at is None or file.offset <= at) and (first or file.offset == 0):
+            return ReplayBase(file, file.offset)
+    return ReplayBase(None, 0) if first == 0 else replay_base(cluster, at)
+
+
+# --- the fold ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    #: By moment.
+    digests: dict[int, str]
+    counts: ReadCounts
+    #: At the last moment.
+    topics: int
+    partitions: int
+    problems: list[Problem]
+
+
+def _folded(spark: SparkSession, plan: FoldPlan) -> _Folded:
+    moments = plan.moments
+
+    def of_bucket(elements: Elements, records: list[Located]) -> pa.Table:
+        return findings_table(bucket_findings(elements, records, moments))
+
+    def of_others(records: list[Located], counts: list[ReadCounts]) -> pa.Table:
+        joined = joined_counts(sorted(counts, key=lambda part: part.first_offset))
+        return findings_table(catalogue_findings(records, moments), json.dumps(asdict(joined)))
+
+    rows = fold(spark, plan, of_bucket, of_others, COLUMNS).collect()
+    counts = next((ReadCounts(**json.loads(row.counts)) for row in rows if row.counts), ReadCounts())
+    problems = sorted(
+        {Problem(**problem) for row in rows for problem in json.loads(row.problems)},
+        key=lambda problem: (problem.offset, problem.problem),
+    )
+    refused = {row.moment for row in rows if json.loads(row.problems) and not row.partitions}
+    digests = {
+        moment: digest_bytes(root(int.from_bytes(row.leaves, "big") for row in rows if row.moment == moment)).hex()
+        for moment in moments
+        if not any(at <= moment for at in refused)
+    }
+    last = [row for row in rows if row.moment == moments[-1]]
+    return _Folded(
+        digests, counts, sum(row.topics for row in last), sum(row.partitions for row in last), list(problems)
+    )
+
+
+# --- comparing ---------------------------------------------------------------------------------------
+
+
+def _compared(
+    spark: SparkSession, cluster: InputCluster, audited: list[InputFile], digests: dict[int, str | None]
+) -> Iterator[Comparison]:
+    contents = _checkpoint_digests(spark, cluster, audited)
+    for file in audited:
+        found = digests.get(file.offset)
+        expected = manifest_digest(file)
+        if expected is not None:
+            yield Comparison("manifest", file.name, file.offset, expected, found)
+        yield Comparison("checkpoint", file.name, file.offset, contents[file.name], found)
+
+
+def _checkpoint_digests(spark: SparkSession, cluster: InputCluster, files: list[InputFile]) -> dict[str, str]:
+    """The digests of the states in checkpoints, by file."""
+    if not files:
+        return {}
+    rows = [(file.name, file.offset, [task_to_json(task) for task in plan_checkpoint(cluster, file)]) for file in files]
+
+    def digest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                tasks = [fold_task(task_from_json(text), EVERYTHING, ())[0] for text in row["tasks"]]
+                found = state_at(tasks, row["offset"]).digest().hex()
+                yield pa.RecordBatch.from_pydict({"name": [row["name"]], "digest": [found]})
+
+    plan = spark.createDataFrame(
+        spark.sparkContext.parallelize(rows, len(rows)), "name string, offset long, tasks array<string>"
+    )
+    return {row.name: row.digest for row in plan.mapInArrow(digest, "name string, digest string").collect()}
+
+
+def _explained(
+    spark: SparkSession,
+    cluster: InputCluster,
+    plan: FoldPlan,
+    comparisons: list[Comparison],
+) -> Iterator[Problem]:
+    """What differs first where a digest does."""
+    wrong = [one for one in comparisons if not one.holds and one.found is not None]
+    if not wrong:
+        return
+    first = min(wrong, key=lambda one: (one.offset, one.source))
+    ours = folded_state(spark, plan, first.offset)
+    if first.source == "replay":
+        theirs = _replayed_beside(first.name, first.offset)
+    else:
+        file = next(file for file in cluster.checkpoints if file.name == first.name)
+        tasks = [fold_task(task, EVERYTHING, ())[0] for task in plan_checkpoint(cluster, file)]
+        theirs = state_at(tasks, first.offset)
+    yield first_difference(ours, theirs, first.offset, f"{first.source} {first.name}")
+
+
+def _replayed_beside(path: str, offset: int) -> FoldedState:
+    reading = TaskFold(is_base=True)
+    for number, line in enumerate(beside_records([path], offset)):
+        row = json.loads(line)
+        reading.add_record(number, record_from_data(row["type"], row["version"], row["data"]).record)
+    return state_at([reading.finish()], offset)
+
+
+# --- files -------------------------------------------------------------------------------------------
+
+
+def _hashed(spark: SparkSession, files: list[InputFile]) -> Iterator[dict[str, Any]]:
+    """Name, bytes and SHA-256 of every file, without what is around it in an archive."""
+    rows = [
+        (file.name, file.place.path, file.place.form.value, file.place.member, file.size)
+        for file in dict.fromkeys(files)
+    ]
+
+    def hashed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            places = [Place(row["path"], Form(row["form"]), row["member"]) for row in batch.to_pylist()]
+            sizes = batch.column("size").to_pylist()
+            found = [_sha256(place, size) for place, size in zip(places, sizes, strict=True)]
+            counts, hashes = pa.array([one[0] for one in found], pa.int64()), pa.array([one[1] for one in found])
+            yield pa.RecordBatch.from_arrays([batch.column("name"), counts, hashes], ["name", "bytes", "sha256"])
+
+    slices = min(len(rows), 4 * spark.sparkContext.defaultParallelism)
+    plan = spark.createDataFrame(
+        spark.sparkContext.parallelize(rows, slices), "name string, path string, form string, member string, size long"
+    )
+    for row in plan.mapInArrow(hashed, "name string, bytes long, sha256 string").collect():
+        yield row.asDict()
+
+
+def _sha256(place: Place, size: int) -> tuple[int, str]:
+    """Bytes and hash. A live segment grows: what was there when the audit began counts."""
+    state, count = hashlib.sha256(), 0
+    with open_place(place) as stream:
+        while data := read_fully(stream, min(_READ_BYTES, size - count) if place.form is Form.PLAIN else _READ_BYTES):
+            state.update(data)
+            count += len(data)
+    return count, state.hexdigest()

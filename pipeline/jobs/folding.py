@@ -1,0 +1,127 @@
+"""The fold on Spark: tasks read and folded by Python workers, shuffled as bytes, composed by bucket.
+
+Between the two stages the JVM moves cells (``fold.cells``) and nothing else: no row of the log ever reaches it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.fold.cells import join, split
+from pipeline.fold.elements import Elements
+from pipeline.fold.reading import ReadCounts, fold_task
+from pipeline.fold.task import FoldedTask
+from pipeline.fold.timeline import Located
+from pipeline.inputs import InputCluster, InputFile, ReplayBase
+from pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
+from pipeline.walk import EVERYTHING, Wanted
+
+#: Bytes of log in a task, unless told otherwise: about a million records, and some 400 MB of a worker's memory.
+TASK_BYTES: Final = 64 * 1024 * 1024
+#: Bytes of log for which there is a bucket: its elements are some 20 MB, and twice as much while they are composed.
+_LOG_BYTES_OF_BUCKET: Final = 64 * 1024 * 1024
+
+#: The moment that is the end of the log, wherever that is: behind every offset.
+END: Final = 1 << 43
+
+#: One row per cell; where it is that of other records, with what the task counted, as JSON.
+_CELLS: Final = "bucket int, task int, cell binary, counts string"
+_CELL_SCHEMA: Final = pa.schema(
+    [("bucket", pa.int32()), ("task", pa.int32()), ("cell", pa.binary()), ("counts", pa.string())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldPlan:
+    """What is read, for which moments."""
+
+    #: Tasks as JSON, and the records that each reads.
+    tasks: tuple[tuple[str, Wanted], ...]
+    moments: tuple[int, ...]
+    buckets: int
+
+
+def plan_fold(
+    cluster: InputCluster, base: ReplayBase, moments: Sequence[int], *, end: int | None, task_bytes: int = TASK_BYTES
+) -> FoldPlan:
+    """Tasks that hold a base and the log behind it.
+
+    Args:
+        end: offset up to which the log is read (exclusive); None = all of it. moments: in any order, none behind it.
+
+    Raises:
+        StorageError: a file cannot be read.
+    """
+    tasks: list[tuple[Task, Wanted]] = []
+    if base.checkpoint is not None:
+        tasks += [(task, EVERYTHING) for task in plan_checkpoint(cluster, base.checkpoint, range_bytes=task_bytes)]
+    first = base.first_offset
+    tail = Wanted(first_offset=first, end_offset=end)
+    tasks += [(task, tail) for task in plan_log(cluster, first_offset=first, end_offset=end, range_bytes=task_bytes)]
+    size = sum(file.size for file in _files(cluster, base))
+    buckets = max(4, size // _LOG_BYTES_OF_BUCKET)
+    return FoldPlan(tuple((task_to_json(task), wanted) for task, wanted in tasks), tuple(sorted(moments)), buckets)
+
+
+def _files(cluster: InputCluster, base: ReplayBase) -> Iterator[InputFile]:
+    if base.checkpoint is not None:
+        yield base.checkpoint
+    yield from cluster.segments
+
+
+#: Makes rows of a result of what one bucket holds: elements, and other records in order.
+BucketJob = Callable[[Elements, list[Located]], pa.Table]
+#: The same of all records that are no mass records, and of what each task counted.
+OthersJob = Callable[[list[Located], list[ReadCounts]], pa.Table]
+
+
+def fold(spark: SparkSession, plan: FoldPlan, bucket_job: BucketJob, others_job: OthersJob, schema: str) -> DataFrame:
+    """The rows that the two jobs make, of the schema: each bucket's by itself, and the others'."""
+    buckets = plan.buckets
+
+    def finish(table: pa.Table) -> pa.Table:
+        elements, records = join(cell.as_py() for cell in table.column("cell") if cell.is_valid)
+        if table.column("bucket")[0].as_py() < buckets:
+            return bucket_job(elements, records)
+        counts = [ReadCounts(**json.loads(text)) for text in table.column("counts").to_pylist()]
+        return others_job(records, counts)
+
+    return _cells(spark, plan).groupBy("bucket").applyInArrow(finish, schema)
+
+
+def _cells(spark: SparkSession, plan: FoldPlan) -> DataFrame:
+    moments, buckets = plan.moments, plan.buckets
+
+    def fold_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.disable()  # many objects and no cycles of them
+        for batch in batches:
+            for number, text, first, end in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                folded, counts = fold_task(task_from_json(text), Wanted(first, end), moments)
+                yield _rows(number, folded, counts, buckets)
+
+    rows = [(number, text, wanted.first_offset, wanted.end_offset) for number, (text, wanted) in enumerate(plan.tasks)]
+    tasks = spark.createDataFrame(
+        spark.sparkContext.parallelize(rows, max(1, len(rows))), "number int, task string, first long, end long"
+    )
+    return tasks.mapInArrow(fold_tasks, _CELLS)
+
+
+def _rows(number: int, folded: FoldedTask, counts: ReadCounts, buckets: int) -> pa.RecordBatch:
+    cells = dict(split(folded, buckets))
+    numbers = sorted({*cells, buckets})
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(numbers, pa.int32()),
+            pa.array([number] * len(numbers), pa.int32()),
+            pa.array([cells.get(bucket) for bucket in numbers], pa.binary()),
+            pa.array([json.dumps(asdict(counts)) if bucket == buckets else None for bucket in numbers]),
+        ],
+        schema=_CELL_SCHEMA,
+    )

@@ -1,0 +1,103 @@
+"""`quorate pipeline audit`: is the state that controllers have the one that their log adds up to?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from scripts.cli import exit_codes
+from scripts.cli.pipeline_jobs.running import Inputs, Run
+
+if TYPE_CHECKING:
+    from pipeline.jobs.audit import AuditResult
+
+_PROBLEMS_SHOWN = 10
+
+
+def audit(
+    run: Run,
+    paths: Inputs,
+    at: Annotated[
+        int | None, typer.Option("--at", metavar="OFFSET", min=1, help="Read the log up to there; default: its end.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="Write the certificate, as JSON with a seal.")
+    ] = None,
+    sign_key: Annotated[
+        Path | None,
+        typer.Option("--sign-key", metavar="FILE", help="Sign it with this Ed25519 key (PEM, without a password)."),
+    ] = None,
+    cluster_id: Annotated[
+        str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
+    ] = None,
+    task_bytes: Annotated[
+        int, typer.Option("--task-bytes", metavar="N", min=65536, help="Bytes of log in one task: memory of a worker.")
+    ] = 64 * 1024 * 1024,
+) -> None:
+    """Replay a log with Spark, and hold the state against what controllers say it is: a certificate.
+
+    The digest of the state is compared with the manifests of all checkpoints, with the checkpoints themselves, and
+    where there is no manifest (Kafka writes none) with the controllers' own replay, run beside. Every batch is checked,
+    every partition's leader, ISR and epochs too. Exit code 1: the audit failed; it says what is wrong first.
+
+    Example: quorate pipeline audit var/controller-1 --certificate audit.json --sign-key audit.key
+    """
+    from pipeline.certificate import load_signing_key, sealed
+    from pipeline.jobs.audit import AuditOptions
+    from pipeline.jobs.audit import audit as run_audit
+
+    key = load_signing_key(sign_key) if sign_key is not None else None
+    with run.session("audit") as spark:
+        result = run_audit(spark, [str(path) for path in paths], AuditOptions(at, cluster_id, task_bytes))
+    document = sealed(result.document(), key)
+    if certificate is not None:
+        certificate.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    run.show(_lines(result, document), document)
+    if not result.passed:
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def _lines(result: AuditResult, document: dict[str, Any]) -> list[str]:
+    counts, digest = result.counts, result.digest or "none: a record was refused"
+    read = f"{counts.records} records in {counts.batches} batches"
+    span = f"offsets {counts.first_offset} to {counts.end_offset} without a gap"
+    lines = [
+        f"Audit of cluster {result.cluster_id}: {document['verdict']}.",
+        f"Log: {read}, {span}, epochs {counts.first_epoch} to {counts.last_epoch}.",
+        f"State at {counts.end_offset}: {result.partitions} partitions of {result.topics} topics, digest {digest}.",
+    ]
+    for one in result.comparisons:
+        verdict = "the same" if one.holds else f"NOT THE SAME: {one.expected}, found {one.found}"
+        lines.append(f"  {one.source} at {one.offset}, {one.name}: {verdict}")
+    for problem in result.problems[:_PROBLEMS_SHOWN]:
+        where = "" if problem.topic is None else f", partition {problem.topic}-{problem.partition}"
+        lines.append(f"  offset {problem.offset}{where}: {problem.problem}")
+    if len(result.problems) > _PROBLEMS_SHOWN:
+        lines.append(f"  and {len(result.problems) - _PROBLEMS_SHOWN} more")
+    seal = "signed" if "ed25519" in document["seal"] else "sealed with a digest, not signed"
+    size = sum(file["bytes"] for file in result.files)
+    lines.append(f"Files: {len(result.files)}, {size} bytes. Certificate: {seal}.")
+    return lines
+
+
+def verify_certificate(
+    certificate: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate that audit wrote.")],
+    public_key: Annotated[
+        Path | None, typer.Option("--public-key", metavar="FILE", help="It must be signed with this key's (PEM).")
+    ] = None,
+) -> None:
+    """Find out whether a certificate is as it was written, and by whom. Exit code 1: it is not to be believed.
+
+    Example: quorate pipeline verify-certificate audit.json --public-key audit.pub
+    """
+    from pipeline.certificate import verify
+
+    document = verify(certificate, public_key)
+    seal = document["seal"]
+    by = f"signed by the key {seal['public_key']}" if "ed25519" in seal else "not signed: sealed with a digest only"
+    state = document["state"]
+    typer.echo(f"The certificate is whole, {by}.")
+    typer.echo(f"Cluster {document['cluster_id']}, offset {state['offset']}: {document['verdict']}.")

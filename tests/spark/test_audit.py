@@ -1,0 +1,102 @@
+"""Audits of captured Kafka clusters: they pass as they are, and say what differs first where something was changed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crc32c import crc32c
+from pyspark.sql import SparkSession
+
+from metadata_log.batch import data_batch, iter_records, place_batch
+from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, manifest_name
+from metadata_log.checkpoint_manifest import CheckpointManifest, encode_manifest
+from metadata_log.reader import classify, iter_batches
+from metadata_log.records import PartitionRecord
+from pipeline.jobs.audit import AuditOptions, audit
+
+LOG = "__cluster_metadata-0"
+
+
+@pytest.fixture
+def small(kafka_data: Path, tmp_path: Path) -> Path:
+    """A copy of a small cluster's directory."""
+    return Path(shutil.copytree(kafka_data / "dynamic-small/m1/log", tmp_path / "log"))
+
+
+def rewritten(path: Path, change: Callable[[Any], Any]) -> None:
+    """Change the records of a file, its batches' frames staying as they are."""
+    data = b""
+    for batch in iter_batches(classify(path)):
+        if batch.header.is_control:
+            data += batch.data
+            continue
+        records = [(change(one.record), one.version) for one in iter_records(batch.data)]
+        made = data_batch(records, batch.header.timestamp)
+        data += place_batch(made, batch.header.base_offset, batch.header.epoch)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("moment", ["static/m3", "static/m4", "dynamic-small/m1"])
+def test_captured_directory_passes(spark: SparkSession, kafka_data: Path, moment: str) -> None:
+    directory = kafka_data / moment / "log"
+    result = audit(spark, [str(directory)], AuditOptions(task_bytes=200_000))
+
+    assert result.passed, result.document()
+    assert {one.source for one in result.comparisons} == {"replay", *(["checkpoint"] if moment != "static/m4" else [])}
+    assert result.counts.records == result.counts.end_offset - result.counts.first_offset
+    assert {Path(file["name"]).name for file in result.files} <= {file.name for file in (directory / LOG).iterdir()}
+
+
+def test_changed_checkpoint_fails_and_names_what_differs_first(spark: SparkSession, small: Path) -> None:
+    checkpoint = sorted((small / LOG).glob("*.checkpoint"))[1]
+
+    def change(record: Any) -> Any:
+        is_meant = isinstance(record, PartitionRecord) and record.partition_id == 1 and len(record.isr) > 1
+        return replace(record, isr=record.isr[:1]) if is_meant else record
+
+    rewritten(checkpoint, change)
+    result = audit(spark, [str(small)], AuditOptions())
+
+    assert not result.passed
+    assert [one.holds for one in result.comparisons if one.name == str(checkpoint)] == [False]
+    (problem,) = result.problems
+    assert (problem.topic, problem.partition) == ("ants", 1)
+    assert 29 <= problem.offset < 42  # the partition's record
+    assert "isr is [" in problem.problem
+
+
+def test_wrong_manifest_fails(spark: SparkSession, small: Path) -> None:
+    checkpoint = sorted((small / LOG).glob("*.checkpoint"))[1]
+    data = checkpoint.read_bytes()
+    info = CheckpointInfo(CheckpointId(42, 1), len(data), 0, crc32c(data))
+    manifest = encode_manifest(CheckpointManifest({}, b"\7" * 32), info)
+    (small / LOG / manifest_name(info.id)).write_bytes(manifest)
+
+    result = audit(spark, [str(small)], AuditOptions())
+
+    assert not result.passed
+    assert [(one.source, one.holds) for one in result.comparisons if one.offset == 42] == [
+        ("manifest", False),
+        ("checkpoint", True),
+    ]
+
+
+def test_record_that_cannot_be_is_named_with_its_offset(spark: SparkSession, small: Path) -> None:
+    segment = next((small / LOG).glob("*.log"))
+    for checkpoint in sorted((small / LOG).glob("*.checkpoint"))[1:]:
+        checkpoint.unlink()
+
+    def change(record: Any) -> Any:
+        return replace(record, partition_id=77) if type(record).__name__ == "PartitionChangeRecord" else record
+
+    rewritten(segment, change)
+    result = audit(spark, [str(small)], AuditOptions())
+
+    assert (result.passed, result.digest) == (False, None)
+    assert result.problems[0].offset == 62
+    assert "there is no partition" in result.problems[0].problem
