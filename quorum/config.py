@@ -40,6 +40,8 @@ class QuorumTiming:
     election_timeout_min: float = 0.5
     election_timeout_max: float = 1.0
     heartbeat_interval: float = 0.1
+    #: Followers that a commit does not wait for get its entries at most this much later than those it does.
+    hold_back: float = 0.005
     #: After a broken connection, voters ask one after the other: rank x this.
     stagger: float = 0.03
     #: Having granted, a voter does not ask for itself for this long.
@@ -59,6 +61,10 @@ class QuorumTiming:
             raise InvalidQuorumConfig(
                 f"heartbeat_interval {self.heartbeat_interval} s must be under a third of "
                 f"election_timeout_min {self.election_timeout_min} s"
+            )
+        if not 0 <= self.hold_back < self.heartbeat_interval:
+            raise InvalidQuorumConfig(
+                f"hold_back {self.hold_back} s must be under heartbeat_interval {self.heartbeat_interval} s"
             )
         if not self.election_timeout_min < self.election_timeout_max:
             raise InvalidQuorumConfig(

@@ -59,10 +59,14 @@ class Replication:
         #: The last entry there was at the last pass.
         self._passed_index = 0
         self._notice = notice
-        #: Whether this pass left a follower untold of the commit point.
+        #: Whether this pass left a follower untold of the commit point, or without entries that are committed.
         self._is_untold = False
+        #: Whether this pass held entries back from a follower.
+        self._is_holding = False
         #: Peers in the order they are served: who was the first to answer is the first to be asked.
         self._order = list(self._peers)
+        #: When at the latest the followers that entries are held back from are served; inf = none is.
+        self._held_until = math.inf
         #: The message made last in this pass, and the previous index and vouching it was made for: followers that are
         #: level are sent the same one.
         self._made: Append | None = None
@@ -86,6 +90,7 @@ class Replication:
         """This node leads no more."""
         self.progress = {}
         self._journal.visible_index = None
+        self._held_until = math.inf
         self._notice.pass_ended(is_untold=False)
 
     def connected(self, peer: int, *, is_voter: bool, has_new_memory: bool) -> None:
@@ -157,7 +162,7 @@ class Replication:
             progress.acked_index = acked
             progress.acked_end = reply.acked_end
         is_wanted = progress.acked_index > self._core.commit_index
-        if is_wanted and self._order[0] != peer:
+        if is_wanted and progress.is_voter and self._order[0] != peer:
             self._order.remove(peer)
             self._order.insert(0, peer)
         return is_wanted or was_probing or progress.next_index <= self._journal.last_index
@@ -244,23 +249,28 @@ class Replication:
         """Send to every connected follower what is new for it.
 
         ``majority_served()`` is called once: as soon as so many were served that, with this node, they are a majority,
-        or else at the end. It is the moment for the own disk. Whoever is served later does not take the processor
-        from those that a commit waits for, where all share a machine.
+        or else at the end. It is the moment for the own disk. From the others new entries are held back until they
+        are committed and nothing else is asked for, or for ``hold_back`` at most: where all share a machine they would
+        take the processor from those that a commit waits for, and several entries at once cost them hardly more
+        than one.
         """
         heartbeat_due = now - self._config.timing.heartbeat_interval
         due_peers = [peer for peer in self._links if self.progress[peer].sent_at <= heartbeat_due]
         if due_peers:
             self._refresh_acknowledged()
         self.round += 1
-        has_sent = self._is_untold = False
+        has_sent = self._is_untold = self._is_holding = False
         needed = self._majority - 1
         for peer in self._order:
             if peer in self._links:
+                progress = self.progress[peer]
                 is_due = self._is_round_wanted or peer in due_peers
-                has_sent |= self._send_to(peer, self.progress[peer], is_due, now, commit_end)
-                needed -= 1
-                if needed == 0:
-                    majority_served()
+                may_hold = needed <= 0 and not is_due and now < self._held_until
+                has_sent |= self._send_to(peer, progress, is_due, now, commit_end, may_hold=may_hold)
+                if progress.is_voter:
+                    needed -= 1
+                    if needed == 0:
+                        majority_served()
         if needed > 0 or not self._peers:
             majority_served()
         self._is_round_wanted = self._is_round_wanted and bool(self._peers) and not has_sent
@@ -268,18 +278,24 @@ class Replication:
             self.round -= 1
         self._made = None
         self._passed_index = self._journal.last_index
+        if not self._is_holding:
+            self._held_until = math.inf
+        elif self._held_until == math.inf:
+            self._held_until = now + self._config.timing.hold_back
         self._notice.pass_ended(is_untold=self._is_untold)
 
     def next_deadline(self) -> float:
         """When the next heartbeat, or the next look at the quorum, is due."""
         interval = self._config.timing.heartbeat_interval
-        due = [self.progress[peer].sent_at + interval for peer in self._links]
+        due = [self._held_until, *(self.progress[peer].sent_at + interval for peer in self._links)]
         if self._peers:
             contacts = sorted([p.contact_at for p in self.progress.values()], reverse=True)
             due.append(contacts[self._majority - 2] + self._config.timing.check_quorum_timeout)
-        return min(due, default=float("inf"))
+        return min(due)
 
-    def _send_to(self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int) -> bool:
+    def _send_to(
+        self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int, *, may_hold: bool
+    ) -> bool:
         if progress.next_index <= self._journal.first_index:
             return self._send_offer(peer, progress, is_due, now)
         if progress.is_probing:
@@ -291,6 +307,11 @@ class Replication:
             else:
                 self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)
             return True
+        if may_hold and progress.next_index <= self._journal.last_index and not self._notice.is_due:
+            self._is_holding = True
+            # Nothing waits to be committed: what is held back goes as soon as it is seen that no more entries come.
+            self._is_untold |= commit_end == self._journal.end_of(self._journal.last_index)
+            return False
         has_sent = False
         while (
             progress.next_index <= self._journal.last_index
