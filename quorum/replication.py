@@ -307,11 +307,13 @@ class Replication:
             else:
                 self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)
             return True
-        if may_hold and progress.next_index <= self._journal.last_index and not self._notice.is_due:
-            self._is_holding = True
-            # Nothing waits to be committed: what is held back goes as soon as it is seen that no more entries come.
-            self._is_untold |= commit_end == self._journal.end_of(self._journal.last_index)
-            return False
+        if may_hold and progress.next_index <= self._journal.last_index:
+            is_all_committed = commit_end == self._journal.end_of(self._journal.last_index)
+            if not (is_all_committed and self._notice.is_due):
+                self._is_holding = True
+                # Once nothing waits to be committed, entries go as soon as it is seen that no others follow.
+                self._is_untold |= is_all_committed
+                return False
         has_sent = False
         while (
             progress.next_index <= self._journal.last_index
