@@ -136,7 +136,7 @@ class QuorumRuntime:
     def request_pump(self) -> None:
         if not self._is_pump_requested:
             self._is_pump_requested = True
-            self._loop.call_soon(self._pump)
+            self._loop.call_soon(self._pump_if_requested)
 
     def next_turn(self, action: Callable[[], None]) -> None:
         self._loop.call_soon(action)
@@ -159,7 +159,15 @@ class QuorumRuntime:
     def received(self, peer: int, payload: bytes) -> None:
         self.node.receive(peer, payload)
 
+    def read_through(self) -> None:
+        """What follows from a message follows at once: somebody waits for it, and a turn of the loop takes its time."""
+        self._pump_if_requested()
+
     # --- inside --------------------------------------------------------------------------------------
+
+    def _pump_if_requested(self) -> None:
+        if self._is_pump_requested:
+            self._pump()
 
     def _pump(self) -> None:
         self._is_pump_requested = False

@@ -55,6 +55,9 @@ class TransportOwner(Protocol):
     def received(self, peer: int, payload: bytes) -> None:
         """A message; raises ProtocolError to have the connection closed."""
 
+    def read_through(self) -> None:
+        """All messages that a connection had were handed over."""
+
 
 class Connection(asyncio.Protocol):
     """One TCP connection, from its first byte to its last."""
@@ -112,6 +115,8 @@ class Connection(asyncio.Protocol):
             return
         if position < size:
             buffer += data[position:]
+        if self.is_established:
+            self._owner.read_through()
 
     def send(self, payload: bytes) -> None:
         """Send a frame."""
@@ -266,6 +271,10 @@ class PeerTransport:
     def received(self, connection: Connection, peer: int, frame: bytes) -> None:
         """A message on an established connection."""
         self._owner.received(peer, frame)
+
+    def read_through(self) -> None:
+        """A connection's messages so far were handed over."""
+        self._owner.read_through()
 
     # --- inside --------------------------------------------------------------------------------------
 
