@@ -381,8 +381,8 @@ class QuorumNode:
     # --- one turn ------------------------------------------------------------------------------------
 
     def _pump(self) -> None:
-        now = self._host.now()
-        if now - self._due > self._config.timing.pause_threshold:
+        now, was_due = self._host.now(), self._due
+        if now - was_due > self._config.timing.pause_threshold:
             self._metrics.pauses_noticed += 1
             self._quiet_until = now + self._config.timing.wake_grace
             self._elections.woke(now)
@@ -402,11 +402,9 @@ class QuorumNode:
             self._host.request_pump()
         self._delivery.deliver()
         self._announce()
-        if self._core.is_leader:
+        if self._core.is_leader and (now >= was_due or self._has_to_send(now)):
             self._send_as_leader(now)
-            self._outbox.flush()
-        else:
-            self._send_and_sync()
+        self._send_and_sync()
         self._due = self._next_deadline(now)
 
     def _answer_leader(self) -> None:
@@ -436,6 +434,11 @@ class QuorumNode:
 
     def _advance(self) -> bool:
         return self._replication.advance(self._log.durable_end, counts_itself=self.is_voter)
+
+    def _has_to_send(self, now: float) -> bool:
+        if self._barrier or self._transfer.target is not None:
+            return True
+        return self._replication.wants_pass(now, self._journal.commit_end)
 
     def _send_as_leader(self, now: float) -> None:
         target = self._transfer.target

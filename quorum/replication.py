@@ -56,8 +56,10 @@ class Replication:
         #: Number of the last pass that sent anything; the first of an epoch is 1.
         self.round = 0
         self._is_round_wanted = False
-        #: The last entry there was at the last pass.
-        self._passed_index = 0
+        #: The last entry, and the commit point, that there were at the last pass.
+        self._passed_index = self._passed_commit_end = 0
+        #: Whether something happened since then that a pass may answer, other than new entries or a moved commit point.
+        self._is_pass_due = False
         self._notice = notice
         #: Whether this pass left a follower untold of the commit point, or without entries that are committed.
         self._is_untold = False
@@ -80,6 +82,7 @@ class Replication:
         next_index = self._core.first_own_index
         self.round = 0
         self._is_round_wanted = False
+        self._is_pass_due = True
         self.progress = {peer: Progress(next_index=next_index, contact_at=now) for peer in self._peers}
         for peer, is_voter in self._links.items():
             self.progress[peer].is_voter = is_voter
@@ -96,6 +99,7 @@ class Replication:
     def connected(self, peer: int, *, is_voter: bool, has_new_memory: bool) -> None:
         """A connection stands. A peer with another directory than before acknowledged nothing yet."""
         self._links[peer] = is_voter
+        self._is_pass_due = True
         progress = self.progress.get(peer)
         if progress is None:
             return
@@ -109,6 +113,7 @@ class Replication:
     def disconnected(self, peer: int) -> None:
         """A connection broke; whatever was on it is lost."""
         self._links.pop(peer, None)
+        self._is_pass_due = True
         progress = self.progress.get(peer)
         if progress is not None:
             progress.restart(progress.matched_index + 1, self.round)
@@ -165,10 +170,13 @@ class Replication:
         if is_wanted and progress.is_voter and self._order[0] != peer:
             self._order.remove(peer)
             self._order.insert(0, peer)
-        return is_wanted or was_probing or progress.next_index <= self._journal.last_index
+        if was_probing or progress.next_index <= self._journal.last_index:
+            self._is_pass_due = True
+        return is_wanted or self._is_pass_due
 
     def on_conflict(self, peer: int, reply: AppendConflict, now: float) -> None:
         """No match where the last message began: step back to where the follower points."""
+        self._is_pass_due = True
         progress = self._heard(peer, reply.epoch, reply.round, reply.is_voter, now)
         if progress is None or reply.round < progress.probe_round:
             return
@@ -245,6 +253,19 @@ class Replication:
         """Whether entries were appended since the last pass."""
         return self._journal.last_index > self._passed_index
 
+    def wants_pass(self, now: float, commit_end: int) -> bool:
+        """Whether a pass has anything to send, as far as heartbeats are not due.
+
+        A moved commit point alone waits for entries to go with: see ``CommitNotice``.
+        """
+        if self._is_pass_due or self.has_news or self._is_round_wanted or self._notice.is_due:
+            return True
+        if now >= self._held_until:
+            return True
+        if commit_end > self._passed_commit_end:
+            self._notice.pass_ended(is_untold=bool(self._links))
+        return False
+
     def send_pass(self, now: float, commit_end: int, majority_served: Callable[[], None]) -> None:
         """Send to every connected follower what is new for it.
 
@@ -277,7 +298,8 @@ class Replication:
         if not has_sent and self._peers:
             self.round -= 1
         self._made = None
-        self._passed_index = self._journal.last_index
+        self._passed_index, self._passed_commit_end = self._journal.last_index, commit_end
+        self._is_pass_due = False
         if not self._is_holding:
             self._held_until = math.inf
         elif self._held_until == math.inf:

@@ -74,13 +74,14 @@ def decode(payload: bytes | memoryview) -> Message:
         raise ProtocolError(f"message type {str(number)[:20]} is not in the list")
     if len(spec) != len(values):
         raise ProtocolError(f"message type {number} has {len(values)} fields, not {len(spec)}")
-    for value, wanted in zip(values, spec, strict=True):
-        if type(value) is not wanted:
-            raise ProtocolError(f"message type {number}: {type(value).__name__} where {wanted.__name__} is due")
-        if wanted is int:
+    if tuple(map(type, values)) != spec:
+        found, wanted = next((type(v), t) for v, t in zip(values, spec, strict=True) if type(v) is not t)
+        raise ProtocolError(f"message type {number}: {found.__name__} where {wanted.__name__} is due")
+    for value in values:
+        if type(value) is int:
             if not 0 <= value < _INT_LIMIT:
                 raise ProtocolError(f"message type {number}: {value} is out of range")
-        elif wanted is tuple:
+        elif type(value) is tuple:
             _check_pairs(number, value)
     message: Message = _TYPES[number](*values)
     return message
