@@ -226,6 +226,11 @@ class QuorumNode:
         return self._log.end_offset
 
     @property
+    def expects_more(self) -> bool:
+        """Whether this node leads and has sent entries that nobody has acknowledged yet."""
+        return self._core.is_leader and self._replication.expects_more
+
+    @property
     def metrics(self) -> QuorumMetrics:
         return self._metrics
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
 from metadata_log.errors import InvariantViolation
@@ -22,6 +22,10 @@ from quorum.journal import LogJournal
 from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
 from quorum.outbox import Outbox
 from quorum.progress import Progress
+
+
+#: More entries than this are sent to all followers in one pass: the message is made once, then.
+_HELD_ENTRIES_MAX: Final = 16
 
 
 class OfferSource(Protocol):
@@ -253,6 +257,11 @@ class Replication:
         """Whether entries were appended since the last pass."""
         return self._journal.last_index > self._passed_index
 
+    @property
+    def expects_more(self) -> bool:
+        """Whether there are entries that not even the quickest follower has acknowledged."""
+        return bool(self._order) and self.progress[self._order[0]].acked_index < self._journal.last_index
+
     def wants_pass(self, now: float, commit_end: int) -> bool:
         """Whether a pass has anything to send, as far as heartbeats are not due.
 
@@ -270,8 +279,8 @@ class Replication:
         """Send to every connected follower what is new for it.
 
         ``majority_served()`` is called once: as soon as so many were served that, with this node, they are a majority,
-        or else at the end. It is the moment for the own disk. From the others new entries are held back until they
-        are committed and nothing else is asked for, or for ``hold_back`` at most: where all share a machine they would
+        or else at the end. It is the moment for the own disk. From the others a few new entries are held back until
+        they are committed and nothing else is asked for, or for ``hold_back`` at most: where all share a machine they would
         take the processor from those that a commit waits for, and several entries at once cost them hardly more
         than one.
         """
@@ -329,7 +338,7 @@ class Replication:
             else:
                 self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)
             return True
-        if may_hold and progress.next_index <= self._journal.last_index:
+        if may_hold and 0 <= self._journal.last_index - progress.next_index < _HELD_ENTRIES_MAX:
             is_all_committed = commit_end == self._journal.end_of(self._journal.last_index)
             if not (is_all_committed and self._notice.is_due):
                 self._is_holding = True

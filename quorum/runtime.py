@@ -160,8 +160,9 @@ class QuorumRuntime:
         self.node.receive(peer, payload)
 
     def read_through(self) -> None:
-        """What follows from a message follows at once: somebody waits for it, and a turn of the loop takes its time."""
-        self._pump_if_requested()
+        """What follows from the last message to be expected follows at once: a turn of the loop takes its time."""
+        if not self.node.expects_more:
+            self._pump_if_requested()
 
     # --- inside --------------------------------------------------------------------------------------
 
