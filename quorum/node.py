@@ -38,6 +38,7 @@ from quorum.host import Host, QuorumListener, QuorumStatus
 from quorum.journal import LogJournal
 from quorum.leader_change import VoterHistory, first_batch
 from quorum.membership import Membership
+from quorum.message_handlers import message_handlers
 from quorum.messages import Message
 from quorum.metrics import QuorumMetrics
 from quorum.outbox import Outbox
@@ -60,7 +61,9 @@ class QuorumNode:
         """``rng`` is for election timeouts only. ``storage`` belongs to the node from now on."""
         self._make_state(config, storage, host, listener)
         self._make_parts(config, storage, host, rng)
-        self._handlers = self._make_handlers()
+        self._handlers = message_handlers(
+            self._core, self._ballots, self._replication, self._checkpoints, self._follower
+        ) | {messages.Append: self._on_append, messages.CheckpointOffer: self._on_offer}
 
     def _make_state(self, config: QuorumConfig, storage: NodeStorage, host: Host, listener: QuorumListener) -> None:
         self._config = config
@@ -331,27 +334,6 @@ class QuorumNode:
         self._elections.elected()
 
     # --- messages ------------------------------------------------------------------------------------
-
-    def _make_handlers(self) -> dict[type[Any], Callable[[int, Any, float], None]]:
-        ballots, replication, checkpoints = self._ballots, self._replication, self._checkpoints
-        return {
-            messages.Append: self._on_append,
-            messages.Commit: lambda peer, m, now: self._follower.on_commit(peer, m),
-            messages.AppendConflict: replication.on_conflict,
-            messages.StaleEpoch: lambda peer, m, now: ballots.on_stale_epoch(m),
-            messages.PreVote: ballots.on_pre_vote,
-            messages.PreVoteReply: ballots.on_pre_vote_reply,
-            messages.Vote: ballots.on_vote,
-            messages.VoteReply: ballots.on_vote_reply,
-            messages.TimeoutNow: lambda peer, m, now: ballots.on_timeout_now(peer, m),
-            messages.EndEpoch: ballots.on_end_epoch,
-            messages.CheckpointOffer: self._on_offer,
-            messages.CheckpointProgress: replication.on_checkpoint_progress,
-            messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(
-                peer, m, self._core.epoch if self._core.is_leader else None
-            ),
-            messages.Chunk: lambda peer, m, now: checkpoints.on_chunk(peer, m),
-        }
 
     def _dispatch(self, peer: int, message: Message) -> None:
         now = self._host.now()

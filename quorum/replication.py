@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
 from metadata_log.errors import InvariantViolation
@@ -17,15 +17,12 @@ from quorum.commit_notice import CommitNotice
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
 from quorum.errors import TransferFailed
+from quorum.held_back import HeldBack
 from quorum.host import PeerStatus
 from quorum.journal import LogJournal
 from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
 from quorum.outbox import Outbox
 from quorum.progress import Progress
-
-
-#: More entries than this are sent to all followers in one pass: the message is made once, then.
-_HELD_ENTRIES_MAX: Final = 16
 
 
 class OfferSource(Protocol):
@@ -67,12 +64,9 @@ class Replication:
         self._notice = notice
         #: Whether this pass left a follower untold of the commit point, or without entries that are committed.
         self._is_untold = False
-        #: Whether this pass held entries back from a follower.
-        self._is_holding = False
         #: Peers in the order they are served: who was the first to answer is the first to be asked.
         self._order = list(self._peers)
-        #: When at the latest the followers that entries are held back from are served; inf = none is.
-        self._held_until = math.inf
+        self._held = HeldBack(config.timing.hold_back)
         #: The message made last in this pass, and the previous index and vouching it was made for: followers that are
         #: level are sent the same one.
         self._made: Append | None = None
@@ -97,7 +91,7 @@ class Replication:
         """This node leads no more."""
         self.progress = {}
         self._journal.visible_index = None
-        self._held_until = math.inf
+        self._held.clear()
         self._notice.pass_ended(is_untold=False)
 
     def connected(self, peer: int, *, is_voter: bool, has_new_memory: bool) -> None:
@@ -267,9 +261,8 @@ class Replication:
 
         A moved commit point alone waits for entries to go with: see ``CommitNotice``.
         """
-        if self._is_pass_due or self.has_news or self._is_round_wanted or self._notice.is_due:
-            return True
-        if now >= self._held_until:
+        is_asked = self._is_pass_due or self._is_round_wanted
+        if is_asked or self.has_news or self._notice.is_due or now >= self._held.until:
             return True
         if commit_end > self._passed_commit_end:
             self._notice.pass_ended(is_untold=bool(self._links))
@@ -279,24 +272,21 @@ class Replication:
         """Send to every connected follower what is new for it.
 
         ``majority_served()`` is called once: as soon as so many were served that, with this node, they are a majority,
-        or else at the end. It is the moment for the own disk. From the others a few new entries are held back until
-        they are committed and nothing else is asked for, or for ``hold_back`` at most: where all share a machine they would
-        take the processor from those that a commit waits for, and several entries at once cost them hardly more
-        than one.
+        or else at the end. It is the moment for the own disk. The others get a few new entries later: where all share
+        a machine they would take the processor from those that a commit waits for. See ``HeldBack``.
         """
         heartbeat_due = now - self._config.timing.heartbeat_interval
         due_peers = [peer for peer in self._links if self.progress[peer].sent_at <= heartbeat_due]
         if due_peers:
             self._refresh_acknowledged()
         self.round += 1
-        has_sent = self._is_untold = self._is_holding = False
+        has_sent = self._is_untold = False
         needed = self._majority - 1
         for peer in self._order:
             if peer in self._links:
                 progress = self.progress[peer]
                 is_due = self._is_round_wanted or peer in due_peers
-                may_hold = needed <= 0 and not is_due and now < self._held_until
-                has_sent |= self._send_to(peer, progress, is_due, now, commit_end, may_hold=may_hold)
+                has_sent |= self._send_to(peer, progress, is_due, now, commit_end, may_hold=needed <= 0 and not is_due)
                 if progress.is_voter:
                     needed -= 1
                     if needed == 0:
@@ -309,16 +299,13 @@ class Replication:
         self._made = None
         self._passed_index, self._passed_commit_end = self._journal.last_index, commit_end
         self._is_pass_due = False
-        if not self._is_holding:
-            self._held_until = math.inf
-        elif self._held_until == math.inf:
-            self._held_until = now + self._config.timing.hold_back
+        self._held.pass_ended(now)
         self._notice.pass_ended(is_untold=self._is_untold)
 
     def next_deadline(self) -> float:
         """When the next heartbeat, or the next look at the quorum, is due."""
         interval = self._config.timing.heartbeat_interval
-        due = [self._held_until, *(self.progress[peer].sent_at + interval for peer in self._links)]
+        due = [self._held.until, *(self.progress[peer].sent_at + interval for peer in self._links)]
         if self._peers:
             contacts = sorted([p.contact_at for p in self.progress.values()], reverse=True)
             due.append(contacts[self._majority - 2] + self._config.timing.check_quorum_timeout)
@@ -338,10 +325,10 @@ class Replication:
             else:
                 self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)
             return True
-        if may_hold and 0 <= self._journal.last_index - progress.next_index < _HELD_ENTRIES_MAX:
+        if may_hold:
             is_all_committed = commit_end == self._journal.end_of(self._journal.last_index)
-            if not (is_all_committed and self._notice.is_due):
-                self._is_holding = True
+            may_hold = not (is_all_committed and self._notice.is_due)
+            if may_hold and self._held.holds(self._journal.last_index - progress.next_index + 1, now):
                 # Once nothing waits to be committed, entries go as soon as it is seen that no others follow.
                 self._is_untold |= is_all_committed
                 return False

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import random
+import atexit
+import os
 import socket
+from contextlib import ExitStack
 from typing import Final
 
 from metadata_log.errors import QuorateError
 
 LOOPBACK: Final = "127.0.0.1"
-#: Looks for a stretch of free ports, each from another random start.
+#: Where a stretch of free ports is looked for: below those that Linux gives to outgoing connections, of which some are
+#: always taken.
+_STRETCH_MIN: Final = 10_000
+_STRETCH_STARTS: Final = 20_000
 _STRETCH_ATTEMPTS: Final = 50
-#: Below the ports that Linux gives to outgoing connections, of which some are always taken.
-_STRETCH_STARTS: Final = (10_000, 30_000)
+_STRETCH_STEP: Final = 1009
 
 
 class PortTaken(QuorateError):
@@ -31,9 +35,10 @@ def require_free(port: int, what: str) -> None:
             ) from error
 
 
-#: Bound for as long as this process lives, so that the kernel gives none of these ports away, also not to an outgoing
-#: connection. Whoever listens with SO_REUSEADDR, as our servers do, can bind them nevertheless: these never listen.
-_held: Final[list[socket.socket]] = []
+#: Sockets bound for as long as this process lives, so that the kernel gives none of their ports away, also not to an
+#: outgoing connection. Whoever listens with SO_REUSEADDR, as our servers do, can bind them too: these never listen.
+_held: Final = ExitStack()
+atexit.register(_held.close)
 
 
 def free_ports(count: int) -> list[int]:
@@ -47,8 +52,9 @@ def free_stretch(count: int) -> int:
     Raises:
         PortTaken: none found.
     """
-    for _ in range(_STRETCH_ATTEMPTS):
-        first = random.randrange(*_STRETCH_STARTS)
+    for attempt in range(_STRETCH_ATTEMPTS):
+        # Processes that look at the same time begin at different places.
+        first = _STRETCH_MIN + (os.getpid() * count + attempt * _STRETCH_STEP) % _STRETCH_STARTS
         try:
             for port in range(first, first + count):
                 _hold(port)
@@ -67,6 +73,6 @@ def _hold(port: int) -> int:
     except OSError:
         holder.close()
         raise
-    _held.append(holder)
+    _held.enter_context(holder)
     taken: int = holder.getsockname()[1]
     return taken

@@ -1,0 +1,38 @@
+"""Which part of a node takes which message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quorum import messages
+from quorum.ballots import Ballots
+from quorum.checkpoint_exchange import CheckpointExchange
+from quorum.core import RaftCore
+from quorum.following import Follower
+from quorum.replication import Replication
+
+#: Called with the peer, its message and the time.
+Handler = Callable[[int, Any, float], None]
+
+
+def message_handlers(
+    core: RaftCore, ballots: Ballots, replication: Replication, checkpoints: CheckpointExchange, follower: Follower
+) -> dict[type[Any], Handler]:
+    """The messages that one part takes by itself, by their type."""
+    return {
+        messages.Commit: lambda peer, m, now: follower.on_commit(peer, m),
+        messages.AppendConflict: replication.on_conflict,
+        messages.StaleEpoch: lambda peer, m, now: ballots.on_stale_epoch(m),
+        messages.PreVote: ballots.on_pre_vote,
+        messages.PreVoteReply: ballots.on_pre_vote_reply,
+        messages.Vote: ballots.on_vote,
+        messages.VoteReply: ballots.on_vote_reply,
+        messages.TimeoutNow: lambda peer, m, now: ballots.on_timeout_now(peer, m),
+        messages.EndEpoch: ballots.on_end_epoch,
+        messages.CheckpointProgress: replication.on_checkpoint_progress,
+        messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(
+            peer, m, core.epoch if core.is_leader else None
+        ),
+        messages.Chunk: lambda peer, m, now: checkpoints.on_chunk(peer, m),
+    }
