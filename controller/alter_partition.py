@@ -22,7 +22,7 @@ from controller.metadata_version import partition_version
 from controller.partition_columns import NO_SLOT, Flags, Masks, PartitionChanges, PartitionTargets, Slots
 from controller.partition_row import PartitionRow, read_row
 from controller.partition_rules import decide_patterns
-from controller.partition_view import PartitionView, rule_settings, view_partitions, view_runs
+from controller.partition_view import PartitionView, rule_settings, view_columns, view_runs
 from controller.protocol import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -33,7 +33,9 @@ from metadata_log.errors import ErrorCode
 from metadata_log.records import VersionedRecord
 from metadata_log.runs import PartitionChangeRun
 from snapshots.image import MetadataImage
+from snapshots.pages import NO_PARTITION
 from snapshots.partition import RECOVERING
+from snapshots.partition_columns import PartitionColumns
 
 #: Padding of lists of brokers in requests and replies.
 NO_BROKER: Final = -1
@@ -100,16 +102,17 @@ def decide_alter_partition_columns(
     """
     check_broker_epoch(image, broker_id, broker_epoch)
     reply = _blank_reply(asked)
-    rows = _find(image, asked, reply.error_codes)
-    known = np.flatnonzero(reply.error_codes == 0)
-    if not len(known):
-        return Decision((), reply, is_atomic=False)
-    if len(rows) <= FEW:
+    if len(asked.partition_ids) <= FEW:
+        rows = image.partitions.rows_for(asked.topic_ids, asked.partition_ids)
+        known = _known(image, asked, rows, reply.error_codes)
         partitions = {at: read_row(image, config, int(rows[at])) for at in known.tolist()}
         if not any(partition.is_reassigning for partition in partitions.values()):
             return _decide_few(image, config, broker_id, asked, partitions, reply)
-    part = asked if len(known) == len(rows) else _take(asked, known)
-    view = view_partitions(image, config, rows[known])
+    known, columns = _find(image, asked, reply.error_codes)
+    if not len(known):
+        return Decision((), reply, is_atomic=False)
+    part = asked if len(known) == len(asked.partition_ids) else _take(asked, known)
+    view = view_columns(image, config, columns)
     request = _isr_in_slots(view, part.new_isr)
     codes = _validate(image, view, part, request, broker_id)
     reply.error_codes[known] = codes
@@ -222,21 +225,38 @@ def _take(asked: AlterPartitionColumns, index: NDArray[np.intp]) -> AlterPartiti
     return AlterPartitionColumns(*(getattr(asked, name)[index] for name in AlterPartitionColumns.__dataclass_fields__))
 
 
-def _find(image: MetadataImage, asked: AlterPartitionColumns, codes: NDArray[np.int16]) -> NDArray[np.int64]:
-    """Rows of the partitions; those that do not exist, or are named before, get their code here."""
-    rows = image.partitions.rows_for(asked.topic_ids, asked.partition_ids)
+def _find(
+    image: MetadataImage, asked: AlterPartitionColumns, codes: NDArray[np.int16]
+) -> tuple[NDArray[np.intp], PartitionColumns]:
+    """Which of the partitions there are to decide on, and their columns; the others get their code here."""
+    table = image.partitions
+    rows = table.reserved_rows_for(asked.topic_ids, asked.partition_ids)
+    known = _known(image, asked, rows, codes)
+    columns = table.gather(rows[known])
+    if (columns.partition_ids == NO_PARTITION).any():  # hardly ever: so that is looked for in what is read anyway
+        codes[:] = 0
+        rows = table.rows_for(asked.topic_ids, asked.partition_ids)
+        known = _known(image, asked, rows, codes)
+        columns = table.gather(rows[known])
+    return known, columns
+
+
+def _known(
+    image: MetadataImage, asked: AlterPartitionColumns, rows: NDArray[np.int64], codes: NDArray[np.int16]
+) -> NDArray[np.intp]:
+    """The partitions that have a row; those that have none, or are named before, get their code here."""
     unknown = np.flatnonzero(rows < 0)
     for at in unknown.tolist():
         has_topic = asked.topic_ids[at].tobytes() in image.topics.by_id
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if has_topic else ErrorCode.UNKNOWN_TOPIC_ID
         codes[at] = code
-    if (rows[1:] > rows[:-1]).all():
-        return rows  # in the order of the table: none is named twice
-    _, first = np.unique(rows, return_index=True)
-    is_repeated = np.ones(len(rows), np.bool_)
-    is_repeated[first] = False
-    codes[is_repeated & (rows >= 0)] = ErrorCode.INVALID_REQUEST
-    return rows
+    # In the order of the table none is named twice.
+    if not (rows[1:] > rows[:-1]).all():
+        _, first = np.unique(rows, return_index=True)
+        is_repeated = np.ones(len(rows), np.bool_)
+        is_repeated[first] = False
+        codes[is_repeated & (rows >= 0)] = ErrorCode.INVALID_REQUEST
+    return np.flatnonzero(codes == 0)
 
 
 def _isr_in_slots(view: PartitionView, isr: NDArray[np.int32]) -> _IsrInSlots:

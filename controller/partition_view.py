@@ -71,6 +71,18 @@ def view_partitions(
         broker_to_remove: is about to go: it may not.
     """
     columns = image.partitions.gather(rows)
+    return view_columns(image, config, columns, broker_to_add=broker_to_add, broker_to_remove=broker_to_remove)
+
+
+def view_columns(
+    image: MetadataImage,
+    config: ControllerConfig,
+    columns: PartitionColumns,
+    *,
+    broker_to_add: int | None = None,
+    broker_to_remove: int | None = None,
+) -> PartitionView:
+    """``view_partitions`` of columns of the image's table that are at hand."""
     brokers = broker_columns(image)
     min_isr, allows_unclean = _topic_settings(image, config, columns)
     return PartitionView(

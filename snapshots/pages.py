@@ -181,22 +181,15 @@ def spans(rows: Rows) -> Iterator[Span]:
     count = len(rows)
     if count == 0:
         return
-    first, last = int(rows[0]), int(rows[-1])
-    is_dense = last - first == count - 1
-    start = 0
-    for number in range(first >> PAGE_SHIFT, (last >> PAGE_SHIFT) + 1):
-        page_end = (number + 1) << PAGE_SHIFT
-        end = min(count, page_end - first) if is_dense else int(np.searchsorted(rows, page_end))
-        if end > start:
-            yield number, _local(rows, start, end, is_dense), slice(start, end)
-        start = end
-
-
-def _local(rows: Rows, start: int, end: int, is_dense: bool) -> slice | NDArray[np.int64]:
-    first, last = int(rows[start]) & _LOCAL_MASK, int(rows[end - 1]) & _LOCAL_MASK
-    if is_dense or last - first == end - 1 - start:
-        return slice(first, last + 1)
-    return rows[start:end] & _LOCAL_MASK
+    numbers, local = rows >> PAGE_SHIFT, rows & _LOCAL_MASK
+    starts = [0]
+    if numbers[0] != numbers[-1]:
+        starts += (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
+    lasts = local.take([*(start - 1 for start in starts[1:]), count - 1]).tolist()
+    ends = [*starts[1:], count]
+    of_starts = zip(numbers.take(starts).tolist(), local.take(starts).tolist(), strict=True)
+    for (number, first), last, start, end in zip(of_starts, lasts, starts, ends, strict=True):
+        yield number, slice(first, last + 1) if last - first == end - 1 - start else local[start:end], slice(start, end)
 
 
 def ascending_rows(rows: Rows) -> tuple[Rows, Rows]:

@@ -68,8 +68,11 @@ class PartitionColumns:
     @property
     def leaders(self) -> Ints:
         """int32[n]: broker ids of the leaders, -1 = none."""
+        # Slot by slot, as they lie in memory: picked from as one flat column, which is several times faster.
         at = np.maximum(self.leader_slots, 0)
-        brokers = self.slots[np.arange(len(at)), at]
+        at *= len(at)
+        at += np.arange(len(at))
+        brokers = self.slots.T.reshape(-1).take(at)
         return np.where(self.leader_slots < 0, np.int32(NO_LEADER), brokers)
 
     def slots_in(self, brokers: NDArray[np.integer] | Sequence[int]) -> Masks:

@@ -98,12 +98,16 @@ class PartitionTable:
             ids = (topic_id.tobytes() for topic_id in topic_ids)
             found = map(self.row, ids, partition_ids.tolist())
             return np.array([-1 if row is None else row for row in found], np.int64)
-        stretches = TopicStretches.of(topic_ids)
-        rows = stretches.find_rows(self.extent_finder.find(stretches), partition_ids)
+        rows = self.reserved_rows_for(topic_ids, partition_ids)
         reserved = np.flatnonzero(rows >= 0)
         is_empty = self.gather_partition_ids(rows[reserved]) == NO_PARTITION
         rows[reserved[is_empty]] = -1
         return rows
+
+    def reserved_rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
+        """As ``rows_for``; a partition between others of its topic that was never declared has its empty row."""
+        stretches = TopicStretches.of(topic_ids)
+        return stretches.find_rows(self.extent_finder.find(stretches), partition_ids)
 
     def partition_id(self, row: int) -> int:
         """The partition number in a row; -1 if it holds none."""

@@ -8,6 +8,7 @@ from controller.alter_partition import decide_alter_partition
 from controller.protocol import AlterPartitionReassignmentsRequest, AlterPartitionRequest, AlterPartitionResult
 from controller.reassignments import decide_alter_partition_reassignments
 from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.records import PartitionRecord
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 
@@ -126,3 +127,36 @@ def test_alter_partition_same_partition_twice_refuses_the_second(cluster: SmallC
     decision = decide_alter_partition(cluster.image, cluster.config, request)
     codes = [result.error_code for result in decision.reply.topics[0].partitions]
     assert codes == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
+
+
+def test_alter_many_partitions_one_that_was_never_declared_is_unknown_and_the_others_are_changed() -> None:
+    """A Kafka log may declare partition 8 and not 7: row 7 is reserved, and empty."""
+    cluster = SmallCluster(brokers=3)
+    cluster.create("t", *[[0, 1, 2]] * 7)
+    topic_id = cluster.topic_id("t")
+    for number in range(8, 20):
+        replicas = (0, 1, 2)
+        cluster.write(
+            PartitionRecord(number, topic_id, replicas, replicas, leader=0, leader_epoch=0, partition_epoch=0)
+        )
+    numbers = [*range(20), 7, 3]
+    partitions = [
+        {
+            "partition_index": number,
+            "leader_epoch": 0,
+            "partition_epoch": 0,
+            "leader_recovery_state": 0,
+            "new_isr_with_epochs": [{"broker_id": broker, "broker_epoch": cluster.epoch(broker)} for broker in (0, 1)],
+        }
+        for number in numbers
+    ]
+    topics = [{"topic_id": topic_id, "partitions": partitions}]
+    request = AlterPartitionRequest.model_validate({"broker_id": 0, "broker_epoch": cluster.epoch(0), "topics": topics})
+
+    decision = decide_alter_partition(cluster.image, cluster.config, request)
+    cluster.commit(decision)
+
+    codes = [one.error_code for one in decision.reply.topics[0].partitions]
+    unknown, repeated = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REQUEST
+    assert codes == [unknown if number == 7 else ErrorCode.NONE for number in range(20)] + [unknown, repeated]
+    assert {cluster.partition("t", number).isr for number in range(20) if number != 7} == {(0, 1)}
