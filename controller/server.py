@@ -133,6 +133,7 @@ class ServedCluster:
         leaders: LeaderWatch,
     ) -> None:
         self._runtime = runtime
+        self._node_id = runtime.node.node_id
         self._storage = storage
         self._events = events
         self._leaders = leaders
@@ -181,8 +182,9 @@ class ServedCluster:
     def position(self) -> NodePosition:
         """As of now."""
         node = self._runtime.node
-        if node.leader_id == node.node_id:
-            return NodePosition(node.leader_id, node.epoch, node.high_watermark)
+        leader_id = node.leader_id
+        if leader_id == self._node_id:
+            return NodePosition(leader_id, node.epoch, node.high_watermark)
         view = self.quorum()
         return NodePosition(view.leader_id, view.epoch, view.high_watermark)
 

@@ -209,14 +209,12 @@ class ExpressConnection(asyncio.Protocol):
 
     def _repeats(self, data: bytes) -> bool:
         """Whether it was the last request once more, which was answered at once, and is again."""
-        repeated = self._repeated
-        if repeated is None or not data.startswith(self._head_data):
+        head, repeated = self._head, self._repeated
+        if repeated is None or head is None or not data.startswith(self._head_data):
             return False
         reply = repeated(data[len(self._head_data) :])
         if reply is None:
             return False
-        head = self._head
-        assert head is not None
         self._answer_at_once(head, reply)
         return True
 
