@@ -11,6 +11,7 @@ from tests.architecture.source_tree import ROOT
 
 LAUNCHERS = (
     "scripts/bench",
+    "scripts/bench-pipeline",
     "scripts/conformance",
     "scripts/generate-history",
     "scripts/quorate",

@@ -1,0 +1,186 @@
+"""``scripts/bench-pipeline``: what jobs of the pipeline cost on logs of several sizes, by process."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from metadata_log.errors import QuorateError
+from metadata_log.reader import find_files, iter_batches
+from scripts.benchmarks.process_tree import watch_tree
+from scripts.cli import exit_codes
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+#: By job: its arguments on a log, with a directory for what it writes.
+JOBS: Final[dict[str, Callable[[str, str], list[str]]]] = {
+    "history": lambda log, scratch: [log, "--out", f"{scratch}/tables"],
+    "audit": lambda log, _: [log],
+}
+#: The job that only starts Spark: what all others cost before they do anything.
+_START: Final = "check"
+
+
+class JobFailed(QuorateError):
+    """A job that was to be measured did not run to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run of one job."""
+
+    job: str
+    log: str
+    records: int
+    #: From the command to its end, and of that the start of Spark.
+    wall_s: float
+    start_s: float
+    #: Of all processes, those of the start left out.
+    processor_s: float
+    #: Without the start.
+    records_a_second: float
+    microseconds_a_record: float
+    #: By kind of process.
+    processes: dict[str, dict[str, float]]
+    #: Where the job itself says that its workers' time went, in processor seconds.
+    workers: dict[str, float]
+
+
+@app.command()
+def bench_pipeline(
+    logs: Annotated[
+        list[Path], typer.Argument(metavar="LOG...", help="Directories with logs from offset 0 on.", show_default=False)
+    ],
+    job: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(JOBS)}; may be repeated. Default: all.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 1,
+    master: Annotated[str, typer.Option(help="As the jobs take it.")] = "local[2]",
+    driver_memory: Annotated[str, typer.Option(help="As the jobs take it.")] = "4g",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document a run.")] = False,
+) -> None:
+    """Run jobs of the pipeline on logs, and print records a second, processor time a record, and memory.
+
+    Each run is the command itself, Spark's start and all; what a bare start takes is measured first and taken off.
+    Processor time is of all processes together. Memory is the most that one process of a kind had.
+
+    Example: scripts/generate-history --records 5000000 --segments 50 --out /tmp/h5
+             scripts/bench-pipeline /tmp/h5 --job history
+    """
+    options = ["--master", master, "--driver-memory", driver_memory, "--json"]
+    unknown = sorted(set(job or ()) - JOBS.keys())
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(JOBS)}")
+    try:
+        for _ in range(runs):
+            start = _run([_START, *options])
+            for name in job or JOBS:
+                for log in logs:
+                    measured = _measure(name, log, options, start)
+                    print(json.dumps(asdict(measured)) if as_json else _text(measured), flush=True)
+    except QuorateError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(exit_codes.REFUSED) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    wall_s: float
+    processor_s: float
+    processes: dict[str, dict[str, float]]
+    document: dict[str, Any]
+
+
+def _run(arguments: list[str]) -> _Ran:
+    """Run one command of the pipeline to its end."""
+    before, started = _children_s(), time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        command = [sys.executable, "-m", "scripts.cli", "pipeline", *arguments]
+        process = subprocess.Popen(command, stdout=output, start_new_session=True)
+        try:
+            with watch_tree(process.pid) as use:
+                code = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
+        wall = time.monotonic() - started
+        output.seek(0)
+        text = output.read()
+    if code != exit_codes.DONE:
+        raise JobFailed(f"pipeline {arguments[0]} ended with exit code {code}")
+    return _Ran(wall, _children_s() - before, use.by_kind(), json.loads(text))
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _measure(job: str, log: Path, options: list[str], start: _Ran) -> Measured:
+    scratch = tempfile.mkdtemp(prefix="bench-pipeline-")
+    try:
+        ran = _run([job, *JOBS[job](str(log), scratch), *options])
+    finally:
+        shutil.rmtree(scratch)
+    records = end_of(log)
+    seconds, processor = max(ran.wall_s - start.wall_s, 0.01), ran.processor_s - start.processor_s
+    return Measured(
+        job=job,
+        log=str(log),
+        records=records,
+        wall_s=round(ran.wall_s, 1),
+        start_s=round(start.wall_s, 1),
+        processor_s=round(processor, 1),
+        records_a_second=round(records / seconds),
+        microseconds_a_record=round(processor / records * 1e6, 2),
+        processes=ran.processes,
+        workers=ran.document.get("processor_seconds", {}),
+    )
+
+
+def end_of(log: Path) -> int:
+    """Where the log ends: how many records it has."""
+    *_, last = (file for file in find_files(log) if not file.is_checkpoint)
+    end = last.offset or 0
+    for batch in iter_batches(last):
+        end = batch.header.end_offset
+    return end
+
+
+def _text(measured: Measured) -> str:
+    after_start = measured.wall_s - measured.start_s
+    lines = [
+        f"{measured.job} of {measured.records:,} records ({measured.log})",
+        f"  {measured.records_a_second:,} records/s: {after_start:.1f} s after a start of {measured.start_s:.1f} s",
+        f"  {measured.microseconds_a_record:.2f} us of processor time a record, {measured.processor_s:.1f} s in all",
+    ]
+    lines += [
+        f"  {kind:<14}{use['processes']:>3.0f} of them{use['processor_s']:>9.1f} s{use['peak_mb']:>7.0f} MB at most"
+        for kind, use in measured.processes.items()
+    ]
+    lines += [f"  workers: {name:<10}{spent:>8.1f} s" for name, spent in measured.workers.items()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The program."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(exit_codes.INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
