@@ -53,12 +53,9 @@ class ChunkIndex:
         for number, (start, (_, size, _, _, attributes, _, count)) in enumerate(zip(starts, fields, strict=True)):
             try:
                 if attributes & CONTROL_ATTRIBUTE:
-                    first = walk.count
-                    for row, logged in enumerate(iter_records(data, start), first):
+                    for row, logged in enumerate(iter_records(data, start), walk.count):
                         self._read[row - rows.start] = VersionedRecord(logged.record, logged.version)
-                    walk.skip(start, count)
-                else:
-                    walk.batch(start + HEADER_BYTES, start + size, count)
+                walk.batch(start + HEADER_BYTES, start + size, count)
             except MalformedData as error:
                 raise BadRow(number, error) from error
             except wire.DECODE_ERRORS as error:
@@ -66,11 +63,16 @@ class ChunkIndex:
         counts = np.array([one[6] for one in fields], np.int64)
         self._first_rows = np.cumsum(counts) - counts
         self._first_row = rows.start
-        bodies, ends = walk.found()
-        deltas = np.arange(len(bodies)) - np.repeat(self._first_rows, counts)
+        ends = walk.ends()
+        deltas = np.arange(len(ends)) - np.repeat(self._first_rows, counts)
         begins = np.empty_like(ends)
         begins[1:] = ends[:-1]
         begins[self._first_rows] = np.array(starts, np.int64) + HEADER_BYTES
+        bodies, is_filled = _bodies(data, self._array, begins, ends)
+        if not is_filled.all():
+            wrong = int(np.argmin(is_filled))
+            batch = int(np.searchsorted(self._first_rows, wrong, "right")) - 1
+            raise BadRow(batch, MalformedData(f"record {deltas[wrong]} of the batch does not have the length it says"))
         key_starts, due = _deltas_due(self._array, bodies + 2, deltas)
         whole = index_at(self._array, begins, bodies, ends, key_starts, due)
         self._deltas = deltas[rows]
@@ -205,76 +207,84 @@ def _deltas_due(array: npt.NDArray[np.uint8], at: Positions, deltas: Positions) 
         more = zigzag >= 1 << (7 * (byte + 1))
 
 
+def _bodies(data: bytes, array: npt.NDArray[np.uint8], begins: Positions, ends: Positions) -> tuple[Positions, Mask]:
+    """Where records go on behind their lengths, and whether these say where they end."""
+    first = array.take(begins, mode="clip").astype(np.int64)
+    second = array.take(begins + 1, mode="clip").astype(np.int64)
+    is_long = first > 127
+    bodies = begins + 1 + is_long
+    lengths = np.where(is_long, first + (second << 7) - 128, first)
+    for row in np.flatnonzero(is_long & (second > 127)).tolist():
+        try:
+            lengths[row], bodies[row] = wire.read_uvarint(data, int(begins[row]))
+        except (MalformedData, *wire.DECODE_ERRORS):
+            lengths[row] = -1
+    # An odd length is negative: it is zigzag.
+    return bodies, (bodies + (lengths >> 1) == ends) & (lengths & 1 == 0)
+
+
 class _Walk:
-    """Finds where records go on behind their lengths, and where they end."""
+    """Finds where records end: the next one begins there."""
 
     def __init__(self, data: bytes, array: npt.NDArray[np.uint8]) -> None:
         self._data = data
         self._array = array
-        self._bodies: list[int] = []
         self._ends: list[int] = []
-        self._pieces: list[tuple[Positions, Positions]] = []
+        self._pieces: list[Positions] = []
         self._flushed = 0
 
     @property
     def count(self) -> int:
         return self._flushed + len(self._ends)
 
-    def found(self) -> tuple[Positions, Positions]:
+    def ends(self) -> Positions:
         """Of all records so far."""
         self._flush()
-        if len(self._pieces) == 1:
-            return self._pieces[0]
-        bodies, ends = zip(*self._pieces, strict=True)
-        return np.concatenate(bodies), np.concatenate(ends)
-
-    def skip(self, pos: int, count: int) -> None:
-        """Give ``count`` records some place or other."""
-        self._bodies += [pos] * count
-        self._ends += [pos + 1] * count
+        return self._pieces[0] if len(self._pieces) == 1 else np.concatenate(self._pieces)
 
     def batch(self, pos: int, end: int, count: int) -> None:
-        """The records from ``pos`` to ``end``, which must be ``count``."""
-        buf = self._data
-        left, pause, look_at = count, _FIRST_PAUSE, count
-        while left and pos < end:
-            if left <= look_at and left >= _STRIDE_MIN:
-                found, pos = self._stride(pos, end, left)
-                left -= found
-                pause = _FIRST_PAUSE if found else min(2 * pause, _LONGEST_PAUSE)
-                look_at = left - pause
-                if found:
-                    continue
+        """The records from ``pos`` to ``end``, which must be ``count``. A single one ends with its batch."""
+        left, pause = count, _FIRST_PAUSE
+        while left >= _STRIDE_MIN:
+            found, pos = self._stride(pos, end, left)
+            left -= found
+            if not found:
+                pos = self._step(pos, min(left, pause) - 1)
+                left -= min(left, pause) - 1
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        if left:
+            pos = self._step(pos, left - 1)
+            self._ends.append(end)
+        if pos > end or (pos < end and not left):
+            raise MalformedData(f"{count} records do not fill their batch: the last one ends {pos - end} bytes off")
+
+    def _step(self, pos: int, count: int) -> int:
+        """Over so many records one by one; where the next one begins. Whether it may be is for ``_bodies`` to say."""
+        buf, append = self._data, self._ends.append
+        for _ in range(count):
             length = buf[pos]
-            pos += 1
-            if length > 127:
-                second = buf[pos]
-                if second > 127:
-                    length, pos = wire.read_uvarint(buf, pos - 1)
-                else:
-                    length += (second << 7) - 128
-                    pos += 1
-            self._bodies.append(pos)
-            pos += length >> 1
-            if length & 1 or pos > end:
-                raise MalformedData("a record is longer than its batch")
-            self._ends.append(pos)
-            left -= 1
-        if left or pos != end:
-            raise MalformedData(
-                f"the records do not fill the batch: {count - left} of {count} end {end - pos} bytes off"
-            )
+            if length < 128:
+                pos += 1 + (length >> 1)
+            elif (second := buf[pos + 1]) < 128:
+                pos += 2 + ((length + (second << 7) - 128) >> 1)
+            else:
+                length, pos = wire.read_uvarint(buf, pos)
+                pos += length >> 1
+            append(pos)
+        return pos
 
     def _stride(self, pos: int, end: int, left: int) -> tuple[int, int]:
         """Take all records of one size that follow, if they are many; how many they were, and where the next begins."""
-        first = self._data[pos]
-        second = self._data[pos + 1]
+        data = self._data
+        first, second = data[pos], data[pos + 1]
         width = 1 if first < 128 else 2
         if width == 2 and second > 127:
             return 0, pos
-        length = first if width == 1 else first + (second << 7) - 128
-        size = width + (length >> 1)
+        size = width + ((first if width == 1 else first + (second << 7) - 128) >> 1)
         most = min(left, (end - pos) // size)
+        # Most looks fail at once, and an array is slow to ask for one byte.
+        if most < _STRIDE_MIN or data[pos + size] != first or data[pos + 2 * size] != first:
+            return 0, pos
         count, look = 0, _STRIDE_MIN
         # Where a record of this size begins, and the next one's length is the same, one more begins behind it.
         while count < most:
@@ -290,13 +300,12 @@ class _Walk:
         if count < _STRIDE_MIN:
             return 0, pos
         self._flush()
-        starts = np.arange(pos, pos + count * size, size)
-        self._pieces.append((starts + width, starts + size))
+        self._pieces.append(np.arange(pos + size, pos + count * size + 1, size))
         self._flushed += count
         return count, pos + count * size
 
     def _flush(self) -> None:
         if self._ends or not self._pieces:
-            self._pieces.append((np.array(self._bodies, np.int64), np.array(self._ends, np.int64)))
+            self._pieces.append(np.array(self._ends, np.int64))
             self._flushed += len(self._ends)
-            self._bodies, self._ends = [], []
+            self._ends = []
