@@ -9,18 +9,21 @@ import gc
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.fold.cells import join, split
-from pipeline.fold.elements import Elements
+from pipeline.fold.elements import Elements, empty_elements
 from pipeline.fold.reading import ReadCounts, fold_task
 from pipeline.fold.task import FoldedTask
 from pipeline.fold.timeline import Located
 from pipeline.inputs import InputCluster, InputFile, ReplayBase
 from pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
+from pipeline.state_tables import elements_of, records_of
 from pipeline.walk import EVERYTHING, Wanted
 
 #: Bytes of log in a task, unless told otherwise: about a million records, and some 400 MB of a worker's memory.
@@ -33,6 +36,8 @@ END: Final = 1 << 43
 
 #: One row per cell; where it is that of other records, with what the task counted, as JSON.
 _CELLS: Final = "bucket int, task int, cell binary, counts string"
+#: What a task begins with that is a file of a table, and not JSON.
+_TABLE: Final = "table "
 _CELL_SCHEMA: Final = pa.schema(
     [("bucket", pa.int32()), ("task", pa.int32()), ("cell", pa.binary()), ("counts", pa.string())]
 )
@@ -49,12 +54,19 @@ class FoldPlan:
 
 
 def plan_fold(
-    cluster: InputCluster, base: ReplayBase, moments: Sequence[int], *, end: int | None, task_bytes: int = TASK_BYTES
+    cluster: InputCluster,
+    base: ReplayBase,
+    moments: Sequence[int],
+    *,
+    end: int | None,
+    task_bytes: int = TASK_BYTES,
+    tables: Path | None = None,
 ) -> FoldPlan:
     """Tasks that hold a base and the log behind it.
 
     Args:
         end: offset up to which the log is read (exclusive); None = all of it. moments: in any order, none behind it.
+        tables: of the state at the base's offset, where that is no checkpoint's.
 
     Raises:
         StorageError: a file cannot be read.
@@ -67,7 +79,9 @@ def plan_fold(
     tasks += [(task, tail) for task in plan_log(cluster, first_offset=first, end_offset=end, range_bytes=task_bytes)]
     size = sum(file.size for file in _files(cluster, base))
     buckets = max(4, size // _LOG_BYTES_OF_BUCKET)
-    return FoldPlan(tuple((task_to_json(task), wanted) for task, wanted in tasks), tuple(sorted(moments)), buckets)
+    held = () if tables is None else tuple((f"{_TABLE}{path}", EVERYTHING) for path in _table_files(tables))
+    read = tuple((task_to_json(task), wanted) for task, wanted in tasks)
+    return FoldPlan((*held, *read), tuple(sorted(moments)), buckets)
 
 
 def _files(cluster: InputCluster, base: ReplayBase) -> Iterator[InputFile]:
@@ -103,7 +117,10 @@ def _cells(spark: SparkSession, plan: FoldPlan) -> DataFrame:
         gc.disable()  # many objects and no cycles of them
         for batch in batches:
             for number, text, first, end in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                folded, counts = fold_task(task_from_json(text), Wanted(first, end), moments)
+                if text.startswith(_TABLE):
+                    folded, counts = _folded_table(text.removeprefix(_TABLE)), ReadCounts()
+                else:
+                    folded, counts = fold_task(task_from_json(text), Wanted(first, end), moments)
                 yield _rows(number, folded, counts, buckets)
 
     rows = [(number, text, wanted.first_offset, wanted.end_offset) for number, (text, wanted) in enumerate(plan.tasks)]
@@ -111,6 +128,19 @@ def _cells(spark: SparkSession, plan: FoldPlan) -> DataFrame:
         spark.sparkContext.parallelize(rows, max(1, len(rows))), "number int, task string, first long, end long"
     )
     return tasks.mapInArrow(fold_tasks, _CELLS)
+
+
+def _table_files(tables: Path) -> Iterator[str]:
+    for name in ("partitions", "entries"):
+        yield from map(str, sorted((tables / name).glob("part-*.parquet")))
+
+
+def _folded_table(path: str) -> FoldedTask:
+    """One file of a state's tables, as a task."""
+    table = pq.ParquetFile(path).read()
+    if "partition" in table.schema.names:
+        return FoldedTask(elements_of(table), [])
+    return FoldedTask(empty_elements(), list(records_of(table.to_pylist())))
 
 
 def _rows(number: int, folded: FoldedTask, counts: ReadCounts, buckets: int) -> pa.RecordBatch:

@@ -1,0 +1,179 @@
+"""``replay``: the state of a cluster at any moment, as tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from pipeline.errors import PipelineError
+from pipeline.fold.compose import compose
+from pipeline.fold.elements import Elements
+from pipeline.fold.leaves import topic_leaves
+from pipeline.fold.reading import ReadCounts, joined_counts
+from pipeline.fold.state import catalogue_leaves, replayed
+from pipeline.fold.timeline import Located, Topics, Transactions
+from pipeline.history.writing import ResultDirectory
+from pipeline.inputs import InputCluster, ReplayBase, find_inputs, replay_base, require_offset
+from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
+from pipeline.ranges import plan_log
+from pipeline.state_tables import catalogue_tables, partitions_table
+from pipeline.walk import read_range
+from snapshots.digest import DIGEST_BYTES, digest_bytes, root
+
+_RESULT: Final = "leaves binary, rows string, counts string"
+_SCHEMA: Final = pa.schema([("leaves", pa.binary()), ("rows", pa.string()), ("counts", pa.string())])
+_MANIFEST: Final = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """Which moment, and what to begin with.
+
+    Attributes:
+        at: offset; the state before it. time: milliseconds since 1970; the state before the first batch that is later.
+            None for both: the end of the log. base: tables that an earlier replay wrote, to begin with; None = the
+            newest checkpoint, or offset 0. cluster_id: as ``inputs.find_inputs`` takes it.
+    """
+
+    at: int | None = None
+    time: int | None = None
+    base: Path | None = None
+    cluster_id: str | None = None
+    task_bytes: int = TASK_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """What was written; the manifest of the tables."""
+
+    cluster_id: str
+    #: The state is that before this offset.
+    offset: int
+    digest: str
+    #: What it was replayed from: a checkpoint, tables, or nothing; and from which offset on.
+    base: str | None
+    base_offset: int
+    #: Read behind the base.
+    records: int
+    #: By table.
+    rows: dict[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: ReplayOptions) -> ReplayResult:
+    """Write the tables of a cluster's state to ``out``, all or none.
+
+    Raises:
+        StorageError, PipelineError: files are damaged, missing, or do not reach to the moment; ``out`` holds something.
+        FoldRefused: a record that cannot be; as ``WorkerError`` from a worker.
+    """
+    (cluster,) = find_inputs(paths, cluster_id=options.cluster_id)
+    at = options.at if options.time is None else offset_at_time(cluster, options.time)
+    moment = END if at is None else at
+    with ResultDirectory(out) as directory:
+        base, name, tables = _base(cluster, at, options.base)
+        plan = plan_fold(cluster, base, [moment], end=at, task_bytes=options.task_bytes, tables=tables)
+        rows = _written(spark, plan, cluster.cluster_id, moment, str(directory.staging))
+        counts = next((ReadCounts(**json.loads(row.counts)) for row in rows if row.counts), ReadCounts())
+        end = max(counts.end_offset, base.first_offset)
+        if at is not None and end < at:
+            name = cluster.segments[-1].name if cluster.segments else paths[0]
+            raise PipelineError(f"{name}: the log ends at offset {end}, before {at}; ask for an offset up to {end}")
+        totals: dict[str, int] = {}
+        for row in rows:
+            for table, count in json.loads(row.rows).items():
+                totals[table] = totals.get(table, 0) + count
+        digest = digest_bytes(root(int.from_bytes(row.leaves, "big") for row in rows)).hex()
+        result = ReplayResult(cluster.cluster_id, end, digest, name, base.first_offset, counts.records, totals)
+        directory.commit(result.as_json())
+    return result
+
+
+def _base(cluster: InputCluster, at: int | None, tables: Path | None) -> tuple[ReplayBase, str | None, Path | None]:
+    if tables is None:
+        base = replay_base(cluster, at)
+        return base, None if base.checkpoint is None else base.checkpoint.name, None
+    manifest = _manifest(tables)
+    offset = manifest["offset"]
+    if manifest["cluster_id"] != cluster.cluster_id:
+        raise PipelineError(
+            f"{tables}: the tables are of cluster {manifest['cluster_id']}, the log of {cluster.cluster_id}; "
+            "give the tables of the same cluster"
+        )
+    if at is not None and at < offset:
+        raise PipelineError(f"{tables}: the tables are the state at {offset}, after {at}; replay without a base")
+    require_offset(cluster, offset)
+    return ReplayBase(None, offset), str(tables), tables
+
+
+def _manifest(tables: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((tables / _MANIFEST).read_text(encoding="utf-8"))
+        return {"cluster_id": found["cluster_id"], "offset": int(found["offset"]), **found}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PipelineError(f"{tables}: holds no tables of a state ({error}); give what replay wrote") from error
+
+
+def offset_at_time(cluster: InputCluster, time: int) -> int:
+    """The offset before which a state is that at a time: of the first batch that is later; the end if there is none.
+
+    Raises:
+        StorageError: damage on the way.
+    """
+    end = cluster.first_offset or 0
+    for task in plan_log(cluster):
+        for one in task.ranges:
+            for chunk in read_range(one):
+                batches = chunk.batches
+                later = batches.timestamps > time
+                if later.any():
+                    return int(batches.base_offsets[later.argmax()])
+                end = chunk.end_offset
+    return end
+
+
+def _written(spark: SparkSession, plan: FoldPlan, cluster_id: str, moment: int, directory: str) -> list[Any]:
+    def of_bucket(elements: Elements, records: list[Located]) -> pa.Table:
+        transactions = Transactions.of(located for located in records if located.offset < moment)
+        topics = Topics(transactions.counted(records, moment))
+        state = compose(elements, topics, transactions, moment)
+        names = {topic_id: life.name for topic_id, life in topics.alive().items()}
+        part = state.topic_ids[0].tobytes().hex() if len(state) else ""
+        rows = _write(directory, part, {"partitions": partitions_table(state, names, cluster_id)}) if part else {}
+        return _row(topic_leaves(state, names), rows, None)
+
+    def of_others(records: list[Located], counts: list[ReadCounts]) -> pa.Table:
+        transactions = Transactions.of(located for located in records if located.offset < moment)
+        catalogue = replayed(transactions.counted(records, moment))
+        rows = _write(directory, "0", catalogue_tables(catalogue, cluster_id))
+        joined = joined_counts(sorted(counts, key=lambda part: part.first_offset))
+        return _row(catalogue_leaves(catalogue), rows, json.dumps(asdict(joined)))
+
+    found: list[Any] = fold(spark, plan, of_bucket, of_others, _RESULT).collect()
+    return found
+
+
+def _row(leaves: int, rows: dict[str, int], counts: str | None) -> pa.Table:
+    row = {"leaves": leaves.to_bytes(DIGEST_BYTES, "big"), "rows": json.dumps(rows), "counts": counts}
+    return pa.Table.from_pylist([row], _SCHEMA)
+
+
+def _write(directory: str, part: str, tables: dict[str, pa.Table]) -> dict[str, int]:
+    """Write a worker's part of tables; a worker that does it again writes the same files."""
+    for name, table in tables.items():
+        target = Path(directory) / name
+        target.mkdir(parents=True, exist_ok=True)
+        unfinished = target / f".part-{part}.{os.getpid()}"
+        pq.write_table(table, unfinished, compression="zstd")
+        os.replace(unfinished, target / f"part-{part}.parquet")
+    return {name: table.num_rows for name, table in tables.items()}

@@ -1,0 +1,64 @@
+"""`quorate pipeline replay`: the state at any moment, as tables."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scripts.cli.pipeline_jobs.running import Inputs, Run
+
+if TYPE_CHECKING:
+    from pipeline.jobs.replay import ReplayResult
+
+
+def replay(
+    run: Run,
+    paths: Inputs,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the tables go: empty, or not there.", show_default=False)
+    ],
+    at: Annotated[
+        int | None, typer.Option("--at", metavar="OFFSET", min=0, help="The state before it; default: the end.")
+    ] = None,
+    time: Annotated[
+        datetime | None,
+        typer.Option("--time", metavar="TIME", help="The state at this time (UTC), as 2026-01-05T14:00:00."),
+    ] = None,
+    base: Annotated[
+        Path | None,
+        typer.Option("--base", metavar="DIR", help="Begin with these tables, which an earlier replay wrote."),
+    ] = None,
+    cluster_id: Annotated[
+        str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
+    ] = None,
+) -> None:
+    """Write the state of a cluster at an offset or a time, as Parquet: partitions, topics, brokers, configs, entries.
+
+    Begins with the newest checkpoint before the moment, with --base, or with the first record. Inside a transaction
+    the state is the one before it. Nothing of the tables is to be seen before all of it is written.
+
+    Example: quorate pipeline replay var/controller-1 --time 2026-01-05T14:00:00 --out /tmp/state
+    """
+    if at is not None and time is not None:
+        raise typer.BadParameter("give --at or --time, not both")
+    from pipeline.jobs.replay import ReplayOptions
+    from pipeline.jobs.replay import replay as run_replay
+
+    time_ms = None if time is None else int(time.replace(tzinfo=UTC).timestamp() * 1000)
+    options = ReplayOptions(at, time_ms, base, cluster_id)
+    with run.session("replay") as spark:
+        result = run_replay(spark, [str(path) for path in paths], out, options)
+    run.show(_lines(result, out), result.as_json())
+
+
+def _lines(result: ReplayResult, out: Path) -> list[str]:
+    begin = "offset 0" if result.base is None else f"{result.base}, offset {result.base_offset}"
+    return [
+        f"Cluster {result.cluster_id}: the state at offset {result.offset}, digest {result.digest}.",
+        f"Replayed {result.records} records, from {begin}.",
+        *(f"  {name:<12}{count:>10} rows" for name, count in sorted(result.rows.items())),
+        f"The tables are in {out}.",
+    ]

@@ -1,0 +1,71 @@
+"""States as tables: of captured Kafka clusters at any moment, from a checkpoint, from earlier tables, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from metadata_log.errors import StorageError
+from metadata_log.ids import uuid_text
+from pipeline.errors import PipelineError
+from pipeline.jobs.replay import ReplayOptions, replay
+from snapshots.image_digest import digest_image
+from snapshots.loading import load_image
+
+
+def test_state_of_captured_cluster_and_the_next_one_from_it(
+    spark: SparkSession, kafka_data: Path, tmp_path: Path
+) -> None:
+    directory = kafka_data / "static/m3/log"
+    first = replay(spark, [str(directory)], tmp_path / "first", ReplayOptions(at=9500, task_bytes=100_000))
+    later = replay(spark, [str(directory)], tmp_path / "later", ReplayOptions(base=tmp_path / "first"))
+    image = load_image(directory)
+
+    assert first.digest == digest_image(load_image(directory, 9500)).text
+    assert (first.base_offset, first.records) == (6907, 9500 - 6907)
+    assert later.digest == digest_image(image).text
+    assert (later.base_offset, later.records) == (9500, later.offset - 9500)
+    rows = pq.read_table(tmp_path / "later" / "partitions").to_pylist()
+    assert len(rows) == later.rows["partitions"] == len(image.partitions)
+    for row in rows[::97]:
+        topic = image.topics.by_name[row["topic"]]
+        partition = dict(image.partitions.partitions_of(topic.id))[row["partition"]]
+        assert row["topic_id"] == uuid_text(topic.id)
+        assert (row["isr"], row["replicas"]) == (list(partition.isr), list(partition.replicas))
+        assert (row["leader"], row["leader_epoch"]) == (partition.leader, partition.leader_epoch)
+        assert row["directories"] == [uuid_text(uuid) for uuid in partition.directories]
+    brokers = pq.read_table(tmp_path / "later" / "brokers").to_pylist()
+    assert {row["broker_id"]: row["fenced"] for row in brokers} == {
+        number: broker.is_fenced for number, broker in image.cluster.brokers.items()
+    }
+
+
+def test_state_at_a_time_is_that_before_the_first_later_batch(
+    spark: SparkSession, kafka_data: Path, tmp_path: Path
+) -> None:
+    directory = kafka_data / "dynamic-small/m1/log"
+    time = load_image(directory, 50).provenance.log_time_ms
+    result = replay(spark, [str(directory)], tmp_path / "out", ReplayOptions(time=time))
+
+    assert 50 <= result.offset < 77
+    assert result.digest == digest_image(load_image(directory, result.offset)).text
+
+
+def test_what_cannot_be_replayed_leaves_no_tables(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
+    directory, out = str(kafka_data / "dynamic-small/m1/log"), tmp_path / "out"
+    with pytest.raises(PipelineError, match="the log ends at offset 77, before 1000"):
+        replay(spark, [directory], out, ReplayOptions(at=1000))
+    with pytest.raises(PipelineError, match="holds no tables of a state"):
+        replay(spark, [directory], out, ReplayOptions(base=tmp_path))
+    with pytest.raises(StorageError, match="no such file or directory"):
+        replay(spark, [str(tmp_path / "nothing")], out, ReplayOptions())
+    with pytest.raises(StorageError, match="the log begins at offset 12538"):
+        replay(spark, [str(kafka_data / "static/m4/log")], out, ReplayOptions(at=100))
+    assert not list(tmp_path.iterdir())
+    out.mkdir()
+    (out / "something").touch()
+    with pytest.raises(StorageError, match="holds something already"):
+        replay(spark, [directory], out, ReplayOptions())
