@@ -81,6 +81,8 @@ def _note(use: TreeUse, process: int, root: int) -> None:
         if line.startswith("VmHWM:"):
             use.peak_mb[process] = int(line.split()[1]) // 1024
     command = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    if not command[0]:
+        return  # it has ended, and nobody has taken note yet
     name = os.path.basename(command[0].decode(errors="replace"))
     kind = "JVM" if name == "java" else "Python worker" if b"pyspark.daemon" in command else "driver"
     use.kinds[process] = kind if process != root else "driver"
