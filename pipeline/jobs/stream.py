@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
 from pipeline.source.data_source import FORMAT
 from pipeline.stream_table import StreamTable
@@ -16,6 +18,10 @@ from pipeline.stream_table import StreamTable
 #: Records of a step: some seconds of work, and what a restart may have to do again.
 STEP_RECORDS: Final = 1_000_000
 _LOOK_S: Final = 0.5
+
+#: Spark gives a Python process ten seconds to start, which on a busy machine may be too few.
+_SLOW_START: Final = "Python worker failed to connect back"
+_STARTS_MAX: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +70,30 @@ def follow(
 
     writer = rows.writeStream.foreachBatch(add).option("checkpointLocation", table.checkpoint.resolve().as_uri())
     trigger: dict[str, Any] = {"availableNow": True} if every_s is None else {"processingTime": f"{every_s} seconds"}
-    query = writer.trigger(**trigger).start()
-    told = -1
-    try:
-        is_over = False
-        while not is_over:
-            is_over = query.awaitTermination(_LOOK_S)
-            for progress in query.recentProgress:
-                if progress["batchId"] > told and progress["numInputRows"]:
-                    told = progress["batchId"]
-                    tell(_step(progress))
-    finally:
-        query.stop()
+    _run(writer.trigger(**trigger), tell)
     return table
+
+
+def _run(writer: DataStreamWriter, tell: Callable[[Step], None]) -> None:
+    """Run the query to its end. It may be started again at any time: what was done is in the table."""
+    told, starts = -1, 0
+    while True:
+        query = writer.start()
+        starts += 1
+        try:
+            is_over = False
+            while not is_over:
+                is_over = query.awaitTermination(_LOOK_S)
+                for progress in query.recentProgress:
+                    if progress["batchId"] > told and progress["numInputRows"]:
+                        told, starts = progress["batchId"], 1
+                        tell(_step(progress))
+            return
+        except StreamingQueryException as error:
+            if _SLOW_START not in str(error) or starts == _STARTS_MAX:
+                raise
+        finally:
+            query.stop()
 
 
 def _step(progress: Mapping[str, Any]) -> Step:

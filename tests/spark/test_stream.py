@@ -41,10 +41,10 @@ def offsets(table: Path, cluster_id: str | None = None) -> list[int]:
 def test_stream_over_a_growing_log_goes_on_where_it_ended(run: Run, tmp_path: Path) -> None:
     """In steps of about what it may read; nothing new is no step."""
     log = LogWriter(tmp_path / "node")
-    log.append_small(40)
-    first = run(log.path, max_records=20)
+    log.append_small(12)
+    first = run(log.path, max_records=30)
     assert offsets(tmp_path / "table") == list(range(log.offset))
-    assert len(first) > 3
+    assert len(first) > 1
     assert first[-1].lag == 0
 
     assert run(log.path) == []
