@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.capacity.report import plan_lines
-from pipeline.capacity.trend import Trend, by_racks
+from pipeline.capacity.trend import RecordsByDay, Trend, by_racks
 from pipeline.pages import Page, bars, heat_map, over_time
 from pipeline.planning.summary import BrokerFigures, PlanSummary
 
 
-def capacity_page(cluster_id: str, summary: PlanSummary, trend: Trend | None, racks: dict[int, str | None]) -> Page:
+def capacity_page(
+    cluster_id: str, summary: PlanSummary, trend: Trend | None, records: RecordsByDay, racks: dict[int, str | None]
+) -> Page:
     """Return the page of a cluster."""
     page = Page(f"Capacity of cluster {cluster_id}", "growth, balance, and a plan that evens it out")
     verdict = summary.verdict
@@ -29,8 +31,9 @@ def capacity_page(cluster_id: str, summary: PlanSummary, trend: Trend | None, ra
     for line in plan_lines(summary):
         page.text(line)
     _plan_plots(page, summary.brokers)
+    if trend is not None or records.days:
+        _growth(page, trend, records)
     if trend is not None:
-        _growth(page, trend)
         _balance(page, trend, racks)
     return page
 
@@ -80,13 +83,14 @@ def _row(one: BrokerFigures, *, has_sizes: bool) -> tuple[Any, ...]:
     return (*row, one.bytes_before, one.bytes_after) if has_sizes else row
 
 
-def _growth(page: Page, trend: Trend) -> None:
-    page.section("Growth", "Counted at moments from the first record to the last.")
-    counts = {"partitions": trend.partitions, "replicas": trend.replicas, "topics": trend.topics}
-    page.plot("Topics, partitions, replicas", over_time(trend.times, counts, is_stepped=True))
-    if trend.records:
-        days = [day.date().isoformat() for day in trend.days]
-        page.plot("Records by type and day", bars(days, trend.records, unit="records", is_stacked=True))
+def _growth(page: Page, trend: Trend | None, records: RecordsByDay) -> None:
+    page.section("Growth")
+    if trend is not None:
+        counts = {"partitions": trend.partitions, "replicas": trend.replicas, "topics": trend.topics}
+        text = "Counted at the end of each day, or at moments evenly spread from the first record to the last."
+        page.plot("Topics, partitions, replicas", over_time(trend.times, counts, is_stepped=True), text)
+    if records.days:
+        page.plot("Records by type and day", bars(records.days, records.counts, unit="records", is_stacked=True))
 
 
 def _balance(page: Page, trend: Trend, racks: dict[int, str | None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,7 @@ class Trend:
 
     Attributes:
         times: the moments. topics, partitions, replicas, leaderless: at each. replicas_on, leaders_on: by broker, at
-            each. records: how many of each type, by day; empty where no log was read. days: those of `records`.
+            each.
     """
 
     times: list[datetime]
@@ -29,8 +29,6 @@ class Trend:
     leaderless: Counts
     replicas_on: dict[int, Counts]
     leaders_on: dict[int, Counts]
-    days: list[datetime] = field(default_factory=list)
-    records: dict[str, Counts] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -41,9 +39,18 @@ class Trend:
             "leaderless": self.leaderless.tolist(),
             "replicas_on": {str(broker): counts.tolist() for broker, counts in self.replicas_on.items()},
             "leaders_on": {str(broker): counts.tolist() for broker, counts in self.leaders_on.items()},
-            "days": [day.date().isoformat() for day in self.days],
-            "records": {name: counts.tolist() for name, counts in self.records.items()},
         }
+
+
+@dataclass(frozen=True)
+class RecordsByDay:
+    """How many records of each type a log has on each of its days (UTC); the most frequent type first."""
+
+    days: list[str]
+    counts: dict[str, Counts]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"days": self.days, "counts": {name: counts.tolist() for name, counts in self.counts.items()}}
 
 
 def standing(changes: Iterable[tuple[int, int]], count: int) -> Counts:

@@ -1,4 +1,4 @@
-"""How a cluster has grown, how even it is, and the plan that evens it out: from the tables of history or replay.
+"""How a cluster has grown, how even it is, and the plan that evens it out: from logs, or tables of history or replay.
 
 The state and the changes are added up by Spark; the plan is made in the driver, from arrays of some bytes a replica.
 """
@@ -12,15 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from pipeline.capacity.moments import Moments
-from pipeline.capacity.trend import Trend, standing, standing_on
+from pipeline.capacity.state import LAST, readings, state_tables
+from pipeline.capacity.trend import RecordsByDay, Trend, standing, standing_on
 from pipeline.errors import PipelineError
+from pipeline.fold.reading import fold_task
+from pipeline.fold.state import state_at
+from pipeline.inputs import find_inputs
 from pipeline.planning.cluster import Plan
 from pipeline.planning.summary import PlanSummary, planned
 from pipeline.planning.tables import NamedCluster, named_cluster
+from pipeline.source.data_source import FORMAT
 
 #: What the planner needs of a state.
 _PARTITION_COLUMNS = ("topic", "partition", "replicas", "removing_replicas", "adding_replicas", "leader")
@@ -40,7 +46,7 @@ class Capacity:
     """What the job found.
 
     Attributes:
-        trend: None where the tables hold one state only.
+        trend: None where there are no version tables. records: empty where no log was read.
     """
 
     cluster_id: str
@@ -48,6 +54,7 @@ class Capacity:
     plan: Plan
     summary: PlanSummary
     trend: Trend | None
+    records: RecordsByDay
     racks: dict[int, str | None]
 
     def as_json(self) -> dict[str, Any]:
@@ -55,6 +62,7 @@ class Capacity:
             "cluster_id": self.cluster_id,
             "plan": self.summary.as_json(),
             "trend": None if self.trend is None else self.trend.as_json(),
+            "records": self.records.as_json(),
         }
 
 
@@ -79,41 +87,65 @@ class _Tables:
         return self.partitions.where(holds), self.brokers.where(holds)
 
 
+@dataclass(frozen=True)
+class Wishes:
+    """What the plan is to follow besides the rules.
+
+    Attributes:
+        at: plan for the state of all records below this offset; None: the last. drained, excluded: broker ids (see
+            `planning.cluster.Role`). sizes: bytes of a replica, by topic and partition.
+    """
+
+    at: int | None = None
+    drained: Collection[int] = ()
+    excluded: Collection[int] = ()
+    sizes: Mapping[tuple[str, int], float] | None = None
+
+
 def capacity(
     spark: SparkSession,
-    directory: Path,
+    paths: Sequence[Path],
+    wishes: Wishes,
     *,
-    logs: Sequence[Path] = (),
+    tables: Path | None = None,
     cluster_id: str | None = None,
-    at: int | None = None,
-    drained: Collection[int] = (),
-    excluded: Collection[int] = (),
-    sizes: Mapping[tuple[str, int], float] | None = None,
 ) -> Capacity:
-    """Read tables, count, and plan.
+    """Read logs, or tables, or both; count, and plan.
 
     Args:
-        directory: with partition_versions and broker_versions, or with partitions and brokers. logs: what the records
-            are counted in. at: plan for the state of all records below this offset; None: the last.
+        paths: logs of one cluster: their records are counted by type and day, and where there are no tables the state
+            is folded from them. tables: a directory with partition_versions and broker_versions, or with partitions
+            and brokers; of these only the former tell of growth. cluster_id: which of the tables' clusters.
 
     Raises:
         NoTables, WhichCluster, UnknownBroker, NoPlan. StorageError: a log that cannot be read.
     """
-    tables = _open(spark, directory)
-    cluster_id = _which(tables, cluster_id)
-    tables = tables.of(cluster_id)
-    partitions, brokers = tables.state(at)
-    named = named_cluster(
-        partitions.select(*_PARTITION_COLUMNS).toArrow(),
-        brokers.select(*_BROKER_COLUMNS).toArrow(),
-        drained=drained,
-        excluded=excluded,
-        sizes=sizes,
-    )
+    trend = None
+    if tables is None:
+        cluster_id, state = _folded(spark, paths, cluster_id, wishes.at)
+    else:
+        opened = _open(spark, tables)
+        cluster_id = _which(opened, cluster_id)
+        opened = opened.of(cluster_id)
+        partitions, brokers = opened.state(wishes.at)
+        state = partitions.select(*_PARTITION_COLUMNS).toArrow(), brokers.select(*_BROKER_COLUMNS).toArrow()
+        trend = _trend(opened.partitions) if opened.is_history else None
+    named = named_cluster(*state, drained=wishes.drained, excluded=wishes.excluded, sizes=wishes.sizes)
     plan, summary = planned(named)
     racks = {one.broker: one.rack for one in summary.brokers}
-    trend = _trend(spark, tables.partitions, logs) if tables.is_history else None
-    return Capacity(cluster_id, named, plan, summary, trend, racks)
+    return Capacity(cluster_id, named, plan, summary, trend, _records_by_day(spark, paths), racks)
+
+
+def _folded(
+    spark: SparkSession, paths: Sequence[Path], cluster_id: str | None, at: int | None
+) -> tuple[str, tuple[pa.Table, pa.Table]]:
+    """Return the cluster of some logs, and its state: tasks folded by the workers, put together here."""
+    (cluster,) = find_inputs([str(path) for path in paths], cluster_id=cluster_id)
+    moment = LAST if at is None else at
+    plan = readings(cluster, at)
+    read = spark.sparkContext.parallelize(plan, max(len(plan), 1))
+    tasks = read.map(lambda one: fold_task(one.task, one.wanted, (moment,))[0]).collect()
+    return cluster.cluster_id, state_tables(state_at(tasks, moment))
 
 
 def _open(spark: SparkSession, directory: Path) -> _Tables:
@@ -134,7 +166,7 @@ def _which(tables: _Tables, asked: str | None) -> str:
     return asked or there[0]
 
 
-def _trend(spark: SparkSession, versions: DataFrame, logs: Sequence[Path]) -> Trend | None:
+def _trend(versions: DataFrame) -> Trend | None:
     ends = versions.agg(f.min("valid_from"), f.max(f.greatest("valid_from", f.coalesce("valid_to", "valid_from"))))
     row = ends.head()
     if row is None or row[0] is None:
@@ -154,12 +186,11 @@ def _trend(spark: SparkSession, versions: DataFrame, logs: Sequence[Path]) -> Tr
         replicas_on, leaders_on = (_by_broker(changes, moments) for changes in (on, leads))
     finally:
         seen.unpersist()
-    days, records = _records_by_day(spark, logs)
     of = {
         name: standing(((row["at"], row[name]) for row in rows), moments.count)
         for name in ("topics", "partitions", "replicas", "leaderless")
     }
-    return Trend(moments.times(), **of, replicas_on=replicas_on, leaders_on=leaders_on, days=days, records=records)
+    return Trend(moments.times(), **of, replicas_on=replicas_on, leaders_on=leaders_on)
 
 
 def _seen(versions: DataFrame, moments: Moments) -> DataFrame:
@@ -190,10 +221,10 @@ def _by_broker(changes: DataFrame, moments: Moments) -> dict[int, Any]:
     return standing_on(((row["broker"], row["at"], row["more"]) for row in rows), moments.count)
 
 
-def _records_by_day(spark: SparkSession, logs: Sequence[Path]) -> tuple[list[datetime], dict[str, Any]]:
-    if not logs:
-        return [], {}
-    read = spark.read.format("quorate-log").option("checkpoints", "false").load([str(path) for path in logs])
+def _records_by_day(spark: SparkSession, paths: Sequence[Path]) -> RecordsByDay:
+    if not paths:
+        return RecordsByDay([], {})
+    read = spark.read.format(FORMAT).option("columns", "time,type").load([str(path) for path in paths])
     rows: list[Row] = read.groupBy(f.to_date("time").alias("day"), "type").count().collect()
     days = sorted({row["day"] for row in rows})
     place = {day: at for at, day in enumerate(days)}
@@ -202,7 +233,7 @@ def _records_by_day(spark: SparkSession, logs: Sequence[Path]) -> tuple[list[dat
         records.setdefault(row["type"], np.zeros(len(days), np.int64))[place[row["day"]]] = row["count"]
     # The most frequent first.
     ordered = sorted(records.items(), key=lambda one: -one[1].sum())
-    return [datetime(day.year, day.month, day.day, tzinfo=UTC) for day in days], dict(ordered)
+    return RecordsByDay([day.isoformat() for day in days], dict(ordered))
 
 
 def _utc(time: datetime) -> datetime:

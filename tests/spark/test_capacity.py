@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.jobs.capacity import NoTables, WhichCluster, capacity
+from pipeline.jobs.capacity import NoTables, WhichCluster, Wishes, capacity
 from pipeline.planning.files import write_plan
 
 DAY = timedelta(days=1)
@@ -91,7 +91,7 @@ def write_table(directory: Path, rows: list[dict[str, Any]], schema: pa.Schema) 
 def test_trend_of_a_history_counts_what_holds_at_each_moment(spark: SparkSession, tmp_path: Path) -> None:
     """The same counts, made one moment after another from the versions."""
     write_history(tmp_path)
-    found = capacity(spark, tmp_path)
+    found = capacity(spark, [], Wishes(), tables=tmp_path)
     trend = found.trend
     assert trend is not None
     assert trend.times == [datetime(2026, 11, 2, tzinfo=UTC) + at * DAY for at in range(5)]
@@ -112,7 +112,7 @@ def test_trend_of_a_history_counts_what_holds_at_each_moment(spark: SparkSession
 def test_plan_of_the_last_state_gives_an_empty_broker_its_share(spark: SparkSession, tmp_path: Path) -> None:
     """Broker 13 is back since day five, and holds nothing: one of six replicas in rack a goes to it, and no more."""
     write_history(tmp_path)
-    found = capacity(spark, tmp_path)
+    found = capacity(spark, [], Wishes(), tables=tmp_path)
     files = write_plan(found.named, found.plan, tmp_path / "plan")
 
     assert found.cluster_id == "one"
@@ -132,7 +132,7 @@ def test_plan_of_the_last_state_gives_an_empty_broker_its_share(spark: SparkSess
 def test_plan_for_an_offset_is_that_of_the_state_below_it(spark: SparkSession, tmp_path: Path) -> None:
     """At offset 400 broker 13 is fenced, and keeps what it has."""
     write_history(tmp_path)
-    summary = capacity(spark, tmp_path, at=400).summary
+    summary = capacity(spark, [], Wishes(at=400), tables=tmp_path).summary
 
     assert summary.partitions == 4
     assert {one.broker: one.role for one in summary.brokers} == {11: "takes", 12: "takes", 13: "keeps"}
@@ -144,7 +144,7 @@ def test_plan_of_state_tables_has_no_trend(spark: SparkSession, tmp_path: Path) 
     write_table(tmp_path / "partitions", [dict(zip((name for name, _ in STATE), row, strict=True))], pa.schema(STATE))
     brokers = [dict(zip((name for name, _ in BROKER), ("one", id_, None, False), strict=True)) for id_ in (11, 12)]
     write_table(tmp_path / "brokers", brokers, pa.schema(BROKER))
-    found = capacity(spark, tmp_path, drained=[], sizes={("orders", 0): 10.0})
+    found = capacity(spark, [], Wishes(sizes={("orders", 0): 10.0}), tables=tmp_path)
 
     assert found.trend is None
     assert found.summary.changed == 0
@@ -154,7 +154,7 @@ def test_plan_of_state_tables_has_no_trend(spark: SparkSession, tmp_path: Path) 
 def test_directory_without_tables_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """And the sentence says how they are made."""
     with pytest.raises(NoTables, match="quorate pipeline history"):
-        capacity(spark, tmp_path)
+        capacity(spark, [], Wishes(), tables=tmp_path)
 
 
 def test_cluster_that_the_tables_lack_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -162,4 +162,24 @@ def test_cluster_that_the_tables_lack_is_refused(spark: SparkSession, tmp_path: 
     write_history(tmp_path)
 
     with pytest.raises(WhichCluster, match="no cluster two: they hold one"):
-        capacity(spark, tmp_path, cluster_id="two")
+        capacity(spark, [], Wishes(), tables=tmp_path, cluster_id="two")
+
+
+def test_log_itself_gives_state_and_records_by_day(spark: SparkSession, kafka_data: Path) -> None:
+    """Of the captured cluster with 3,061 partitions, two of its four brokers dead."""
+    log = kafka_data / "static" / "m2" / "log"
+    found = capacity(spark, [log], Wishes())
+
+    expected = json.loads((kafka_data / "static" / "m2" / "expected.json").read_text())
+    assert found.summary.partitions == sum(len(topic["partitions"]) for topic in expected["topics"].values()) == 3061
+    assert {one.broker: one.role for one in found.summary.brokers} == {
+        11: "takes",
+        12: "takes",
+        13: "keeps",
+        14: "keeps",
+    }
+    assert found.summary.verdict.replicas.is_even
+    assert found.summary.verdict.leaders.is_even
+    assert found.summary.moves == found.summary.fewest_moves
+    assert found.records.counts["TopicRecord"].sum() == 76
+    assert next(iter(found.records.counts)) == "PartitionChangeRecord"

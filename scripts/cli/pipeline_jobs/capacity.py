@@ -8,17 +8,18 @@ from typing import Annotated
 import typer
 
 from scripts.cli.arguments import broker_ids
-from scripts.cli.pipeline_jobs.running import Html, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
 
 Tables = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", help="The tables of `quorate pipeline history` (or replay).", show_default=False),
+    Path | None,
+    typer.Option("--tables", metavar="DIR", help="What `quorate pipeline history` made of them: tells of growth, too."),
 ]
-Logs = Annotated[
-    list[Path] | None,
-    typer.Option("--log", metavar="PATH", help="Count the records of this log by type and day; again for more."),
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="ID", help="Its id where no meta.properties tells it; of the tables' clusters, this one."
+    ),
 ]
-Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ID", help="Which, where the tables hold several.")]
 At = Annotated[
     int | None, typer.Option("--at", min=0, metavar="OFFSET", help="Plan for the state below it; else the last.")
 ]
@@ -40,8 +41,8 @@ PlanDirectory = Annotated[
 
 def capacity(
     run: Run,
-    tables: Tables,
-    logs: Logs = None,
+    paths: Inputs,
+    tables: Tables = None,
     cluster: Cluster = None,
     at: At = None,
     drain: Drain = None,
@@ -54,23 +55,25 @@ def capacity(
 
     Brokers that are registered and empty get their share; fenced ones keep what they have.
 
-    Example: quorate pipeline capacity tables --drain 14 --plan plan --html capacity.html
+    Example: quorate pipeline capacity var/up/controller-1 --drain 14 --plan plan --html capacity.html
     """
     from pipeline.capacity.page import capacity_page
     from pipeline.capacity.report import file_lines, plan_lines
+    from pipeline.jobs.capacity import Wishes
     from pipeline.jobs.capacity import capacity as capacity_of
     from pipeline.planning.files import write_plan
     from pipeline.planning.tables import read_sizes
 
-    drained = [] if drain is None else broker_ids(drain, "--drain")
-    excluded = [] if exclude is None else broker_ids(exclude, "--exclude")
-    known = None if sizes is None else read_sizes(sizes)
+    wishes = Wishes(
+        at=at,
+        drained=[] if drain is None else broker_ids(drain, "--drain"),
+        excluded=[] if exclude is None else broker_ids(exclude, "--exclude"),
+        sizes=None if sizes is None else read_sizes(sizes),
+    )
     with run.session("capacity") as spark:
-        found = capacity_of(
-            spark, tables, logs=logs or (), cluster_id=cluster, at=at, drained=drained, excluded=excluded, sizes=known
-        )
+        found = capacity_of(spark, paths, wishes, tables=tables, cluster_id=cluster)
     files = [] if plan is None else write_plan(found.named, found.plan, plan)
     if html is not None:
-        capacity_page(found.cluster_id, found.summary, found.trend, found.racks).write(html)
+        capacity_page(found.cluster_id, found.summary, found.trend, found.records, found.racks).write(html)
     lines = [f"Cluster {found.cluster_id}", *plan_lines(found.summary), *file_lines(files)]
     run.show(lines, {**found.as_json(), "files": [str(file) for file in files]})
