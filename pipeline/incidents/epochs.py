@@ -1,0 +1,99 @@
+"""First and last records of every epoch, by ranges of the log that are read side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from metadata_log.records import LeaderChangeMessage
+from pipeline.incidents.failovers import Epoch
+from pipeline.inputs import InputCluster
+from pipeline.ranges import Range, Task, plan_log, task_from_json, task_to_json
+from pipeline.walk import Chunk, read_range
+
+_SCHEMA: Final = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("epoch", pa.int32()),
+        ("leader", pa.int32()),
+        *[(name, pa.int64()) for name in Epoch._fields[3:]],
+    ]
+)
+
+
+def log_epochs(spark: SparkSession, clusters: Sequence[InputCluster], range_bytes: int) -> list[Epoch]:
+    """The epochs in the logs of these clusters, by cluster and epoch."""
+    tasks = [(cluster.cluster_id, task_to_json(task)) for cluster in clusters for task in _plan(cluster, range_bytes)]
+    if not tasks:
+        return []
+    rows = spark.createDataFrame(tasks, "cluster_id string, task string").repartition(len(tasks))
+    return merged(Epoch(*row) for row in rows.mapInArrow(_read, from_arrow_schema(_SCHEMA)).collect())
+
+
+def _plan(cluster: InputCluster, range_bytes: int) -> list[Task]:
+    return plan_log(cluster, range_bytes=range_bytes) if cluster.segments else []
+
+
+def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            parts = [part for one in task_from_json(row["task"]).ranges for part in epochs_of(row["cluster_id"], one)]
+            yield pa.RecordBatch.from_pylist([part._asdict() for part in parts], _SCHEMA)
+
+
+def epochs_of(cluster_id: str, one: Range) -> list[Epoch]:
+    """The epochs of the batches in a range, each as far as the range goes; pure but for the reading."""
+    return merged(part for chunk in read_range(one) for part in _of_chunk(cluster_id, chunk))
+
+
+def _of_chunk(cluster_id: str, chunk: Chunk) -> Iterator[Epoch]:
+    table = chunk.batches
+    leaders = _leaders(chunk) if table.is_control.any() else {}
+    for epoch in np.unique(table.epochs).tolist():
+        mine = np.flatnonzero(table.epochs == epoch)
+        data = mine[~table.is_control[mine]]
+        first, last = int(mine[0]), int(mine[-1])
+        yield Epoch(
+            cluster_id,
+            epoch,
+            leaders.get(epoch),
+            int(table.base_offsets[first]),
+            int(table.timestamps[first]) * 1000,
+            int(table.base_offsets[data[0]]) if len(data) else None,
+            int(table.timestamps[data[0]]) * 1000 if len(data) else None,
+            int(table.base_offsets[last] + table.record_counts[last]) - 1,
+            int(table.timestamps[last]) * 1000,
+        )
+
+
+def _leaders(chunk: Chunk) -> dict[int, int]:
+    """Who was elected, by epoch."""
+    table = chunk.batches
+    found = {}
+    for placed in chunk.records():
+        if isinstance(placed.record, LeaderChangeMessage):
+            batch = int(np.searchsorted(table.base_offsets, placed.offset, side="right")) - 1
+            found[int(table.epochs[batch])] = placed.record.leader_id
+    return found
+
+
+def merged(parts: Iterable[Epoch]) -> list[Epoch]:
+    """The epochs of which these are parts, by cluster and epoch."""
+    whole: dict[tuple[str, int], Epoch] = {}
+    for part in sorted(parts, key=lambda part: (part.cluster_id, part.epoch, part.begin_offset)):
+        key = (part.cluster_id, part.epoch)
+        before = whole.get(key)
+        whole[key] = part if before is None else _joined(before, part)
+    return list(whole.values())
+
+
+def _joined(before: Epoch, part: Epoch) -> Epoch:
+    joined = before._replace(last_offset=part.last_offset, last_us=part.last_us)
+    if before.first_offset is None:
+        joined = joined._replace(first_offset=part.first_offset, first_us=part.first_us)
+    return joined if before.leader is not None else joined._replace(leader=part.leader)

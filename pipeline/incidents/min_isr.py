@@ -1,0 +1,88 @@
+"""What min.insync.replicas was, for every topic at every offset. Pure; configs are few.
+
+A topic's own value goes before the cluster-wide default that the log has; a single broker's value means nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+NAME: Final = "min.insync.replicas"
+TOPIC: Final = 2
+BROKER: Final = 4
+
+
+class ConfigSpan(NamedTuple):
+    """One version of one config; the end is exclusive, None while it holds."""
+
+    cluster_id: str
+    resource_type: int
+    resource_name: str
+    value: str | None
+    from_offset: int
+    from_us: int
+    to_offset: int | None
+    to_us: int | None
+
+
+class Step(NamedTuple):
+    """A value that holds from one offset to another (exclusive; None: to the end)."""
+
+    from_offset: int
+    to_offset: int | None
+    from_us: int
+    value: int
+
+
+@dataclass(frozen=True)
+class MinIsrSteps:
+    """Steps by cluster and topic; under None those of topics without a value of their own."""
+
+    by_topic: dict[tuple[str, str | None], list[Step]]
+    #: Where the log says nothing.
+    default: int
+
+    def rows(self) -> list[tuple[str, str | None, list[Step]]]:
+        """As rows of a table."""
+        return [(*key, steps) for key, steps in self.by_topic.items()]
+
+
+def min_isr_steps(spans: Iterable[ConfigSpan], default: int) -> MinIsrSteps:
+    """The effective values, of the versions of min.insync.replicas of topics and of the cluster default."""
+    own: dict[tuple[str, str], list[ConfigSpan]] = {}
+    wide: dict[str, list[ConfigSpan]] = {}
+    for span in spans:
+        if span.resource_type == TOPIC:
+            own.setdefault((span.cluster_id, span.resource_name), []).append(span)
+        elif span.resource_type == BROKER and not span.resource_name:
+            wide.setdefault(span.cluster_id, []).append(span)
+    found: dict[tuple[str, str | None], list[Step]] = {
+        (cluster, None): _steps([], spans, default) for cluster, spans in wide.items()
+    }
+    for (cluster, topic), spans_of_topic in own.items():
+        found[cluster, topic] = _steps(spans_of_topic, wide.get(cluster, []), default)
+    return MinIsrSteps(found, default)
+
+
+def _steps(first: list[ConfigSpan], second: list[ConfigSpan], default: int) -> list[Step]:
+    edges = {(-1, 0)}
+    for span in (*first, *second):
+        edges.add((span.from_offset, span.from_us))
+        if span.to_offset is not None and span.to_us is not None:
+            edges.add((span.to_offset, span.to_us))
+    values: list[tuple[int, int, int]] = []
+    for offset, us in sorted(edges):
+        value = _value_at(first, offset, _value_at(second, offset, default))
+        if not values or values[-1][2] != value:
+            values.append((offset, us, value))
+    ends = [offset for offset, _, _ in values[1:]]
+    return [Step(start, end, us, value) for (start, us, value), end in zip(values, [*ends, None], strict=True)]
+
+
+def _value_at(spans: list[ConfigSpan], offset: int, otherwise: int) -> int:
+    for span in spans:
+        if span.from_offset <= offset and (span.to_offset is None or offset < span.to_offset):
+            return int(span.value) if span.value and span.value.isdigit() else otherwise
+    return otherwise

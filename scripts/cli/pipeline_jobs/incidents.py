@@ -1,0 +1,87 @@
+"""`quorate pipeline incidents`: outages reconstructed, with causes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Out, Run
+
+Tables = Annotated[
+    Path, typer.Option("--tables", metavar="DIR", help="The tables that `quorate pipeline history` made of the paths.")
+]
+Mass = Annotated[
+    int, typer.Option("--mass", min=1, metavar="N", help="So many partitions changed at once are a mass event.")
+]
+Flaps = Annotated[
+    int, typer.Option("--flaps", min=0, metavar="N", help="An ISR that shrinks and grows more often flaps ...")
+]
+FlapMinutes = Annotated[
+    float, typer.Option("--flap-minutes", min=0.01, metavar="M", help="... within so many minutes.")
+]
+SlowMinutes = Annotated[
+    float, typer.Option("--slow-minutes", min=0, metavar="M", help="A reassignment that takes longer is slow.")
+]
+SameEvent = Annotated[
+    float,
+    typer.Option(
+        "--same-event-seconds", min=0, metavar="S", help="A loss so near to a broker's event has it as its cause."
+    ),
+]
+MinIsr = Annotated[
+    int, typer.Option("--min-isr", min=1, metavar="N", help="min.insync.replicas where the log has none.")
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show so many of each kind.")]
+Mixed = Annotated[bool, typer.Option("--mixed", help="The paths are of several clusters.")]
+
+
+def incidents(
+    run: Run,
+    paths: Inputs,
+    tables: Tables,
+    mass: Mass = 100,
+    flaps: Flaps = 3,
+    flap_minutes: FlapMinutes = 10,
+    slow_minutes: SlowMinutes = 10,
+    same_event_seconds: SameEvent = 5,
+    min_isr: MinIsr = 1,
+    limit: Limit = 20,
+    mixed: Mixed = False,
+    out: Out = None,
+    html: Html = None,
+) -> None:
+    """Reconstruct outages: what went wrong, when, for how long, and why.
+
+    Partitions without a leader or short of replicas, brokers that crashed or shut down, lost log directories,
+    controllers that took over, elections that may have lost data, slow reassignments, flapping ISRs, mass changes.
+
+    Example: quorate pipeline incidents var/metadata --tables tables --slow-minutes 5
+    """
+    from pipeline.incidents.page import incidents_page
+    from pipeline.incidents.report import document, report
+    from pipeline.incidents.series import series_of
+    from pipeline.incidents.thresholds import Thresholds
+    from pipeline.jobs.incidents import find_incidents, write_tables
+
+    thresholds = Thresholds(
+        mass_partitions=mass,
+        flaps=flaps,
+        flap_window=timedelta(minutes=flap_minutes),
+        slow_reassignment=timedelta(minutes=slow_minutes),
+        same_event=timedelta(seconds=same_event_seconds),
+        min_isr=min_isr,
+    )
+    with (
+        run.session("incidents") as spark,
+        find_incidents(spark, tables, paths, thresholds, mixed=mixed) as found,
+    ):
+        if out is not None:
+            write_tables(found.search, out)
+        findings = found.search.findings
+        if html is not None:
+            drawn = {span.cluster_id: series_of(found.search, span) for span in findings.spans}
+            incidents_page(findings, found.incidents, drawn).write(html)
+        run.show(report(findings, found.incidents, limit), document(findings, found.incidents))

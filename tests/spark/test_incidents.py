@@ -1,0 +1,185 @@
+"""The captured cluster's incidents against the list of what was done to it (static/timeline.json)."""
+
+import shutil
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.incidents.incident import Incident
+from pipeline.incidents.page import incidents_page
+from pipeline.incidents.report import report
+from pipeline.incidents.series import series_of
+from pipeline.incidents.thresholds import Thresholds
+from pipeline.jobs.incidents import IncidentsFound, NoTables, find_incidents
+from tests.spark.version_tables import write
+
+THRESHOLDS = Thresholds(slow_reassignment=timedelta(seconds=10), flaps=1)
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IncidentsFound]:
+    tables = tmp_path_factory.mktemp("tables")
+    log = whole_log(kafka_data / "static", tmp_path_factory.mktemp("whole"))
+    write([log], tables)
+    with find_incidents(spark, tables, [log], THRESHOLDS) as incidents_found:
+        yield incidents_found
+
+
+def whole_log(capture: Path, target: Path) -> Path:
+    """All segments there ever were: the third moment's, and the fourth's, which go on."""
+    shutil.copy(capture / "m4" / "log" / "meta.properties", target)
+    (target / "__cluster_metadata-0").mkdir()
+    for moment in ("m3", "m4"):
+        for segment in (capture / moment / "log" / "__cluster_metadata-0").glob("*.log"):
+            shutil.copy(segment, target / "__cluster_metadata-0")
+    return target
+
+
+def only(found: IncidentsFound, kind: str, broker: int | None = None) -> Incident:
+    """The one incident of a kind, of a broker."""
+    (incident,) = of_kind(found, kind, broker)
+    return incident
+
+
+def of_kind(found: IncidentsFound, kind: str, broker: int | None = None) -> list[Incident]:
+    return [one for one in found.incidents if one.kind == kind and (broker is None or broker in one.brokers)]
+
+
+@pytest.mark.parametrize(
+    ("broker", "first", "fenced", "back", "partitions", "dropped"),
+    [(14, 3849, 5385, 12526, 1536, 3), (13, 9454, 10992, 14079, 1538, 778)],
+)
+def test_killed_brokers_crashed(
+    found: IncidentsFound, broker: int, first: int, fenced: int, back: int, partitions: int, dropped: int
+) -> None:
+    """Node 14 got SIGKILL at 3346 and was seen fenced at 9442; node 13 at 9451 and 10993."""
+    crash = only(found, "broker_crash", broker)
+
+    assert (crash.from_offset, crash.cause, crash.cause_offset) == (first, "broker_fenced", fenced)
+    assert (crash.to_offset, crash.partitions, crash.is_open) == (back, partitions, False)
+    assert crash.details["dropped_from_elr"] == dropped
+    assert "had not stopped cleanly" in crash.text
+
+
+def test_partitions_lost_their_leaders_with_the_second_broker(found: IncidentsFound) -> None:
+    """ur, stuck and 777 others had their last member in 13; single.replica-1 was on 14 alone."""
+    rows = [
+        (one.brokers, one.partitions, one.cause_offset, one.details["ended_by"]) for one in of_kind(found, "leaderless")
+    ]
+
+    assert sorted(rows) == [
+        ((13,), 4, 10992, "unclean_election"),
+        ((13,), 777, 10992, "last_known_leader_election"),
+        ((14,), 1, 5385, "last_known_leader_election"),
+    ]
+
+
+def test_unclean_elections_are_told_from_those_that_were_asked_for(found: IncidentsFound) -> None:
+    """ur-0 and ur-1 by themselves when 14 came back; stuck-0 and stuck-1 by a command (13290..13292)."""
+    of_itself, asked_for = of_kind(found, "unclean_election")
+
+    assert (of_itself.from_offset, of_itself.to_offset, of_itself.cause) == (12528, 12529, "broker_returned")
+    assert (asked_for.from_offset, asked_for.to_offset, asked_for.cause) == (13290, 13291, "operator")
+    for election in (of_itself, asked_for):
+        assert [one["broker"] for one in election.details["ahead"]] == [13]
+        assert election.details["exposed_ms"] == 19_252  # between 14's fencing and 13's
+
+
+def test_last_known_leaders_came_back_with_their_brokers(found: IncidentsFound) -> None:
+    rows = [(one.from_offset, one.brokers, one.partitions, one.cause_offset)
+            for one in of_kind(found, "last_known_leader_election")]  # fmt: skip
+
+    assert rows == [(12527, (14,), 1, 12526), (14080, (13,), 777, 14079)]
+
+
+def test_controllers_took_over_twice(found: IncidentsFound) -> None:
+    """Node 1 got SIGKILL at 17539; all three were restarted one after the other at 21154."""
+    rows = [(one.from_offset, one.details["old_leader"], one.details["new_leader"], one.details["last_offset"],
+             one.details["election_ms"], one.details["failover_ms"]) for one in of_kind(found, "controller_failover")
+            ]  # fmt: skip
+
+    assert rows == [(17539, 1, 3, 17538, 2194, 3878), (21155, 3, 2, 21154, 18_566, 28_216)]
+
+
+def test_controlled_shutdown_is_no_crash(found: IncidentsFound) -> None:
+    """Node 12 got SIGTERM at 17580, was seen fenced at 18993 and started again at 18994."""
+    shutdown = only(found, "controlled_shutdown")
+
+    assert (shutdown.brokers, shutdown.from_offset, shutdown.cause_offset) == ((12,), 17580, 17580)
+    assert (shutdown.details["fenced_offset"], shutdown.to_offset, shutdown.partitions) == (18992, 19003, 1409)
+    assert shutdown.details["dropped_from_elr"] == 0
+
+
+def test_fencing_of_a_broker_without_replicas_may_have_been_a_clean_stop(found: IncidentsFound) -> None:
+    """Node 15 got SIGTERM at 17578, which leaves the records of a crash, and was unregistered at 17579."""
+    stop = only(found, "broker_crash", 15)
+
+    assert (stop.from_offset, stop.partitions) == (17578, 0)
+    assert "a clean stop leaves the same records" in stop.text
+
+
+def test_lost_directory_is_the_cause_of_what_it_took(found: IncidentsFound) -> None:
+    """One log dir of broker 13 was taken away at 20421; it was noticed when topic poke was created."""
+    lost = only(found, "log_dirs_lost")
+
+    assert (lost.brokers, lost.from_offset, lost.cause_offset, lost.partitions) == ((13,), 20458, 21149, 691)
+    assert len(lost.details["log_dirs"]) == 1
+
+
+def test_reassignments_to_a_dead_broker_were_slow(found: IncidentsFound) -> None:
+    """dead-target was moved to 14 while that was dead; cancelled was cancelled; moved was there already."""
+    rows = {f"{one.details['topic']}-{one.details['partition']}": one for one in of_kind(found, "reassignment_slow")}
+
+    assert {name: (one.from_offset, one.to_offset, one.cause) for name, one in rows.items()} == {
+        "dead-target-0": (9445, 12530, "target_down"),
+        "dead-target-1": (9446, 13286, "target_down"),
+    }
+    outcomes = {row["outcome"]: row["count"] for row in found.search.findings.reassignment_outcomes}
+    assert outcomes == {"completed": 4, "cancelled": 2}
+
+
+def test_what_was_asked_of_all_partitions_is_a_mass_event(found: IncidentsFound) -> None:
+    """A preferred election (16396..17539) moved 1143 leaders; six topics were deleted (17550..17556)."""
+    rows = [(one.cause, one.from_offset, one.to_offset, one.partitions) for one in of_kind(found, "mass_change")]
+
+    assert rows == [("preferred_election", 16396, 17538, 1143), ("topics_removed", 17550, 17555, 255)]
+
+
+def test_isr_flapped_where_two_brokers_went_one_after_the_other(found: IncidentsFound) -> None:
+    assert of_kind(found, "isr_flapping")
+    assert all(one.details["most"] > THRESHOLDS.flaps for one in of_kind(found, "isr_flapping"))
+
+
+def test_directory_without_tables_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with (
+        pytest.raises(NoTables, match="holds no partition_versions; make the tables"),
+        find_incidents(spark, tmp_path, [], THRESHOLDS),
+    ):
+        pass
+
+
+def test_page_draws_brokers_controllers_health_and_leadership(found: IncidentsFound) -> None:
+    findings = found.search.findings
+    drawn = {span.cluster_id: series_of(found.search, span) for span in findings.spans}
+    (series,) = drawn.values()
+
+    page = incidents_page(findings, found.incidents, drawn).render()
+
+    assert max(count for _, count in series.health["leaderless"]) == 782
+    assert series.health["under_replicated"][-1][1] == 691
+    assert sum(steps[-1][1] for steps in series.led.values()) == 2823
+    for title in ("Brokers", "Controllers", "ISR health", "Partitions led", "Leadership", "unclean_election"):
+        assert title in page
+
+
+def test_empty_history_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    write([], tmp_path)
+
+    with find_incidents(spark, tmp_path, [], THRESHOLDS) as nothing:
+        findings = nothing.search.findings
+        assert nothing.incidents == []
+        assert report(findings, [], 20) == ["The tables hold no partition: there is no history to look at."]
+        assert "no history" in incidents_page(findings, [], {}).render()
