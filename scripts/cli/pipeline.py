@@ -9,6 +9,7 @@ import typer
 from scripts.cli.pipeline_jobs.audit import audit, verify_certificate
 from scripts.cli.pipeline_jobs.capacity import capacity
 from scripts.cli.pipeline_jobs.check import check
+from scripts.cli.pipeline_jobs.compare import compare
 from scripts.cli.pipeline_jobs.history import history
 from scripts.cli.pipeline_jobs.incidents import incidents
 from scripts.cli.pipeline_jobs.pack import pack
@@ -21,7 +22,7 @@ app = typer.Typer(
 )
 
 #: In the order of the help text. A job's module imports what it needs of Spark and of `pipeline` inside its function.
-JOBS: Final = (check, replay, history, audit, incidents, capacity, stream)
+JOBS: Final = (check, replay, history, audit, compare, incidents, capacity, stream)
 
 
 for _job in JOBS:

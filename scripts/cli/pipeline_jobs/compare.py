@@ -1,0 +1,55 @@
+"""`quorate pipeline compare`: what differs between two clusters, or two moments of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scripts.cli import exit_codes
+from scripts.cli.pipeline_jobs.running import Html, Run
+
+A = Annotated[
+    Path, typer.Argument(metavar="A", help="Tables that `quorate pipeline history` made.", show_default=False)
+]
+B = Annotated[Path | None, typer.Argument(metavar="B", help="Others; default: A, for two moments.", show_default=False)]
+AtA = Annotated[
+    str | None, typer.Option("--at-a", metavar="MOMENT", help="A's state below this offset, or at this time.")
+]
+AtB = Annotated[str | None, typer.Option("--at-b", metavar="MOMENT", help="B's state then.")]
+MatchIds = Annotated[bool, typer.Option("--match-ids", help="Topics are matched by id, not by name.")]
+ExpectEqual = Annotated[bool, typer.Option("--expect-equal", help="Exit with 1 if anything differs.")]
+Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Tell so many differing rows of each kind.")]
+
+
+def compare(
+    run: Run,
+    a: A,
+    b: B = None,
+    at_a: AtA = None,
+    at_b: AtB = None,
+    match_ids: MatchIds = False,
+    expect_equal: ExpectEqual = False,
+    limit: Limit = 20,
+    html: Html = None,
+) -> None:
+    """Compare two clusters, or two moments of one: topics, partitions field by field, brokers, configs.
+
+    Example: quorate pipeline compare tables --at-a 10996 --at-b 2026-11-21T00:16:00Z
+    """
+    from pipeline.comparing.page import compare_page
+    from pipeline.comparing.report import document, report
+    from pipeline.comparing.sides import moment
+    from pipeline.jobs.compare import Asked
+    from pipeline.jobs.compare import compare as compare_states
+
+    asked = (Asked(a, moment(at_a)), Asked(a if b is None else b, moment(at_b)))
+    with run.session("compare") as spark:
+        found = compare_states(spark, *asked, match_ids=match_ids, limit=limit)
+    matched_by = "id" if match_ids else "name"
+    if html is not None:
+        compare_page(found.a, found.b, found.kinds).write(html)
+    run.show(report(found.a, found.b, matched_by, found.kinds), document(found.a, found.b, matched_by, found.kinds))
+    if expect_equal and not found.is_equal:
+        raise typer.Exit(exit_codes.REFUSED)
