@@ -7,26 +7,23 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.session import SessionSettings, spark_session
-from tests.spark.class_archive import class_archive
+from tests.spark.class_archive import quick_start_making_archive
 
 _HERE = Path(__file__).parent
 
 #: The first test waits for the session's start: seconds, or minutes where other programs have the cores.
 _TIMEOUT_S = 600
 
-#: A test's data are small: what takes time is the JVM's own start, compilation and the number of tasks.
-_QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session that all tests share: two cores, a heap of a gigabyte."""
-    with class_archive() as archive_options:
+    with quick_start_making_archive() as java_options:
         settings = SessionSettings(
             name="tests",
             master="local[2]",
             driver_memory="1g",
-            java_options=(*_QUICK_START, *archive_options),
+            java_options=java_options,
             conf={"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"},
         )
         with spark_session(settings) as session:

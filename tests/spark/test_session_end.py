@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.spark.class_archive import quick_start
 from tests.spark.processes import children, descendants, is_alive
 from tests.waiting import eventually_sync
 
@@ -22,12 +23,15 @@ from scripts.cli.__main__ import run
 app = typer.Typer()
 
 @app.command()
-def endless(started: Path):
+def endless(started: Path, java_options: list[str]):
     def wait(batches):
         started.touch()
         threading.Event().wait()
         yield from batches
-    with spark_session(SessionSettings(name="endless", master="local[2]", driver_memory="512m")) as spark:
+    settings = SessionSettings(
+        name="endless", master="local[2]", driver_memory="512m", java_options=tuple(java_options)
+    )
+    with spark_session(settings) as spark:
         spark.range(2, numPartitions=2).mapInArrow(wait, "id long").collect()
 
 run(app, sys.argv[1:])
@@ -40,7 +44,7 @@ def endless_job(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int, se
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", _ENDLESS, tmp_path / "started"],
+        [sys.executable, "-c", _ENDLESS, tmp_path / "started", "--", *quick_start()],
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

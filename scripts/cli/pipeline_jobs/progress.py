@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
     from pipeline.session import SparkSession
@@ -22,7 +22,7 @@ class StageProgress:
 
     def __init__(self, display: Progress) -> None:
         self._display = display
-        self._starting: TaskID | None = display.add_task("starting Spark", total=None)
+        self._starting: TaskID | None = display.add_task("starting Spark", total=None, count="")
         self._lines: dict[int, TaskID] = {}
 
     @contextmanager
@@ -55,8 +55,9 @@ class StageProgress:
                 self._display.remove_task(self._lines.pop(gone))
             for stage in stages:
                 if stage.stage_id not in self._lines:
-                    self._lines[stage.stage_id] = self._display.add_task(stage.name, total=stage.tasks)
-                self._display.update(self._lines[stage.stage_id], completed=stage.done)
+                    self._lines[stage.stage_id] = self._display.add_task(stage.name, total=stage.tasks, count="")
+                count = f"{stage.done} of {stage.tasks} tasks"
+                self._display.update(self._lines[stage.stage_id], completed=stage.done, count=count)
 
 
 @contextmanager
@@ -65,8 +66,7 @@ def stage_progress() -> Iterator[StageProgress]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("tasks"),
+        TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(),
     )
     console = Console(stderr=True)
