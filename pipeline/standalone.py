@@ -25,8 +25,8 @@ from pipeline.java import find_java, home_for_spark
 _STATE_FILE: Final = "cluster.json"
 _LOOPBACK: Final = "127.0.0.1"
 
-#: From the start of a JVM to its word that it is ready; a loaded machine takes its time.
-_READY_S_MAX: Final = 120
+#: From the start of a JVM to its word that it is ready; minutes where other programs have the cores.
+_READY_S_MAX: Final = 600
 #: A process that was told to end is killed after this time.
 _END_S_MAX: Final = 15
 _LOOK_S: Final = 0.1

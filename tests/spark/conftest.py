@@ -12,7 +12,7 @@ from tests.spark.class_archive import quick_start_making_archive
 _HERE = Path(__file__).parent
 
 #: The first test waits for the session's start: seconds, or minutes where other programs have the cores.
-_TIMEOUT_S = 600
+_TIMEOUT_S = 900
 
 
 @pytest.fixture(scope="session")
