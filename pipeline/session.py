@@ -212,14 +212,16 @@ def _translating(jvm: subprocess.Popen[bytes] | None) -> Iterator[None]:
         yield
     except Py4JJavaError as error:
         raise translated(error) from error
-    except Py4JError as error:
-        # No answer, or half of one: the JVM is about to be gone, or a bug.
+    except (Py4JError, ConnectionError) as error:
+        # No answer, or half of one, or none to ask any more: the JVM is gone or about to be, or it is a bug.
         with suppress(subprocess.TimeoutExpired):
             if jvm is not None:
                 code = jvm.wait(_DEATH_S_MAX)
                 raise SparkFailed(
                     f"Spark's Java process died (exit code {code}): was it killed, or the machine out of memory?"
                 ) from error
+        if isinstance(error, ConnectionError):
+            raise
         raise translated(error) from error
     except PySparkException as error:
         raise translated(error) from error
