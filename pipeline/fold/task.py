@@ -18,6 +18,7 @@ from metadata_log.records import (
     PartitionChangeRecord,
     PartitionRecord,
     Record,
+    RemoveTopicRecord,
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
     TopicRecord,
@@ -81,7 +82,7 @@ class TaskFold:
             for begin, end in zip(transactions.begins, transactions.ends, strict=True)
             if begin < moment <= end
         )
-        of_topics = _clearings(others, transactions, everywhere)
+        of_topics = _topic_cuts(others, transactions, everywhere)
         cuts = Cuts(np.array(sorted(everywhere), np.int64), of_topics)
         return FoldedTask(fold_rows(rows, cuts), others)
 
@@ -115,13 +116,16 @@ def _without_aborted(rows: RowTable, transactions: Transactions) -> RowTable:
     return rows.where(lambda offsets: only.count_at(offsets, NEVER))
 
 
-def _clearings(others: list[Located], transactions: Transactions, everywhere: set[int]) -> dict[Uuid, list[int]]:
-    """The offsets of clearings by topic; those whose topic the task does not know are added to ``everywhere``."""
+def _topic_cuts(others: list[Located], transactions: Transactions, everywhere: set[int]) -> dict[Uuid, list[int]]:
+    """Offsets of removals and clearings by topic; those of topics that the task does not know go to ``everywhere``."""
     names: dict[str, Uuid] = {}
     found: dict[Uuid, list[int]] = {}
     for offset, record in transactions.counted(others, NEVER):
         if isinstance(record, TopicRecord):
             names[record.name] = record.topic_id
+        elif isinstance(record, RemoveTopicRecord):
+            # What comes behind it is of another topic, or must not be: it is not to hide in an element from before.
+            found.setdefault(record.topic_id, []).append(offset)
         elif isinstance(record, ClearElrRecord):
             topic_id = names.get(record.topic_name)
             if topic_id is None:
