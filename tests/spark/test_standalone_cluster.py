@@ -1,0 +1,71 @@
+"""A job on a standalone cluster of three processes, and a worker of it killed while it is at work."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.standalone import Cluster, read_cluster
+from snapshots.image_digest import digest_image
+from snapshots.loading import load_image
+from tests.spark.processes import descendants
+from tests.waiting import eventually_sync
+
+#: Six processes of Java: what each of them compiles well it runs too seldom to gain by it.
+_QUICK_JAVA = {**os.environ, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+#: With tasks of the least size, enough of them that most are still to be done when the first are.
+_RECORDS, _TASK_BYTES = 60_000, 65_536
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A metadata directory with months of history."""
+    making = ("-m", "scripts.history.generate", "--records", str(_RECORDS), "--segments", "6", "--out")
+    subprocess.run([sys.executable, *making, tmp_path / "log"], check=True, capture_output=True)
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A master and two workers with a core each, started and ended as a user does it."""
+    directory = tmp_path / "cluster"
+    command = (sys.executable, "-m", "scripts.spark_cluster")
+    subprocess.run([*command, "start", "--dir", directory], env=_QUICK_JAVA, check=True, capture_output=True)
+    found = read_cluster(directory)
+    assert found is not None
+    yield found
+    subprocess.run([*command, "stop", "--dir", directory], check=True, capture_output=True)
+    assert not any(process.is_alive for process in found.processes)
+    assert read_cluster(directory) is None
+
+
+def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
+    tmp_path: Path, log: Path, cluster: Cluster
+) -> None:
+    """What the dead worker had done already is lost with it, and has to be done again by the other."""
+    victim = cluster.processes[1]
+    command = ("-m", "scripts.cli", "pipeline", "audit", log, "--json", "--task-bytes", str(_TASK_BYTES))
+    where = ("--master", cluster.master_url, "--driver-memory", "512m", "--spark-log", tmp_path / "spark.log")
+    with subprocess.Popen(
+        [sys.executable, *command, *where], env=_QUICK_JAVA, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as job:
+        files = tmp_path / "cluster" / victim.name / "local"
+        eventually_sync(
+            lambda: any(files.rglob("shuffle_*.data")) or job.poll() is not None, "a task is done", deadline_s=600
+        )
+        assert job.poll() is None, job.communicate()
+        for pid in {victim.pid} | descendants(victim.pid):
+            os.kill(pid, signal.SIGKILL)
+        out, errors = job.communicate(timeout=600)
+
+    assert (job.returncode, errors) == (0, "")
+    found = json.loads(out)
+    assert found["verdict"] == "passed"
+    assert found["state"]["digest"] == digest_image(load_image(log, None)).text
+    assert "Lost executor" in (tmp_path / "spark.log").read_text()
