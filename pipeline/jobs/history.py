@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 from metadata_log.records import SnapshotHeaderRecord
+from pipeline.history.bucket_keys import partition_keys
 from pipeline.history.catalogue import catalogue_versions
 from pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
 from pipeline.history.partitions import partition_versions
@@ -86,7 +87,7 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
     (cluster,) = find_inputs(paths, cluster_id=options.cluster_id)
     plan = _Plan.of(cluster, options)
     with ResultDirectory(out) as directory:
-        keys = _keys(spark, plan.buckets)
+        keys = partition_keys(plan.buckets)
         cells = _cells(spark, plan, keys)
         rows = _results(cells, plan, keys, str(directory.staging)).collect()
         report = _report(plan, rows, time.monotonic() - started)
@@ -180,18 +181,6 @@ def _time_of(task: Task) -> int:
 # --- reading -----------------------------------------------------------------------------------------
 
 
-def _keys(spark: SparkSession, buckets: int) -> list[int]:
-    """For each bucket a key whose hash is that of a partition of its own, so that none waits behind another."""
-    found: dict[int, int] = {}
-    first = 0
-    while len(found) < buckets:
-        ids = spark.range(first, first + 16 * buckets, numPartitions=1).select(f.col("id").cast("int").alias("key"))
-        for row in ids.select("key", f.pmod(f.hash("key"), f.lit(buckets)).alias("partition")).collect():
-            found.setdefault(row.partition, row.key)
-        first += 16 * buckets
-    return [found[partition] for partition in range(buckets)]
-
-
 def _cells(spark: SparkSession, plan: _Plan, keys: list[int]) -> DataFrame:
     """One row a task and bucket; it holds the task's rare records too, which all buckets need."""
     wanted = Wanted(first_offset=plan.first_offset, end_offset=plan.end_offset)
@@ -199,12 +188,12 @@ def _cells(spark: SparkSession, plan: _Plan, keys: list[int]) -> DataFrame:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         gc.disable()  # millions of values, and no cycles
         for batch in batches:
-            for row in batch.to_pylist():
-                yield _read_task(task_from_json(row["task"]), wanted, keys)
+            for number in batch.column(0).to_pylist():
+                yield _read_task(task_from_json(plan.tasks[number]), wanted, keys)
 
-    rows = [(task,) for task in plan.tasks]
-    tasks = spark.sparkContext.parallelize(rows, max(1, len(rows)))
-    return spark.createDataFrame(tasks, "task string").mapInArrow(read, _CELLS)
+    # A number a partition: the tasks themselves travel with the function.
+    count = len(plan.tasks)
+    return spark.range(0, count, 1, max(1, count)).mapInArrow(read, _CELLS)
 
 
 def _read_task(task: Task, wanted: Wanted, keys: list[int]) -> pa.RecordBatch:
@@ -237,14 +226,16 @@ def _results(cells: DataFrame, plan: _Plan, keys: list[int], directory: str) -> 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         gc.disable()
         parts = [batch for batch in batches if batch.num_rows]
-        if parts:
-            yield _write_bucket(pa.Table.from_batches(parts), plan, keys, directory)
+        if not parts:
+            return
+        cells = pa.Table.from_batches(parts)
+        for key in pc.unique(cells["key"]).to_pylist():
+            yield _write_bucket(cells.filter(pc.field("key") == key), keys.index(key), plan, directory)
 
     return cells.repartition(len(keys), "key").mapInArrow(write, _RESULTS)
 
 
-def _write_bucket(cells: pa.Table, plan: _Plan, keys: list[int], directory: str) -> pa.RecordBatch:
-    bucket = keys.index(cells["key"][0].as_py())
+def _write_bucket(cells: pa.Table, bucket: int, plan: _Plan, directory: str) -> pa.RecordBatch:
     used: Counter[str] = Counter()
     for text in cells["used"].to_pylist():
         of_task = json.loads(text)

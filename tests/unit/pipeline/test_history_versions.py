@@ -12,6 +12,7 @@ import pytest
 from metadata_log import records as r
 from metadata_log.errors import StorageError
 from pipeline.fold.errors import FoldRefused
+from pipeline.history.bucket_keys import partition_keys, spark_hash
 from pipeline.history.catalogue import catalogue_versions
 from pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
 from pipeline.history.partitions import partition_versions
@@ -28,6 +29,8 @@ from tests.history_versions import Row, changes_of, require_no_gaps, require_sta
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA, KAFKA_LOG, LogWriter
 
 BUCKETS = 3
+#: By Spark 4.2 of 0, 1 and 12345.
+HASHES = [933211791, -559580957, -2122148428]
 TOPIC = b"\x11" * 16
 
 
@@ -187,6 +190,12 @@ def test_files_are_by_day_and_nothing_is_visible_before_all_is_written(tmp_path:
         "partition_versions/day=1970-01-02/part-0000.parquet",
     ]
     assert pq.read_table(out / "partition_versions").num_rows == 3
+
+
+def test_keys_are_hashed_as_spark_does() -> None:
+    """The numbers are Spark's own; each bucket has a partition to itself."""
+    assert [spark_hash(number) for number in (0, 1, 12345)] == HASHES
+    assert [spark_hash(key) % 7 for key in partition_keys(7)] == list(range(7))
 
 
 def test_a_failure_leaves_nothing_and_what_is_there_stays(tmp_path: Path) -> None:
