@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -43,11 +44,10 @@ async def frozen_server() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def closed_port() -> AsyncIterator[str]:
-    """A URL whose port refuses connections, as that of a dead process does."""
+    """A URL whose port refuses connections, as that of a dead process does.
 
-    async def nothing(request: web.Request) -> web.StreamResponse:
-        return web.Response()
-
-    async with server(nothing) as url:
-        pass
-    yield url
+    The port stays bound and nobody listens on it: given back, another test's server could get it.
+    """
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
