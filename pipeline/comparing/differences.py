@@ -14,6 +14,10 @@ from pipeline.comparing.report import Differences
 ONLY_A: Final = "only_a"
 ONLY_B: Final = "only_b"
 CHANGED: Final = "changed"
+CHANGES: Final = (ONLY_A, ONLY_B, CHANGED)
+SAME: Final = "same"
+
+_FIELDS: Final = "array<struct<field:string,old:string,new:string>>"
 
 
 def differences(
@@ -27,50 +31,45 @@ def differences(
     key = key_of(kind, match_ids=match_ids)
     columns = [column for column in a.columns if column in b.columns]
     fields = fields_of(kind, columns, match_ids=match_ids, same_cluster=same_cluster)
-    table = differing(kind, a, b, key, fields).persist()
-    try:
-        by_change = {row["change"]: row["count"] for row in table.groupBy("change").count().collect()}
-        by_field = {
-            row["field"]: row["count"]
-            for row in table.select(sf.explode("fields.field").alias("field")).groupBy("field").count().collect()
-        }
-        first = [row.asDict(recursive=True) for row in table.orderBy(*key).limit(limit).collect()]
-    finally:
-        table.unpersist()
-    counts = {change: by_change.get(change, 0) for change in (ONLY_A, ONLY_B, CHANGED)}
+    table = beside(kind, a, b, key, fields)
+    is_change = [sf.count_if(sf.col("change") == change).alias(change) for change in CHANGES]
+    is_field = [sf.count_if(sf.array_contains("fields.field", name)).alias(f"field {name}") for name in fields]
+    (counts,) = table.agg(sf.count("*").alias("rows"), *is_change, *is_field).collect()
+    total = sum(counts[change] for change in CHANGES)
+    differing = table.where(sf.col("change") != SAME).orderBy(*key).limit(limit)
+    first = [row.asDict(recursive=True) for row in differing.collect()] if total else []
+    by_field = {name: counts[f"field {name}"] for name in sorted(fields)}
     return Differences(
         kind.name,
-        a.count(),
-        b.count(),
+        counts["rows"] - counts[ONLY_B],
+        counts["rows"] - counts[ONLY_A],
         tuple(fields),
-        counts,
-        dict(sorted(by_field.items())),
+        {change: counts[change] for change in CHANGES},
+        {name: count for name, count in by_field.items() if count},
         [line for row in first for line in _lines(row, key)],
     )
 
 
-def differing(kind: Kind, a: DataFrame, b: DataFrame, key: Sequence[str], fields: Sequence[str]) -> DataFrame:
-    """The rows that differ: the key, ``change`` and ``fields``, a list of field, old and new value as text."""
+def beside(kind: Kind, a: DataFrame, b: DataFrame, key: Sequence[str], fields: Sequence[str]) -> DataFrame:
+    """All rows of both: the key, ``change``, and of changed ones ``fields``, a list of field, old and new as text."""
     sides = [
-        side.select(*key, sf.lit(True).alias("is_there"), sf.struct(sf.lit(0), *map(sf.col, fields)).alias("row"))
-        for side in (a, b)
+        side.select(*key, sf.lit(True).alias(f"is_in_{name}"), sf.struct(sf.lit(0), *map(sf.col, fields)).alias(name))
+        for name, side in (("a", a), ("b", b))
     ]
-    joined = sides[0].alias("a").join(sides[1].alias("b"), list(key), "full_outer")
-    changed = (
-        sf.array_compact(sf.array(*[_field(name, name in kind.sets) for name in fields])) if fields else sf.array()
-    )
+    joined = sides[0].join(sides[1], list(key), "full_outer")
+    changed = sf.array_compact(sf.array(*[_field(name, name in kind.sets) for name in fields]))
+    found = joined.withColumn("fields", changed.cast(_FIELDS))
     change = (
-        sf.when(sf.col("b.is_there").isNull(), ONLY_A).when(sf.col("a.is_there").isNull(), ONLY_B).otherwise(CHANGED)
+        sf.when(sf.col("is_in_b").isNull(), ONLY_A)
+        .when(sf.col("is_in_a").isNull(), ONLY_B)
+        .when(sf.size("fields") > 0, CHANGED)
+        .otherwise(SAME)
     )
-    found = joined.select(*key, change.alias("change"), changed.alias("fields"))
-    none = sf.col("change") != CHANGED
-    return found.where(none | (sf.size("fields") > 0)).withColumn(
-        "fields", sf.when(~none, sf.col("fields")).otherwise(sf.slice("fields", 1, 0))
-    )
+    return found.select(*key, change.alias("change"), sf.when(change == CHANGED, sf.col("fields")).alias("fields"))
 
 
 def _field(name: str, is_set: bool) -> Column:
-    old, new = (sf.col(f"{side}.row.{name}") for side in ("a", "b"))
+    old, new = (sf.col(f"{side}.{name}") for side in ("a", "b"))
     if is_set:
         old, new = sf.array_sort(old), sf.array_sort(new)
     shown = sf.struct(sf.lit(name).alias("field"), old.cast("string").alias("old"), new.cast("string").alias("new"))

@@ -1,29 +1,22 @@
-"""The tables of a history on disk: Parquet, a directory a day, all visible at once when all are written.
+"""The tables of a history on disk: Parquet, a directory a day.
 
 ``OUT/TABLE/day=2026-01-05/part-0003.parquet``: the versions that begin on that day (UTC), those of one partition
-together. Everything is written to a directory beside ``OUT`` that gets its name last, so there is never a part of it.
+together. A table without a version has one file, without a day and a row.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metadata_log.errors import StorageError
-
 _DAY_US: Final = 86_400_000_000
-_MANIFEST: Final = "manifest.json"
-_STAGING: Final = ".writing"
 #: Columns written as numbers and the texts once; for others looking for doubles costs more than it saves.
 _DICTIONARIES: Final = ["cluster_id", "topic_id", "topic", "change", "directories.list.element", "resource", "name"]
 #: Those that readers leave files out by.
@@ -68,6 +61,12 @@ def write_days(table: pa.Table, directory: str, name: str, part: str) -> Written
     return Written(table.num_rows, len(starts), size)
 
 
+def write_empty(schema: pa.Schema, directory: Path, name: str) -> None:
+    """Write a table that has no version, so that whoever reads finds its columns."""
+    (directory / name).mkdir()
+    pq.write_table(schema.empty_table(), directory / name / "part-0000.parquet")
+
+
 def _write(table: pa.Table, path: Path) -> int:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     pq.write_table(
@@ -80,33 +79,3 @@ def _write(table: pa.Table, path: Path) -> int:
     )
     os.replace(unfinished, path)
     return path.stat().st_size
-
-
-class ResultDirectory:
-    """A directory for results that is there as a whole or not at all."""
-
-    def __init__(self, out: Path) -> None:
-        """``out`` may not exist, or be empty.
-
-        Raises:
-            StorageError: there is something.
-        """
-        self._out = out.absolute()
-        if self._out.exists() and any(self._out.iterdir()):
-            raise StorageError(f"{out}: holds something already; give a directory that is empty or not there")
-        self.staging = self._out.with_name(f"{self._out.name}{_STAGING}")
-
-    def __enter__(self) -> Self:
-        shutil.rmtree(self.staging, ignore_errors=True)
-        self.staging.mkdir(parents=True)
-        return self
-
-    def commit(self, manifest: Mapping[str, Any]) -> None:
-        """Everything is written: make it visible."""
-        (self.staging / _MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        if self._out.exists():
-            self._out.rmdir()
-        self.staging.rename(self._out)
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.staging, ignore_errors=True)

@@ -1,16 +1,16 @@
 """``audit``: is the state that controllers say they have the one that the log adds up to?
 
 The log is folded by Spark, and the digest of the state compared at every offset at which somebody else has said what it
-is: manifests of checkpoints, checkpoints themselves, and where there is no manifest the controllers' own replay, run
-beside as a program of its own.
+is: manifests of checkpoints, checkpoints themselves, digests that were given, and where there is no manifest and none
+was given the controllers' own replay, run beside as a program of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from metadata_log.json_form import record_from_data
 from pipeline.archives import Form, Place, open_place, read_fully
-from pipeline.errors import PipelineError
+from pipeline.errors import BadSetting, PipelineError
 from pipeline.fold.elements import Elements
 from pipeline.fold.findings import COLUMNS, Problem, bucket_findings, catalogue_findings, findings_table
 from pipeline.fold.reading import ReadCounts, fold_task, joined_counts
@@ -42,21 +42,22 @@ class AuditOptions:
 
     Attributes:
         at: offset up to which the log is read; None = its end. cluster_id: as ``inputs.find_inputs`` takes it.
-        task_bytes: of log in one task.
+        task_bytes: of log in one task. digests: that others computed, by offset.
     """
 
     at: int | None = None
     cluster_id: str | None = None
     task_bytes: int = TASK_BYTES
+    digests: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One digest held against the fold's."""
 
-    #: Where the expected one is from: "manifest", "checkpoint" or "replay".
+    #: Where the expected one is from: "manifest", "checkpoint", "given" or "replay".
     source: str
-    #: The file, or the directory that was replayed.
+    #: The file, or the directory that was replayed; of a given one the directory audited.
     name: str
     offset: int
     expected: str
@@ -123,16 +124,21 @@ def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> A
         if file.offset > base.first_offset and (options.at is None or file.offset <= options.at)
     ]
     last = END if options.at is None else options.at
-    moments = sorted({*(file.offset for file in audited), last})
+    _require_audited(options.digests, base.first_offset, last, paths[0])
+    moments = sorted({*(file.offset for file in audited), *options.digests, last})
     plan = plan_fold(cluster, base, moments, end=options.at, task_bytes=options.task_bytes)
     found = _folded(spark, plan)
     counts = found.counts if found.counts.records else ReadCounts(end_offset=base.first_offset)
     if options.at is not None and counts.end_offset < options.at and not found.problems:
         name = cluster.segments[-1].name if cluster.segments else paths[0]
         raise PipelineError(f"{name}: the log ends at offset {counts.end_offset}, before {options.at}; ask for less")
+    if not found.problems:
+        _require_audited(options.digests, base.first_offset, counts.end_offset, paths[0])
     digests = {**found.digests, counts.end_offset: found.digests.get(last)}
     comparisons = list(_compared(spark, cluster, audited, digests))
-    if not found.problems and not any(one.source == "manifest" for one in comparisons):
+    for offset, digest in sorted(options.digests.items()):
+        comparisons.append(Comparison("given", paths[0], offset, digest, digests.get(offset)))
+    if not found.problems and not any(one.source in ("manifest", "given") for one in comparisons):
         expected = beside_digest(paths, counts.end_offset)
         if expected is not None:
             comparisons.append(Comparison("replay", paths[0], counts.end_offset, expected, digests[counts.end_offset]))
@@ -153,6 +159,12 @@ def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> A
         tuple(sorted(problems, key=lambda problem: problem.offset)),
         tuple(_hashed(spark, [*([base.checkpoint] if base.checkpoint else []), *audited, *cluster.segments])),
     )
+
+
+def _require_audited(digests: Mapping[int, str], base: int, end: int, path: str) -> None:
+    for offset in digests:
+        if not base < offset <= end:
+            raise BadSetting(f"{path}: a digest was given for offset {offset}; the audit is of {base + 1} to {end}")
 
 
 def audit_base(cluster: InputCluster, at: int | None) -> ReplayBase:
@@ -246,8 +258,8 @@ def _explained(
     plan: FoldPlan,
     comparisons: list[Comparison],
 ) -> Iterator[Problem]:
-    """What differs first where a digest does."""
-    wrong = [one for one in comparisons if not one.holds and one.found is not None]
+    """What differs first where a digest does. Of a digest that was given there is no state to look into."""
+    wrong = [one for one in comparisons if not one.holds and one.found is not None and one.source != "given"]
     if not wrong:
         return
     first = min(wrong, key=lambda one: (one.offset, one.source))

@@ -29,9 +29,10 @@ from pipeline.history.partitions import partition_versions
 from pipeline.history.reading import is_of_checkpoint, read_task
 from pipeline.history.schema import TABLES
 from pipeline.history.timeline import Timeline
-from pipeline.history.writing import NOTHING, ResultDirectory, Written, write_days
+from pipeline.history.writing import NOTHING, Written, write_days, write_empty
 from pipeline.inputs import InputCluster, InputFile, find_inputs, replay_base
 from pipeline.ranges import RANGE_BYTES, Task, plan_checkpoint, plan_log, task_from_json, task_to_json
+from pipeline.result_directory import ResultDirectory
 from pipeline.walk import Wanted, read_range
 
 #: Bytes of log in a bucket: some million records, whose versions take a worker a few hundred MB.
@@ -90,6 +91,9 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
         keys = partition_keys(plan.buckets)
         cells = _cells(spark, plan, keys)
         rows = _results(cells, plan, keys, str(directory.staging)).collect()
+        for name, schema in TABLES.items():
+            if not any(row.name == name and row.rows for row in rows):
+                write_empty(schema, directory.staging, name)
         report = _report(plan, rows, time.monotonic() - started)
         directory.commit(report.as_json())
     return report

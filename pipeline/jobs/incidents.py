@@ -17,6 +17,7 @@ from pipeline.incidents.story import incidents
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.inputs import find_inputs
 from pipeline.ranges import RANGE_BYTES
+from pipeline.result_directory import ResultDirectory
 
 _TABLES = ("partition_versions", "broker_versions", "config_versions")
 
@@ -61,7 +62,13 @@ def version_tables(spark: SparkSession, directory: Path) -> VersionTables:
     return VersionTables(*(spark.read.parquet(str(directory / name)) for name in _TABLES))
 
 
-def write_tables(search: Search, directory: Path) -> None:
-    """Write the whole tables behind the findings, as Parquet."""
-    for name, table in search.tables.items():
-        table.write.mode("overwrite").parquet(str(directory / name))
+def write_tables(found: IncidentsFound, out: Path) -> None:
+    """Write the whole tables behind the findings, as Parquet, all or none.
+
+    Raises:
+        StorageError: ``out`` holds something.
+    """
+    with ResultDirectory(out) as directory:
+        for name, table in found.search.tables.items():
+            table.write.parquet(str(directory.staging / name))
+        directory.commit({"incidents": len(found.incidents), "tables": sorted(found.search.tables)})

@@ -20,10 +20,10 @@ from pipeline.fold.leaves import topic_leaves
 from pipeline.fold.reading import ReadCounts, joined_counts
 from pipeline.fold.state import catalogue_leaves, replayed
 from pipeline.fold.timeline import Located, Topics, Transactions
-from pipeline.history.writing import ResultDirectory
 from pipeline.inputs import InputCluster, ReplayBase, find_inputs, replay_base, require_offset
 from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
 from pipeline.ranges import plan_log
+from pipeline.result_directory import ResultDirectory
 from pipeline.state_tables import catalogue_tables, partitions_table
 from pipeline.walk import read_range
 from snapshots.digest import DIGEST_BYTES, digest_bytes, root

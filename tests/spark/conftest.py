@@ -14,6 +14,15 @@ _HERE = Path(__file__).parent
 #: The first test waits for the session's start: seconds, or minutes where other programs have the cores.
 _TIMEOUT_S = 900
 
+#: A plan of a test meets a few rows once: to compile it, or to look at sizes on the way, takes longer than to run it.
+_SMALL_DATA = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
@@ -24,7 +33,7 @@ def spark() -> Iterator[SparkSession]:
             master="local[2]",
             driver_memory="1g",
             java_options=java_options,
-            conf={"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"},
+            conf=_SMALL_DATA,
         )
         with spark_session(settings) as session:
             yield session

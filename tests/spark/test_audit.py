@@ -17,7 +17,10 @@ from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, manifest
 from metadata_log.checkpoint_manifest import CheckpointManifest, encode_manifest
 from metadata_log.reader import classify, iter_batches
 from metadata_log.records import PartitionRecord
+from pipeline.errors import BadSetting
 from pipeline.jobs.audit import AuditOptions, audit
+from snapshots.image_digest import digest_image
+from snapshots.loading import load_image
 
 LOG = "__cluster_metadata-0"
 
@@ -84,6 +87,29 @@ def test_wrong_manifest_fails(spark: SparkSession, small: Path) -> None:
         ("manifest", False),
         ("checkpoint", True),
     ]
+
+
+def test_digests_that_were_given_are_compared_at_their_offsets(spark: SparkSession, small: Path) -> None:
+    """Instead of the controllers' replay run beside."""
+    expected = {offset: digest_image(load_image(small, offset)).text for offset in (20, 55)}
+    result = audit(spark, [str(small)], AuditOptions(digests=expected))
+
+    assert result.passed, result.document()
+    assert [(one.source, one.offset) for one in result.comparisons if one.source != "checkpoint"] == [
+        ("given", 20),
+        ("given", 55),
+    ]
+    wrong = audit(spark, [str(small)], AuditOptions(digests={**expected, 55: "0" * 64}))
+    assert not wrong.passed
+    assert [(one.offset, one.found) for one in wrong.comparisons if not one.holds] == [(55, expected[55])]
+
+
+def test_digest_of_an_offset_that_is_not_audited_is_refused(spark: SparkSession, small: Path) -> None:
+    digests = {10_000: "0" * 64}
+    with pytest.raises(BadSetting, match="a digest was given for offset 10000; the audit is of 1 to 50"):
+        audit(spark, [str(small)], AuditOptions(at=50, digests=digests))
+    with pytest.raises(BadSetting, match="a digest was given for offset 10000; the audit is of 1 to 7"):
+        audit(spark, [str(small)], AuditOptions(digests=digests))
 
 
 def test_record_that_cannot_be_is_named_with_its_offset(spark: SparkSession, small: Path) -> None:

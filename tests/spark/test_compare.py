@@ -11,15 +11,16 @@ from pipeline.comparing.report import document, report
 from pipeline.comparing.sides import Moment, NoState
 from pipeline.errors import BadSetting
 from pipeline.jobs.compare import Asked, Comparison, compare
-from tests.spark.version_tables import write
+from pipeline.jobs.history import HistoryOptions, make_history
+from tests.pipeline_logs import BEHEADED_LOG
 
 Compare = Callable[[int | None, int | None], Comparison]
 
 
 @pytest.fixture(scope="module")
-def tables(kafka_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("compared")
-    write([kafka_data / "dynamic-small" / "m1" / "log"], target)
+def tables(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("compared") / "tables"
+    make_history(spark, [str(kafka_data / "dynamic-small" / "m1" / "log")], target, HistoryOptions())
     return target
 
 
@@ -63,6 +64,25 @@ def test_a_topic_that_was_deleted_is_on_one_side_only(spark: SparkSession, table
 
     assert by_name["topics"].counts == {"only_a": 1, "only_b": 0, "changed": 0}
     assert by_name["topics"].first[0]["key"] == {"topic": "wasps"}
+
+
+def test_two_clusters_are_matched_by_name_or_by_id(spark: SparkSession, tables: Path, tmp_path: Path) -> None:
+    """By name ids and epochs are not compared."""
+    make_history(spark, [str(BEHEADED_LOG)], tmp_path / "other", HistoryOptions())
+    sides = (Asked(tables, Moment()), Asked(tmp_path / "other", Moment()))
+
+    by_name = {kind.kind: kind for kind in compare(spark, *sides, match_ids=False, limit=3).kinds}
+    by_id = {kind.kind: kind for kind in compare(spark, *sides, match_ids=True, limit=3).kinds}
+
+    assert by_name["topics"].compared == ()
+    assert by_name["topics"].counts["changed"] == 0
+    assert by_name["topics"].rows_a == by_name["topics"].counts["only_a"] == 2
+    assert "leader_epoch" not in by_name["partitions"].compared
+    assert "leader_epoch" in by_id["partitions"].compared
+    assert by_id["partitions"].by_field == {}
+    assert len(by_name["partitions"].first) == 3
+    same = [one for one in by_name["brokers"].first if one["change"] == "changed"]
+    assert {one["field"] for one in same} <= set(by_name["brokers"].by_field)
 
 
 def test_directory_without_tables_is_refused(spark: SparkSession, tmp_path: Path) -> None:

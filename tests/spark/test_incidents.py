@@ -8,22 +8,24 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from metadata_log.errors import StorageError
 from pipeline.incidents.incident import Incident
 from pipeline.incidents.page import incidents_page
 from pipeline.incidents.report import report
 from pipeline.incidents.series import series_of
 from pipeline.incidents.thresholds import Thresholds
-from pipeline.jobs.incidents import IncidentsFound, NoTables, find_incidents
-from tests.spark.version_tables import write
+from pipeline.jobs.history import HistoryOptions, make_history
+from pipeline.jobs.incidents import IncidentsFound, NoTables, find_incidents, write_tables
+from tests.pipeline_logs import KAFKA_LOG
 
 THRESHOLDS = Thresholds(slow_reassignment=timedelta(seconds=10), flaps=1)
 
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IncidentsFound]:
-    tables = tmp_path_factory.mktemp("tables")
+    tables = tmp_path_factory.mktemp("history") / "tables"
     log = whole_log(kafka_data / "static", tmp_path_factory.mktemp("whole"))
-    write([log], tables)
+    make_history(spark, [str(log)], tables, HistoryOptions())
     with find_incidents(spark, tables, [log], THRESHOLDS) as incidents_found:
         yield incidents_found
 
@@ -175,10 +177,20 @@ def test_page_draws_brokers_controllers_health_and_leadership(found: IncidentsFo
         assert title in page
 
 
-def test_empty_history_says_so(spark: SparkSession, tmp_path: Path) -> None:
-    write([], tmp_path)
+def test_tables_behind_the_findings_are_written_as_a_whole(found: IncidentsFound, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_tables(found, out)
 
-    with find_incidents(spark, tmp_path, [], THRESHOLDS) as nothing:
+    assert {path.name for path in out.iterdir()} == {*found.search.tables, "manifest.json"}
+    with pytest.raises(StorageError, match="holds something already"):
+        write_tables(found, out)
+
+
+def test_empty_history_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    """Of the first record alone, which makes nothing."""
+    make_history(spark, [str(KAFKA_LOG)], tmp_path / "tables", HistoryOptions(end_offset=1))
+
+    with find_incidents(spark, tmp_path / "tables", [], THRESHOLDS) as nothing:
         findings = nothing.search.findings
         assert nothing.incidents == []
         assert report(findings, [], 20) == ["The tables hold no partition: there is no history to look at."]

@@ -30,6 +30,10 @@ def audit(
         Path | None,
         typer.Option("--sign-key", metavar="FILE", help="Sign it with this Ed25519 key (PEM, without a password)."),
     ] = None,
+    digests: Annotated[
+        Path | None,
+        typer.Option("--digests", metavar="FILE", help="Compare with these too: what scripts/replay-digests printed."),
+    ] = None,
     cluster_id: Annotated[
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
     ] = None,
@@ -40,18 +44,21 @@ def audit(
     """Replay a log with Spark, and hold the state against what controllers say it is: a certificate.
 
     The digest of the state is compared with the manifests of all checkpoints, with the checkpoints themselves, and
-    where there is no manifest (Kafka writes none) with the controllers' own replay, run beside. Every batch is checked,
-    every partition's leader, ISR and epochs too. Exit code 1: the audit failed; it says what is wrong first.
+    where there is no manifest (Kafka writes none) and no digest is given, with the controllers' own replay, run beside.
+    Every batch is checked, every partition's leader, ISR and epochs too. Exit code 1: the audit failed; it says what is
+    wrong first.
 
     Example: quorate pipeline audit var/controller-1 --certificate audit.json --sign-key audit.key
     """
     from pipeline.certificate import load_signing_key, sealed
+    from pipeline.given_digests import read_digests
     from pipeline.jobs.audit import AuditOptions
     from pipeline.jobs.audit import audit as run_audit
 
     key = load_signing_key(sign_key) if sign_key is not None else None
+    options = AuditOptions(at, cluster_id, task_bytes, read_digests(digests) if digests is not None else {})
     with run.session("audit") as spark:
-        result = run_audit(spark, [str(path) for path in paths], AuditOptions(at, cluster_id, task_bytes))
+        result = run_audit(spark, [str(path) for path in paths], options)
     document = sealed(result.document(), key)
     if certificate is not None:
         certificate.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

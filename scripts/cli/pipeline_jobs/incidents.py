@@ -79,7 +79,7 @@ def incidents(
         find_incidents(spark, tables, paths, thresholds, mixed=mixed) as found,
     ):
         if out is not None:
-            write_tables(found.search, out)
+            write_tables(found, out)
         findings = found.search.findings
         if html is not None:
             drawn = {span.cluster_id: series_of(found.search, span) for span in findings.spans}

@@ -19,9 +19,10 @@ from pipeline.history.partitions import partition_versions
 from pipeline.history.reading import read_task
 from pipeline.history.schema import PARTITION_VERSIONS
 from pipeline.history.timeline import Timeline
-from pipeline.history.writing import ResultDirectory, write_days
+from pipeline.history.writing import write_days
 from pipeline.inputs import find_inputs
 from pipeline.ranges import plan_checkpoint, plan_log
+from pipeline.result_directory import ResultDirectory
 from pipeline.walk import Wanted
 from scripts.history.making import HistoryPlan, make_history
 from snapshots.loading import load_image

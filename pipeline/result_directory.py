@@ -1,0 +1,47 @@
+"""Where a job's tables become visible: all at once, or never.
+
+Everything is written to a directory beside the one that was asked for, and that gets its name last.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+from metadata_log.errors import StorageError
+
+_MANIFEST: Final = "manifest.json"
+_STAGING: Final = ".writing"
+
+
+class ResultDirectory:
+    """A directory for results that is there as a whole or not at all."""
+
+    def __init__(self, out: Path) -> None:
+        """``out`` may not exist, or be empty.
+
+        Raises:
+            StorageError: there is something.
+        """
+        self._out = out.absolute()
+        if self._out.exists() and any(self._out.iterdir()):
+            raise StorageError(f"{out}: holds something already; give a directory that is empty or not there")
+        self.staging = self._out.with_name(f"{self._out.name}{_STAGING}")
+
+    def __enter__(self) -> Self:
+        shutil.rmtree(self.staging, ignore_errors=True)
+        self.staging.mkdir(parents=True)
+        return self
+
+    def commit(self, manifest: Mapping[str, Any]) -> None:
+        """Everything is written: make it visible."""
+        (self.staging / _MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        if self._out.exists():
+            self._out.rmdir()
+        self.staging.rename(self._out)
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.staging, ignore_errors=True)
