@@ -22,14 +22,18 @@ from metadata_log.errors import QuorateError
 from metadata_log.reader import find_files, iter_batches
 from scripts.benchmarks.process_tree import watch_tree
 from scripts.cli import exit_codes
+from scripts.history.digests import states_at
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-#: By job: its arguments on a log, with a directory for what it writes.
+#: By job: its arguments on a log, with a directory for what it writes and reads.
 JOBS: Final[dict[str, Callable[[str, str], list[str]]]] = {
+    "replay": lambda log, scratch: [log, "--out", f"{scratch}/state"],
     "history": lambda log, scratch: [log, "--out", f"{scratch}/tables"],
-    "audit": lambda log, _: [log],
+    "audit": lambda log, scratch: [log, "--digests", f"{scratch}/{_DIGESTS}"],
 }
+#: What the audit compares with: the digest of the controllers' own replay at the log's end, made before it is measured.
+_DIGESTS: Final = "digests"
 #: The job that only starts Spark: what all others cost before they do anything.
 _START: Final = "check"
 
@@ -74,6 +78,7 @@ def bench_pipeline(
 
     Each run is the command itself, Spark's start and all; what a bare start takes is measured first and taken off.
     Processor time is of all processes together. Memory is the most that one process of a kind had.
+    The digest that audit compares with is made before, by the controllers' own replay: as long again as the audit.
 
     Example: scripts/generate-history --records 5000000 --segments 50 --out /tmp/h5
              scripts/bench-pipeline /tmp/h5 --job history
@@ -83,11 +88,12 @@ def bench_pipeline(
     if unknown:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(JOBS)}")
     try:
+        digests = {log: _digest_of(log) for log in logs if "audit" in (job or JOBS)}
         for _ in range(runs):
             start = _run([_START, *options])
             for name in job or JOBS:
                 for log in logs:
-                    measured = _measure(name, log, options, start)
+                    measured = _measure(name, log, options, start, digests.get(log, ""))
                     print(json.dumps(asdict(measured)) if as_json else _text(measured), flush=True)
     except QuorateError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -128,9 +134,15 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _measure(job: str, log: Path, options: list[str], start: _Ran) -> Measured:
+def _digest_of(log: Path) -> str:
+    (end,) = states_at(log, [end_of(log)])
+    return json.dumps(asdict(end))
+
+
+def _measure(job: str, log: Path, options: list[str], start: _Ran, digest: str) -> Measured:
     scratch = tempfile.mkdtemp(prefix="bench-pipeline-")
     try:
+        Path(scratch, _DIGESTS).write_text(digest, encoding="utf-8")
         ran = _run([job, *JOBS[job](str(log), scratch), *options])
     finally:
         shutil.rmtree(scratch)

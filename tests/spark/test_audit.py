@@ -17,8 +17,10 @@ from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, manifest
 from metadata_log.checkpoint_manifest import CheckpointManifest, encode_manifest
 from metadata_log.reader import classify, iter_batches
 from metadata_log.records import PartitionRecord
+from pipeline.certificate import sealed
 from pipeline.errors import BadSetting
 from pipeline.jobs.audit import AuditOptions, audit
+from pipeline.jobs.audit_page import audit_page
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 
@@ -67,6 +69,10 @@ def test_changed_checkpoint_fails_and_names_what_differs_first(spark: SparkSessi
 
     assert not result.passed
     assert [one.holds for one in result.comparisons if one.name == str(checkpoint)] == [False]
+    page = audit_page(result, sealed(result.document(), None)).render()
+    assert "failed" in page
+    assert "NOT THE SAME" in page
+    assert result.problems[0].problem.split(";")[0][:20] in page
     (problem,) = result.problems
     assert (problem.topic, problem.partition) == ("ants", 1)
     assert 29 <= problem.offset < 42  # the partition's record

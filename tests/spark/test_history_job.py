@@ -7,7 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.failures import translated
+from pipeline.history.page import history_page
 from pipeline.history.schema import TABLES
+from pipeline.history.series import history_series
 from pipeline.jobs.history import HistoryOptions, make_history
 from scripts.history import making
 from snapshots.loading import load_image
@@ -35,6 +37,16 @@ def test_tables_of_a_made_up_history_hold_its_states(spark: SparkSession, tmp_pa
     by_spark = spark.read.parquet(str(out / "partition_versions"))
     assert by_spark.count() == len(tables["partition_versions"])
     assert by_spark.where("valid_to_offset is null").count() == made.operations.pool.held_count
+    series = history_series(spark, out)
+    assert {name: sum(counts) for name, counts in series.begun.items()} == {
+        name: len(rows) for name, rows in tables.items()
+    }
+    assert series.held["partitions"][-1] == made.operations.pool.held_count
+    assert len(series.days) == (series.days[-1] - series.days[0]).days + 1
+    assert sum(one.versions for one in series.topics) <= len(tables["partition_versions"])
+    page = history_page(report, series).render()
+    assert "Topics that changed most" in page
+    assert series.topics[0].topic in page
 
 
 def test_history_of_a_log_without_its_head_begins_at_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:

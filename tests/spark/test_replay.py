@@ -12,6 +12,7 @@ from metadata_log.errors import StorageError
 from metadata_log.ids import uuid_text
 from pipeline.errors import PipelineError
 from pipeline.jobs.replay import ReplayOptions, replay
+from pipeline.jobs.replay_page import replay_page
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 
@@ -37,6 +38,9 @@ def test_state_of_captured_cluster_and_the_next_one_from_it(
         assert (row["isr"], row["replicas"]) == (list(partition.isr), list(partition.replicas))
         assert (row["leader"], row["leader_epoch"]) == (partition.leader, partition.leader_epoch)
         assert row["directories"] == [uuid_text(uuid) for uuid in partition.directories]
+    page = replay_page(spark, tmp_path / "later", later).render()
+    assert later.digest in page
+    assert max(image.topics.by_name) in page or later.rows["topics"] > 200
     brokers = pq.read_table(tmp_path / "later" / "brokers").to_pylist()
     assert {row["broker_id"]: row["fenced"] for row in brokers} == {
         number: broker.is_fenced for number, broker in image.cluster.brokers.items()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Inputs, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
 
 if TYPE_CHECKING:
     from pipeline.jobs.audit import AuditResult
@@ -40,6 +40,7 @@ def audit(
     task_bytes: Annotated[
         int, typer.Option("--task-bytes", metavar="N", min=65536, help="Bytes of log in one task: memory of a worker.")
     ] = 64 * 1024 * 1024,
+    html: Html = None,
 ) -> None:
     """Replay a log with Spark, and hold the state against what controllers say it is: a certificate.
 
@@ -54,6 +55,7 @@ def audit(
     from pipeline.given_digests import read_digests
     from pipeline.jobs.audit import AuditOptions
     from pipeline.jobs.audit import audit as run_audit
+    from pipeline.jobs.audit_page import audit_page
 
     key = load_signing_key(sign_key) if sign_key is not None else None
     options = AuditOptions(at, cluster_id, task_bytes, read_digests(digests) if digests is not None else {})
@@ -62,6 +64,8 @@ def audit(
     document = sealed(result.document(), key)
     if certificate is not None:
         certificate.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    if html is not None:
+        audit_page(result, document).write(html)
     run.show(_lines(result, document), document)
     if not result.passed:
         raise typer.Exit(exit_codes.REFUSED)

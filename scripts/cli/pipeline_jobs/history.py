@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Inputs, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
 
 if TYPE_CHECKING:
     from pipeline.jobs.history import HistoryReport
@@ -31,6 +31,7 @@ def history(
             "--bucket-mb", min=1, metavar="MB", help="Log in one bucket; a worker takes about ten times that."
         ),
     ] = 64,
+    html: Html = None,
 ) -> None:
     """Write every version of every partition, broker, topic and config, with when it began and ended, as Parquet.
 
@@ -39,11 +40,15 @@ def history(
 
     Example: quorate pipeline history /var/kafka/metadata --out /tmp/history --master local[2]
     """
+    from pipeline.history.page import history_page
+    from pipeline.history.series import history_series
     from pipeline.jobs.history import HistoryOptions, make_history
 
     options = HistoryOptions(end_offset=at, cluster_id=cluster_id, bucket_bytes=bucket_mb * 2**20)
     with run.session("history") as spark:
         report = make_history(spark, [str(path) for path in paths], out, options)
+        if html is not None:
+            history_page(report, history_series(spark, out)).write(html)
     run.show(_lines(report, out), report.as_json())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Inputs, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
 
 if TYPE_CHECKING:
     from pipeline.jobs.replay import ReplayResult
@@ -34,6 +34,7 @@ def replay(
     cluster_id: Annotated[
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
     ] = None,
+    html: Html = None,
 ) -> None:
     """Write the state of a cluster at an offset or a time, as Parquet: partitions, topics, brokers, configs, entries.
 
@@ -46,11 +47,14 @@ def replay(
         raise typer.BadParameter("give --at or --time, not both")
     from pipeline.jobs.replay import ReplayOptions
     from pipeline.jobs.replay import replay as run_replay
+    from pipeline.jobs.replay_page import replay_page
 
     time_ms = None if time is None else int(time.replace(tzinfo=UTC).timestamp() * 1000)
     options = ReplayOptions(at, time_ms, base, cluster_id)
     with run.session("replay") as spark:
         result = run_replay(spark, [str(path) for path in paths], out, options)
+        if html is not None:
+            replay_page(spark, out, result).write(html)
     run.show(_lines(result, out), result.as_json())
 
 

@@ -1,0 +1,107 @@
+"""What the page of a history draws, counted by Spark from the tables themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from pipeline.history.schema import TABLES
+
+_TOPICS_SHOWN: Final = 50
+#: A longer history is counted by day all the same; its page draws the last days.
+_DAYS_MAX: Final = 3_660
+
+
+@dataclass(frozen=True, slots=True)
+class BusyTopic:
+    """A topic whose partitions changed most."""
+
+    topic: str
+    versions: int
+    partitions: int
+    #: Time without a leader, of all its partitions together.
+    leaderless: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySeries:
+    """By day (UTC), without a gap from the first change to the last."""
+
+    days: list[date]
+    #: By table: versions that began.
+    begun: dict[str, list[int]]
+    #: Partitions and topics there at the end of each day.
+    held: dict[str, list[int]]
+    #: Hours without a leader, of all partitions together, by the day on which they began.
+    leaderless_hours: list[float]
+    topics: list[BusyTopic]
+
+
+def history_series(spark: SparkSession, tables: Path) -> HistorySeries:
+    """Count the versions in a directory that the history job has written."""
+    versions = {name: spark.read.parquet(str(tables / name)) for name in TABLES}
+    begun = {name: _by_day(table, "valid_from", sf.count("*")) for name, table in versions.items()}
+    known = sorted(set().union(*begun.values()))
+    if not known:
+        return HistorySeries([], {}, {}, [], [])
+    last = max(time for time in map(_last_time, versions.values()) if time is not None)
+    partitions = versions["partition_versions"]
+    lasted = sf.unix_micros(sf.coalesce("valid_to", sf.lit(last))) - sf.unix_micros("valid_from")
+    leaderless = sf.sum(sf.when(sf.col("leader") == -1, lasted).otherwise(0))
+    hours = _by_day(partitions, "valid_from", leaderless / 3_600_000_000)
+    ended = {
+        name: _by_day(table.where("removed"), "valid_to", sf.count("*"))
+        for name, table in versions.items()
+        if name in ("partition_versions", "topic_versions")
+    }
+    first_day = known[-_DAYS_MAX:][0]
+    end = max([known[-1], *(day for days in ended.values() for day in days)])
+    days = [first_day + timedelta(one) for one in range((end - first_day).days + 1)]
+    made = {
+        name: _by_day(versions[name].where("change in ('created', 'base')"), "valid_from", sf.count("*"))
+        for name in ended
+    }
+    return HistorySeries(
+        days=days,
+        begun={name: [int(counts.get(day, 0)) for day in days] for name, counts in begun.items()},
+        held={name.split("_")[0] + "s": _standing(made[name], ended[name], days) for name in ended},
+        leaderless_hours=[hours.get(day, 0.0) for day in days],
+        topics=_busy(partitions, leaderless),
+    )
+
+
+def _last_time(table: DataFrame) -> datetime | None:
+    (row,) = table.agg(sf.max("valid_from").alias("last")).collect()
+    found: datetime | None = row["last"]
+    return found
+
+
+def _by_day(table: DataFrame, time: str, value: Column) -> dict[date, float]:
+    day = sf.to_date(time).alias("on")
+    return {row["on"]: row["value"] for row in table.groupBy(day).agg(value.alias("value")).collect()}
+
+
+def _standing(made: Mapping[date, float], ended: Mapping[date, float], days: list[date]) -> list[int]:
+    """How many there are at the end of each day; what began before the first of them counts from it on."""
+    count = sum(int(value) for day, value in made.items() if day < days[0])
+    count -= sum(int(value) for day, value in ended.items() if day < days[0])
+    found = []
+    for day in days:
+        count += int(made.get(day, 0)) - int(ended.get(day, 0))
+        found.append(count)
+    return found
+
+
+def _busy(partitions: DataFrame, leaderless: Column) -> list[BusyTopic]:
+    columns = (sf.count("*").alias("versions"), sf.count_distinct("partition").alias("partitions"))
+    rows = partitions.groupBy("topic").agg(*columns, leaderless.alias("us")).orderBy(sf.desc("versions"), "topic")
+    return [
+        BusyTopic(row["topic"], row["versions"], row["partitions"], timedelta(microseconds=int(row["us"])))
+        for row in rows.limit(_TOPICS_SHOWN).collect()
+    ]

@@ -1,0 +1,58 @@
+"""The page of `replay --html`: what the tables of a state come to, broker by broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from pipeline.jobs.replay import ReplayResult
+from pipeline.pages import Page, bars
+
+_NO_LEADER = -1
+
+
+def replay_page(spark: SparkSession, tables: Path, result: ReplayResult) -> Page:
+    """Count what the replay job has written."""
+    page = Page(f"Cluster {result.cluster_id} at offset {result.offset:,}", f"digest {result.digest}")
+    facts = [(name, count) for name, count in sorted(result.rows.items())]
+    if not result.rows.get("partitions"):
+        page.facts(facts)
+        page.text("There is no partition.")
+        return page
+    partitions = spark.read.parquet(str(tables / "partitions"))
+    (health,) = partitions.agg(
+        sf.count_if(sf.col("leader") == _NO_LEADER).alias("leaderless"),
+        sf.count_if(sf.size("isr") < sf.size("replicas")).alias("under_replicated"),
+        sf.count_if((sf.size("adding_replicas") > 0) | (sf.size("removing_replicas") > 0)).alias("moving"),
+    ).collect()
+    page.facts(
+        [
+            *facts,
+            ("Without a leader", health["leaderless"]),
+            ("Under-replicated", health["under_replicated"]),
+            ("Being reassigned", health["moving"]),
+        ]
+    )
+    replicas, in_isr = (
+        {row[0]: row[1] for row in partitions.groupBy(sf.explode(name).alias("broker")).count().collect()}
+        for name in ("replicas", "isr")
+    )
+    leaders = {row[0]: row[1] for row in partitions.groupBy("leader").count().collect()}
+    brokers = sorted(replicas.keys() | (leaders.keys() - {_NO_LEADER}))
+    page.section("Brokers", "Replicas that each of them has, those that are in sync, and partitions that it leads.")
+    series = {"replicas": replicas, "in sync": in_isr, "leads": leaders}
+    counted = {name: [counts.get(broker, 0) for broker in brokers] for name, counts in series.items()}
+    page.plot("Replicas and leaders", bars(brokers, counted, unit="partitions"))
+    page.table("Brokers", ["broker", *counted], list(zip(map(str, brokers), *counted.values(), strict=True)))
+    by_topic = partitions.groupBy("topic").agg(
+        sf.count("*").alias("partitions"),
+        sf.count_if(sf.col("leader") == _NO_LEADER).alias("leaderless"),
+        sf.count_if(sf.size("isr") < sf.size("replicas")).alias("short"),
+    )
+    worst = by_topic.orderBy(sf.desc("leaderless"), sf.desc("short"), sf.desc("partitions"), "topic").limit(200)
+    rows = [tuple(row) for row in worst.collect()]
+    columns = ["topic", "partitions", "without a leader", "under-replicated"]
+    page.table("Topics", columns, rows, total=result.rows.get("topics"), text="Those in the worst state first.")
+    return page
