@@ -1,8 +1,9 @@
 """Which replicas would be caught up by now: the model that stands in for data in a rehearsal.
 
 The model: a replica of a partition that is led from this process begins to follow when it is first seen outside the ISR
-with its broker unfenced (and not shutting down); it is caught up ``copy_ms`` later. A broker that is fenced, leaves
-or registers anew starts over, and so does a partition whose rows moved because its topic grew. Nothing is copied.
+with its broker unfenced (and not shutting down) and its log directory online; it is caught up ``copy_ms`` later. A
+broker that is fenced, leaves or registers anew starts over, and so does a partition whose rows moved because its topic
+grew. Nothing is copied.
 
 Work is done by the page of the partition table, as columns: a page whose partitions are all fully in sync costs some
 ten microseconds when it changes and nothing afterwards.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from broker.isr_proposals import IsrProposals, proposals_of
 from metadata_log.errors import ErrorCode
 from snapshots import page_access
 from snapshots.cluster import BrokerRegistration
+from snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.pages import PAGE_ROWS, PAGE_SHIFT, Page
 
@@ -78,6 +80,7 @@ class FollowerModel:
         self.copy_ms = copy_ms
         self._image = EMPTY_IMAGE
         self._leaders: frozenset[int] = frozenset()
+        self._places = _places(EMPTY_IMAGE)
         self._pages: dict[int, _Followers] = {}
 
     @property
@@ -102,7 +105,9 @@ class FollowerModel:
         is_same_cast = restarted is None and self._leaders == leaders
         self._leaders = frozenset(leaders)
         old_pages, pages = before.partitions.pages, image.partitions.pages
-        scan = _Scan(_sorted(self._leaders), _sorted(image.cluster.active_brokers()), restarted or frozenset(), now_ms)
+        if image.cluster is not before.cluster or image.partitions.directories is not before.partitions.directories:
+            self._places = _places(image)
+        scan = _Scan(_sorted(self._leaders), self._places, restarted or frozenset(), now_ms)
         for number, page in enumerate(pages):
             if is_same_cast and number < len(old_pages) and old_pages[number] is page:
                 continue
@@ -213,7 +218,7 @@ def _sorted(brokers: Collection[int]) -> Ids:
     return np.array(sorted(brokers), np.int32)
 
 
-def _is_in(ids: Ids, wanted: Ids) -> NDArray[np.bool_]:
+def _is_in(ids: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
     """Which ids are among the sorted ``wanted``."""
     if not len(wanted):
         return np.zeros(ids.shape, np.bool_)
@@ -222,11 +227,47 @@ def _is_in(ids: Ids, wanted: Ids) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """Where replicas can follow."""
+
+    #: int64[n], ascending: an active broker and the code of a directory that it has online.
+    online: NDArray[np.int64]
+    #: int32[n], ascending: active brokers that registered no directories; all of theirs count as online.
+    anywhere: Ids
+
+    def can_follow(self, brokers: Ids, directories: Ids) -> NDArray[np.bool_]:
+        """Which replicas can, by broker and directory code."""
+        here: NDArray[np.bool_] = _is_in(_pairs(brokers, directories), self.online)
+        here |= _is_in(brokers, self.anywhere) & (directories != LOST_CODE)
+        return here
+
+
+def _places(image: MetadataImage) -> _Places:
+    brokers, codes, anywhere = [], [], []
+    for id_ in image.cluster.active_brokers():
+        directories = image.cluster.brokers[id_].directories
+        if not directories:
+            anywhere.append(id_)
+            continue
+        known = (image.partitions.directories.code(directory) for directory in directories)
+        online = [MIGRATING_CODE, UNASSIGNED_CODE, *(code for code in known if code is not None)]
+        brokers += [id_] * len(online)
+        codes += online
+    pairs = np.sort(_pairs(np.array(brokers, np.int32), np.array(codes, np.int32)))
+    return _Places(pairs, _sorted(anywhere))
+
+
+def _pairs(brokers: Ids, directories: Ids) -> NDArray[np.int64]:
+    pairs: NDArray[np.int64] = brokers.astype(np.int64) << 32 | directories
+    return pairs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Scan:
     """One look at some pages: who leads from here, who may follow, whose clocks start over."""
 
     leaders: Ids
-    active: Ids
+    places: _Places
     restarted: frozenset[int]
     now_ms: float
 
@@ -242,7 +283,8 @@ class _Scan:
         for slot in range(page.width):
             is_replica = page.replica_counts[candidates] > slot
             is_in_isr = (page.isr[candidates] & page.isr.dtype.type(1 << slot)) != 0
-            follows = is_replica & ~is_in_isr & _is_in(page.slots[slot, candidates], self.active)
+            can_follow = self.places.can_follow(page.slots[slot, candidates], page.directories[slot, candidates])
+            follows = is_replica & ~is_in_isr & can_follow
             since_ms[slot, follows] = self.now_ms
         has_any = (since_ms != NEVER).any(axis=0)
         if not has_any.any():

@@ -36,7 +36,10 @@ def replay_page(spark: SparkSession, tables: Path, result: ReplayResult) -> Page
         ]
     )
     replicas, in_isr = (
-        {row[0]: row[1] for row in partitions.groupBy(sf.explode(name).alias("broker")).count().collect()}
+        {
+            row[0]: row[1]
+            for row in partitions.select(sf.explode(name).alias("broker")).groupBy("broker").count().collect()
+        }
         for name in ("replicas", "isr")
     )
     leaders = {row[0]: row[1] for row in partitions.groupBy("leader").count().collect()}

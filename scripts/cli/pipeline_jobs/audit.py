@@ -55,20 +55,26 @@ def audit(
     from pipeline.given_digests import read_digests
     from pipeline.jobs.audit import AuditOptions
     from pipeline.jobs.audit import audit as run_audit
-    from pipeline.jobs.audit_page import audit_page
 
     key = load_signing_key(sign_key) if sign_key is not None else None
-    options = AuditOptions(at, cluster_id, task_bytes, read_digests(digests) if digests is not None else {})
+    given = read_digests(digests) if digests is not None else {}
+    options = AuditOptions(at, cluster_id, task_bytes, given)
     with run.session("audit") as spark:
         result = run_audit(spark, [str(path) for path in paths], options)
     document = sealed(result.document(), key)
+    _write(result, document, certificate, html)
+    run.show(_lines(result, document), document)
+    if not result.passed:
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def _write(result: AuditResult, document: dict[str, Any], certificate: Path | None, html: Path | None) -> None:
+    from pipeline.jobs.audit_page import audit_page
+
     if certificate is not None:
         certificate.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     if html is not None:
         audit_page(result, document).write(html)
-    run.show(_lines(result, document), document)
-    if not result.passed:
-        raise typer.Exit(exit_codes.REFUSED)
 
 
 def _lines(result: AuditResult, document: dict[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """Which replicas count as caught up, and which ISRs leaders ask for. Times are milliseconds."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from broker.follower_model import CONFIRM_MS, NEVER, RETRY_MS, FollowerModel
 from broker.isr_proposals import NO_MEMBER, IsrProposals
 from metadata_log.errors import ErrorCode
+from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
 from metadata_log.records import PartitionChangeRecord, Record, RemoveTopicRecord
 from snapshots.image import MetadataImage
 from tests.unit.broker.images import change, cluster_image, fencing, partition, registration, replayed, uuid
@@ -96,6 +97,23 @@ def test_due_fenced_follower_begins_when_it_is_unfenced() -> None:
     assert list(proposed(model, 1_100)) == [1]
 
 
+def test_due_replica_in_a_directory_that_is_lost_does_not_follow_until_it_is_back() -> None:
+    """Its broker has no data there to copy to, whatever it says of its other directories."""
+    image = cluster_image([1, 2, 3], [partition(0, 0, [1, 2, 3], isr=[1])])
+    gone = replace(registration(2), log_dirs=(uuid(77),))
+    model = model_of(replayed(image, gone))
+    assert model.following_count == 1
+
+    model.update(replayed(image, replace(gone, log_dirs=(uuid(77), uuid(502)))), ALL, now_ms=10)
+    assert proposed(model, 10) == {1: {(uuid(0), 0): ((1, 1), (2, 1), (3, 1))}}
+
+    unassigned = partition(0, 0, [1, 2, 3], isr=[1])
+    for directory, follows in ((DIRECTORY_UNASSIGNED, True), (DIRECTORY_MIGRATING, True), (DIRECTORY_LOST, False)):
+        record = replace(unassigned, directories=(uuid(501), directory, uuid(503)))
+        (isr,) = proposed(model_of(cluster_image([1, 2, 3], [record])), 0)[1].values()
+        assert ((2, 1) in isr) == follows, directory
+
+
 def test_due_follower_that_was_fenced_meanwhile_starts_over() -> None:
     image = cluster_image([1, 2], [partition(0, 0, [1, 2], isr=[1])])
     model = model_of(image, copy_ms=100)
@@ -124,7 +142,7 @@ def test_update_other_changes_leave_clocks_running() -> None:
     image = replayed(image, change(1, 0, isr=[3]), change(0, 0, leader=3))
     model.update(image, ALL, now_ms=50)
     moved = PartitionChangeRecord(
-        partition_id=0, topic_id=uuid(0), replicas=(3, 1, 2), directories=(uuid(1), uuid(2), uuid(3))
+        partition_id=0, topic_id=uuid(0), replicas=(3, 1, 2), directories=(uuid(503), uuid(501), uuid(502))
     )
     model.update(replayed(image, moved), ALL, now_ms=60)
 
