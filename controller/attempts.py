@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -18,17 +19,25 @@ _SEND_MS_MIN: Final = 100.0
 
 
 class Unreachable(NotController):
-    """No controller could be reached. Nothing has happened."""
+    """No controller could be reached. Nothing has happened.
 
-    def __init__(self, reasons: Sequence[str]) -> None:
+    ``is_nobody_there``: not one of them took a connection.
+    """
+
+    def __init__(self, reasons: Sequence[str], *, is_nobody_there: bool = False) -> None:
         super().__init__(None, f"no controller could be reached: {'; '.join(reasons)}")
+        self.is_nobody_there = is_nobody_there
 
 
 class Attempts:
-    """The controllers, and which of them served last. Owned by one client."""
+    """The controllers, and which of them served last. Owned by one client.
 
-    def __init__(self, connections: Sequence[Connection]) -> None:
+    ``absent_ms``: give up when for so long none of them has taken a connection; None: only when the time is up.
+    """
+
+    def __init__(self, connections: Sequence[Connection], absent_ms: float | None = None) -> None:
         self._connections = connections
+        self._absent_s = math.inf if absent_ms is None else absent_ms / 1000
         self._first = 0
 
     async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
@@ -45,11 +54,14 @@ class Attempts:
         ends_at = clock() + request.timeout_ms / 1000
         pause = _PAUSE_FIRST_SECONDS
         least = min(_SEND_MS_MIN, request.timeout_ms / 2) / 1000
+        present_at = clock()
         while True:
             failure = await self._round(request, ends_at, is_repeatable=is_repeatable)
             if isinstance(failure, Answer):
                 return failure
-            if clock() + pause + least >= ends_at:
+            if not (isinstance(failure, Unreachable) and failure.is_nobody_there):
+                present_at = clock()
+            if clock() + pause + least >= ends_at or clock() + pause - present_at >= self._absent_s:
                 raise failure
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSE_SECONDS_MAX)
@@ -59,6 +71,7 @@ class Attempts:
         count = len(self._connections)
         refused: NotController | None = None
         reasons: list[str] = []
+        absent = 0
         for step in range(count):
             left_ms = (ends_at - asyncio.get_running_loop().time()) * 1000
             if left_ms < min(_SEND_MS_MIN, request.timeout_ms / 2):
@@ -70,6 +83,7 @@ class Attempts:
             except NotController as error:
                 refused = error
             except NotSent as error:
+                absent += 1
                 reasons.append(str(error))
             except NoAnswer as error:
                 if not is_repeatable:
@@ -78,4 +92,5 @@ class Attempts:
             else:
                 self._first = index
                 return answer
-        return refused or Unreachable(reasons or ["there was no time left to ask"])
+        nobody = absent == count
+        return refused or Unreachable(reasons or ["there was no time left to ask"], is_nobody_there=nobody)

@@ -99,8 +99,11 @@ class ControllerClient:
         shared_secret: bytes | None = None,
         timeout_ms: float = DEFAULT_TIMEOUT_MS,
         principal: str | None = None,
+        absent_ms: float | None = None,
     ) -> None:
         """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
+
+        ``absent_ms``: give up when none of them has taken a connection for so long; None: when the time is up.
 
         Raises:
             InvalidUrl: one names no controller, or there is none. ApiError: INVALID_REQUEST, no such principal can be.
@@ -112,7 +115,7 @@ class ControllerClient:
         self._shared_secret = shared_secret
         self._principal = None if principal is None else check_principal(principal)
         self._open_session: aiohttp.ClientSession | None = None
-        self._attempts = Attempts([Connection(self._session, url) for url in self.urls])
+        self._attempts = Attempts([Connection(self._session, url) for url in self.urls], absent_ms)
         #: Client quotas, SCRAM credentials, ACLs.
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)

@@ -156,7 +156,7 @@ def fold_rows(rows: RowTable, cuts: Cuts) -> Elements:
     stretches = _stretch_numbers(codes[order], offsets, flags, cuts, topic_ids, order)
     starts = np.flatnonzero(np.concatenate([[True], stretches]))
     ends = np.append(starts[1:], len(order))
-    last = _LastRows(flags, starts)
+    last = _LastRows(flags, starts, ends)
     declared = last.with_any(BASE)
     is_declared = declared >= 0
     since = np.where(is_declared, declared, starts - 1)  # the row behind which changes count
@@ -182,28 +182,36 @@ def fold_rows(rows: RowTable, cuts: Cuts) -> Elements:
         partition_epoch=values("partition_epoch", declared),
         changes=(ends - 1 - since).astype(np.int32),
         leader_changes=(leader_changes[ends - 1] - counted_before).astype(np.int32),
-        lists={name: _taken(rows.lists(name), order, at[BIT[name]]) for name in LISTS},
+        lists={name: _taken(rows, name, order, at[BIT[name]]) for name in LISTS},
     )
 
 
 class _LastRows:
     """For stretches of rows: the last row in each that has some bit."""
 
-    def __init__(self, flags: Flags, starts: Longs) -> None:
+    def __init__(self, flags: Flags, starts: Longs, ends: Longs) -> None:
         self._flags = flags
         self._starts = starts
-        self._positions = np.arange(len(flags))
+        self._lasts = ends - 1
 
     def with_any(self, bits: int) -> Longs:
         """Its position, -1 where there is none."""
-        found: Longs = np.maximum.reduceat(np.where(self._flags & bits, self._positions, -1), self._starts)
-        return found
+        has = (self._flags & bits) != 0
+        positions = np.flatnonzero(has)
+        if not len(positions):
+            return np.full(len(self._starts), -1, np.int64)
+        # The last one up to a stretch's end, unless that is in a stretch before.
+        count = np.cumsum(has, dtype=np.int64)[self._lasts]
+        found: Longs = positions[np.maximum(count, 1) - 1]
+        return np.where((count > 0) & (found >= self._starts), found, -1)
 
 
-def _taken(column: pa.Array, order: Longs, positions: Longs) -> pa.Array:
+def _taken(rows: RowTable, name: str, order: Longs, positions: Longs) -> pa.Array:
     """The lists at positions of an order; null where the position is -1."""
-    index = pa.array(order[np.maximum(positions, 0)], mask=positions < 0)
-    return column.take(index)
+    is_none = positions < 0
+    if is_none.all():
+        return pa.nulls(len(positions), list_type(name))
+    return rows.lists(name).take(pa.array(order[np.maximum(positions, 0)], mask=is_none))
 
 
 def _stretch_numbers(codes: Ints, offsets: Longs, flags: Flags, cuts: Cuts, topic_ids: ByteColumn, order: Longs) -> Any:

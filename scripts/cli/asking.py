@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import typer
 
@@ -19,6 +19,9 @@ from scripts.cli import exit_codes
 from scripts.cli.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret
 
 T = TypeVar("T")
+
+#: Somebody waits for the command: where nothing listens it is told so before long. Enough for a restart of one process.
+_ABSENT_MS: Final = 5_000.0
 
 
 def ask(
@@ -38,7 +41,7 @@ def ask(
     urls, secret = find_controllers(controllers), find_secret(secret_file)
 
     async def run() -> T:
-        async with ControllerClient(urls, shared_secret=secret, principal=who) as client:
+        async with ControllerClient(urls, shared_secret=secret, principal=who, absent_ms=_ABSENT_MS) as client:
             return await question(client)
 
     try:

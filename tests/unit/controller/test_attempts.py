@@ -1,0 +1,61 @@
+"""How long a client goes on where nobody takes its connections."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from controller.attempts import Attempts, Unreachable
+from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
+from metadata_log.errors import NotController
+
+PATIENT = Request("GET", "/v1/status", timeout_ms=600_000)
+HERE = Answer(200, {}, b"{}")
+
+
+class Scripted:
+    """A connection that does one thing after another, the last one for ever."""
+
+    def __init__(self, *outcomes: Exception | Answer) -> None:
+        self._outcomes: Iterator[Exception | Answer] = iter(outcomes)
+        self._last: Exception | Answer = outcomes[-1]
+        self.asked = 0
+
+    async def send(self, request: Request) -> Answer:
+        self.asked += 1
+        outcome = next(self._outcomes, self._last)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def attempts(*connections: Scripted, absent_ms: float | None) -> Attempts:
+    return Attempts(cast("list[Connection]", connections), absent_ms)
+
+
+async def test_nobody_there_ends_it_long_before_the_time_is_up() -> None:
+    gone = Scripted(NotSent("refused"))
+    with pytest.raises(Unreachable, match="no controller could be reached: refused; refused") as caught:
+        await attempts(gone, Scripted(NotSent("refused")), absent_ms=100).send(PATIENT, is_repeatable=True)
+
+    assert caught.value.is_nobody_there
+    assert gone.asked > 1, "a restart takes a moment"
+
+
+async def test_somebody_there_is_waited_for() -> None:
+    """One that does not lead, or does not answer, is there."""
+    refusals = [NotController(None, "no leader")] * 4
+    silence = [NoAnswer("silent")] * 4
+    absent = [NotSent("refused")] * 2
+    late = Scripted(*refusals, *absent, *silence, *absent, HERE)
+
+    assert await attempts(late, absent_ms=2_000).send(PATIENT, is_repeatable=True) is HERE
+
+
+async def test_without_a_bound_the_request_is_what_ends_it() -> None:
+    gone = Scripted(*[NotSent("refused")] * 5, HERE)
+    assert await attempts(gone, absent_ms=None).send(PATIENT, is_repeatable=True) is HERE
+
+    short = Request("GET", "/v1/status", timeout_ms=300)
+    with pytest.raises(Unreachable):
+        await attempts(Scripted(NotSent("refused")), absent_ms=None).send(short, is_repeatable=True)
