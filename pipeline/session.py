@@ -133,7 +133,6 @@ def _conf(settings: SessionSettings, memory: str, scratch: Path) -> dict[str, st
         conf |= {
             # Nearly all tasks hand blobs on: hundreds of small ones would cost more than what is in them.
             "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
-            "spark.python.daemon.module": "pipeline.worker_daemon",
         }
     return {**conf, **settings.conf}
 
