@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from pipeline.history.schema import TABLES
 
 _TOPICS_SHOWN: Final = 50
-#: A longer history is counted by day all the same; its page draws the last days.
+#: Of a longer history the last days are drawn; what came before them counts in what is there.
 _DAYS_MAX: Final = 3_660
 
 
@@ -60,8 +60,8 @@ def history_series(spark: SparkSession, tables: Path) -> HistorySeries:
         for name, table in versions.items()
         if name in ("partition_versions", "topic_versions")
     }
-    first_day = known[-_DAYS_MAX:][0]
     end = max([known[-1], *(day for days in ended.values() for day in days)])
+    first_day = max(known[0], end - timedelta(_DAYS_MAX - 1))
     days = [first_day + timedelta(one) for one in range((end - first_day).days + 1)]
     made = {
         name: _by_day(versions[name].where("change in ('created', 'base')"), "valid_from", sf.count("*"))
