@@ -13,6 +13,8 @@ from pyspark.sql import functions as sf
 
 from pipeline.history.schema import TABLES
 
+#: What is counted day by day: its name, and the table of its versions.
+_HELD: Final = {"partitions": "partition_versions", "topics": "topic_versions"}
 _TOPICS_SHOWN: Final = 50
 #: Of a longer history the last days are drawn; what came before them counts in what is there.
 _DAYS_MAX: Final = 3_660
@@ -56,21 +58,19 @@ def history_series(spark: SparkSession, tables: Path) -> HistorySeries:
     leaderless = sf.sum(sf.when(sf.col("leader") == -1, lasted).otherwise(0))
     hours = _by_day(partitions, "valid_from", leaderless / 3_600_000_000)
     ended = {
-        name: _by_day(table.where("removed"), "valid_to", sf.count("*"))
-        for name, table in versions.items()
-        if name in ("partition_versions", "topic_versions")
+        name: _by_day(versions[table].where("removed"), "valid_to", sf.count("*")) for name, table in _HELD.items()
     }
     end = max([known[-1], *(day for days in ended.values() for day in days)])
     first_day = max(known[0], end - timedelta(_DAYS_MAX - 1))
     days = [first_day + timedelta(one) for one in range((end - first_day).days + 1)]
     made = {
-        name: _by_day(versions[name].where("change in ('created', 'base')"), "valid_from", sf.count("*"))
-        for name in ended
+        name: _by_day(versions[table].where("change in ('created', 'base')"), "valid_from", sf.count("*"))
+        for name, table in _HELD.items()
     }
     return HistorySeries(
         days=days,
         begun={name: [int(counts.get(day, 0)) for day in days] for name, counts in begun.items()},
-        held={name.split("_")[0] + "s": _standing(made[name], ended[name], days) for name in ended},
+        held={name: _standing(made[name], ended[name], days) for name in _HELD},
         leaderless_hours=[hours.get(day, 0.0) for day in days],
         topics=_busy(partitions, leaderless),
     )

@@ -91,10 +91,10 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
         keys = partition_keys(plan.buckets)
         cells = _cells(spark, plan, keys)
         rows = _results(cells, plan, keys, str(directory.staging)).collect()
-        for name, schema in TABLES.items():
-            if not any(row.name == name and row.rows for row in rows):
-                write_empty(schema, directory.staging, name)
         report = _report(plan, rows, time.monotonic() - started)
+        for name, written in report.tables.items():
+            if not written.rows:
+                write_empty(TABLES[name], directory.staging, name)
         directory.commit(report.as_json())
     return report
 

@@ -22,9 +22,11 @@ def replay_page(spark: SparkSession, tables: Path, result: ReplayResult) -> Page
         page.text("There is no partition.")
         return page
     partitions = spark.read.parquet(str(tables / "partitions"))
+    leaderless = sf.count_if(sf.col("leader") == _NO_LEADER).alias("leaderless")
+    under_replicated = sf.count_if(sf.size("isr") < sf.size("replicas")).alias("under_replicated")
     (health,) = partitions.agg(
-        sf.count_if(sf.col("leader") == _NO_LEADER).alias("leaderless"),
-        sf.count_if(sf.size("isr") < sf.size("replicas")).alias("under_replicated"),
+        leaderless,
+        under_replicated,
         sf.count_if((sf.size("adding_replicas") > 0) | (sf.size("removing_replicas") > 0)).alias("moving"),
     ).collect()
     page.facts(
@@ -49,12 +51,9 @@ def replay_page(spark: SparkSession, tables: Path, result: ReplayResult) -> Page
     counted = {name: [counts.get(broker, 0) for broker in brokers] for name, counts in series.items()}
     page.plot("Replicas and leaders", bars(brokers, counted, unit="partitions"))
     page.table("Brokers", ["broker", *counted], list(zip(map(str, brokers), *counted.values(), strict=True)))
-    by_topic = partitions.groupBy("topic").agg(
-        sf.count("*").alias("partitions"),
-        sf.count_if(sf.col("leader") == _NO_LEADER).alias("leaderless"),
-        sf.count_if(sf.size("isr") < sf.size("replicas")).alias("short"),
-    )
-    worst = by_topic.orderBy(sf.desc("leaderless"), sf.desc("short"), sf.desc("partitions"), "topic").limit(200)
+    by_topic = partitions.groupBy("topic").agg(sf.count("*").alias("partitions"), leaderless, under_replicated)
+    order = (sf.desc("leaderless"), sf.desc("under_replicated"), sf.desc("partitions"), "topic")
+    worst = by_topic.orderBy(*order).limit(200)
     rows = [tuple(row) for row in worst.collect()]
     columns = ["topic", "partitions", "without a leader", "under-replicated"]
     page.table("Topics", columns, rows, total=result.rows.get("topics"), text="Those in the worst state first.")
