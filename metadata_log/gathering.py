@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from metadata_log.record_index import Positions
 from metadata_log.run_codec import run_of
-from metadata_log.run_layout import read_layout
+from metadata_log.run_layout import Layout, read_layout
 from metadata_log.runs import ByteColumn, Run
 
 #: Shapes of one size that are looked for. Brokers make a handful; each costs a look at all rows of that size.
@@ -46,19 +46,47 @@ def gather_numbered_runs(
                 left.append(int(numbers[0]))
                 rows, numbers = rows[1:], numbers[1:]
             else:
-                differs = rows ^ np.frombuffer(layout.template, np.uint8)
-                differs &= np.frombuffer(layout.mask, np.uint8)
-                if not differs.any():
+                differs = _differences(rows, layout)
+                if not differs.max(initial=0):
                     runs.append((run_of(layout, rows), numbers))
                     break
-                is_other = differs.any(axis=1)
-                runs.append((run_of(layout, rows[~is_other]), numbers[~is_other]))
-                rows, numbers = rows[is_other], numbers[is_other]
+                is_other = _has_any(differs)
+                runs.append((run_of(layout, _rows_where(rows, ~is_other)), numbers[~is_other]))
+                rows, numbers = _rows_where(rows, is_other), numbers[is_other]
             if not len(rows):
                 break
         else:
             left += numbers.tolist()
     return runs, left
+
+
+def _differences(rows: ByteColumn, layout: Layout) -> ByteColumn:
+    """What of uint8[n, layout.size] is not the layout's constant bytes: 0 where it is."""
+    # Repeated to their full shape: numpy is slow at one short row against many.
+    template, mask = (
+        np.frombuffer(row * len(rows), np.uint8).reshape(rows.shape) for row in (layout.template, layout.mask)
+    )
+    differs = rows ^ template
+    differs &= mask
+    return differs
+
+
+def _has_any(rows: ByteColumn) -> npt.NDArray[np.bool_]:
+    """bool[n]: whether any byte of a row is not 0. A row must have eight bytes; all mass records are longer."""
+    size = rows.shape[1]
+    # Eight bytes at a time, the last eight overlapping those before.
+    words = [rows[:, at : at + 8].view(np.uint64)[:, 0] for at in (*range(0, size - 8, 8), size - 8)]
+    found = words[0].copy()
+    for word in words[1:]:
+        found |= word
+    has_any: npt.NDArray[np.bool_] = found != 0
+    return has_any
+
+
+def _rows_where(rows: ByteColumn, wanted: npt.NDArray[np.bool_]) -> ByteColumn:
+    """The rows that are wanted, each copied as a whole."""
+    found: ByteColumn = rows.view(f"V{rows.shape[1]}")[wanted[:, None]].view(np.uint8).reshape(-1, rows.shape[1])
+    return found
 
 
 def unrepeated_stretches(array: ByteColumn, starts: Positions) -> Iterator[tuple[int, int]]:

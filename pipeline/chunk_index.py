@@ -29,6 +29,8 @@ from metadata_log.schema import SCHEMA_OF_CLASS
 _STRIDE_MIN: Final = 24
 _FIRST_PAUSE: Final = 32
 _LONGEST_PAUSE: Final = 1024
+#: Records that a stride looks at first: what a call costs, not what it looks at.
+_FIRST_LOOK: Final = 1024
 
 NO_OP_TYPE: Final = 20
 #: Frame version, type, version 0, no tagged field: every NoOpRecord there is.
@@ -285,17 +287,18 @@ class _Walk:
         # Most looks fail at once, and an array is slow to ask for one byte.
         if most < _STRIDE_MIN or data[pos + size] != first or data[pos + 2 * size] != first:
             return 0, pos
-        count, look = 0, _STRIDE_MIN
+        count, look = 0, _FIRST_LOOK
         # Where a record of this size begins, and the next one's length is the same, one more begins behind it.
         while count < most:
-            rows = self._array[pos + count * size : pos + min(count + look, most) * size].reshape(-1, size)
-            same = rows[:, 0] == first
+            some = min(count + look, most)
+            same = self._array[pos + count * size : pos + some * size : size] == first
             if width == 2:
-                same &= rows[:, 1] == second
-            if not same.all():
-                count += int(np.argmin(same))
+                same &= self._array[pos + count * size + 1 : pos + some * size : size] == second
+            different = same.argmin()
+            if not same[different]:
+                count += int(different)
                 break
-            count += len(rows)
+            count = some
             look *= 8
         if count < _STRIDE_MIN:
             return 0, pos

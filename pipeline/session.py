@@ -32,7 +32,10 @@ from pipeline.memory import driver_memory, machine_bytes
 from pipeline.shipping import write_packages
 from pipeline.source.data_source import register
 
-__all__ = ["SessionSettings", "SparkSession", "spark_session"]
+__all__ = ["HANDS_ON", "SessionSettings", "SparkSession", "spark_session"]
+
+#: For a job whose records never reach the JVM: it hands bytes on, and what takes its time is compiling and collecting.
+HANDS_ON: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 #: A JVM that was told to end is killed after this time. It may be writing its class archive then.
 _END_S_MAX: Final = 120
@@ -133,6 +136,7 @@ def _conf(settings: SessionSettings, memory: str, scratch: Path) -> dict[str, st
         conf |= {
             # Nearly all tasks hand blobs on: hundreds of small ones would cost more than what is in them.
             "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+            "spark.python.daemon.module": "pipeline.worker_daemon",
         }
     return {**conf, **settings.conf}
 

@@ -38,7 +38,7 @@ from pipeline.chunk_index import BadRow, ChunkIndex
 from pipeline.ranges import Range
 
 #: Bytes read at once: chunks are about as large. Columns of some 40,000 records stay near the processor.
-CHUNK_BYTES: Final = 4 * 1024 * 1024
+CHUNK_BYTES: Final = 8 * 1024 * 1024
 
 Offsets = npt.NDArray[np.int64]
 T = TypeVar("T")

@@ -53,7 +53,7 @@ def state_cell(state: Elements | None, others: list[Located]) -> bytes:
     return _packed(b"" if state is None or not len(state) else _ipc(state.to_arrow()), others)
 
 
-def join(cells: Iterable[bytes]) -> tuple[Elements, list[Located]]:
+def join(cells: Iterable[bytes | pa.Buffer]) -> tuple[Elements, list[Located]]:
     """What some cells of one bucket hold: the elements, and the other records in order."""
     batches: list[pa.RecordBatch] = []
     records: list[Located] = []

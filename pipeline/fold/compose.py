@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from metadata_log.errors import InvariantViolation
 from metadata_log.ids import DIRECTORY_MIGRATING, Uuid, uuid_text
+from metadata_log.runs import ByteColumn
 from pipeline.fold.elements import Elements
 from pipeline.fold.errors import FoldRefused
 from pipeline.fold.fields import (
@@ -51,35 +52,34 @@ def compose(elements: Elements, topics: Topics, transactions: Transactions, mome
     Raises:
         FoldRefused: the first record of a partition or a topic that is not there.
     """
-    counting = np.flatnonzero(transactions.count_at(elements.first_offset, moment))
-    elements = elements.take(counting)
-    if len(elements) and int(elements.last_offset.max()) >= moment:
+    rows = np.flatnonzero(transactions.count_at(elements.first_offset, moment))
+    if len(rows) and int(elements.last_offset[rows].max()) >= moment:
         raise InvariantViolation(f"an element reaches beyond {moment}: its task was not cut there")
-    codes = partition_codes(elements.topic_ids, elements.partition_ids)
-    ordered = elements.take(order_by(codes, elements.first_offset))
-    ordered = ordered.take(_living(ordered, topics))
+    rows = rows[_living(elements.topic_ids[rows], elements.first_offset[rows], topics)]
+    codes = partition_codes(elements.topic_ids[rows], elements.partition_ids[rows])
+    order = order_by(codes, elements.first_offset[rows])
+    ordered = elements.take(rows[order])
     if not len(ordered):
         return ordered
-    sequence = _Sequence.of(ordered, moment)
+    sequence = _Sequence.of(ordered, codes[order], moment)
     _require_declared(sequence)
     state = _composed(sequence, _cleared_after(sequence, topics))
     return state.take(_by_id(state))
 
 
-def _living(elements: Elements, topics: Topics) -> Longs:
+def _living(topic_ids: ByteColumn, offsets: Longs, topics: Topics) -> Longs:
     """The rows of topics that are there; those of a topic that has been removed since are left out."""
-    numbers = topic_codes(elements.topic_ids)
+    numbers = topic_codes(topic_ids)
     unknown = Life("", NEVER_YET, NEVER, NEVER)
-    lives = [topics.lives.get(topic_id, unknown) for topic_id in ids_by_code(elements.topic_ids, numbers)]
+    lives = [topics.lives.get(topic_id, unknown) for topic_id in ids_by_code(topic_ids, numbers)]
     earlier, created, removed = (
         np.array([getattr(life, name) for life in lives], np.int64)[numbers]
         for name in ("earlier", "created", "removed")
     )
-    offsets = elements.first_offset
     is_lost = (offsets > removed) | ((offsets > earlier) & (offsets < created))
     if is_lost.any():
         row = int(np.flatnonzero(is_lost)[np.argmin(offsets[is_lost])])
-        topic = uuid_text(elements.topic_ids[row].tobytes())
+        topic = uuid_text(topic_ids[row].tobytes())
         raise FoldRefused(f"a partition of topic {topic}, which is not there", int(offsets[row]))
     return np.flatnonzero((removed == NEVER) & (offsets > created))
 
@@ -97,8 +97,7 @@ class _Sequence:
     positions: Longs
 
     @classmethod
-    def of(cls, elements: Elements, moment: int) -> _Sequence:
-        codes = partition_codes(elements.topic_ids, elements.partition_ids)
+    def of(cls, elements: Elements, codes: Ints, moment: int) -> _Sequence:
         is_start = np.concatenate([[True], codes[1:] != codes[:-1]])
         starts = np.flatnonzero(is_start)
         following = np.append(elements.first_offset[1:], moment)

@@ -160,7 +160,7 @@ def fold_rows(rows: RowTable, cuts: Cuts) -> Elements:
     declared = last.with_any(BASE)
     is_declared = declared >= 0
     since = np.where(is_declared, declared, starts - 1)  # the row behind which changes count
-    leader_changes = np.cumsum((flags & (BIT["leader"] | BASE)) == BIT["leader"], dtype=np.int64)
+    leader_changes = np.cumsum((flags & (BIT["leader"] | BASE)) == BIT["leader"], dtype=np.int32)
     counted_before = np.where(since >= 0, leader_changes[np.maximum(since, 0)], 0)
     set_bits: Any = np.bitwise_or.reduceat(flags & ~np.uint16(KEEPS_DIRECTORIES), starts)
     keeps = flags[starts] & np.uint16(KEEPS_DIRECTORIES)
@@ -200,8 +200,10 @@ class _LastRows:
         positions = np.flatnonzero(has)
         if not len(positions):
             return np.full(len(self._starts), -1, np.int64)
+        if len(positions) == len(has):
+            return self._lasts
         # The last one up to a stretch's end, unless that is in a stretch before.
-        count = np.cumsum(has, dtype=np.int64)[self._lasts]
+        count = np.cumsum(has, dtype=np.int32)[self._lasts]
         found: Longs = positions[np.maximum(count, 1) - 1]
         return np.where((count > 0) & (found >= self._starts), found, -1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -47,7 +47,12 @@ class Findings:
 def bucket_findings(elements: Elements, records: list[Located], moments: Sequence[int]) -> Iterator[Findings]:
     """What is found at each moment, in order; the last one that can be told where a record is refused."""
     before = empty_elements()
+    last: Findings | None = None
+    end = max([*(located.offset for located in records), int(elements.last_offset.max(initial=-1))])
     for moment in sorted(moments):
+        if last is not None and end < last.moment:
+            yield replace(last, moment=moment)  # nothing has happened in between
+            continue
         try:
             transactions = Transactions.of(located for located in records if located.offset < moment)
             topics = Topics(transactions.counted(records, moment))
@@ -57,7 +62,8 @@ def bucket_findings(elements: Elements, records: list[Located], moments: Sequenc
             return
         names = {topic_id: life.name for topic_id, life in topics.alive().items()}
         problems = list(_problems(before, state, names))
-        yield Findings(moment, topic_leaves(state, names), len(state), len(names), problems)
+        last = Findings(moment, topic_leaves(state, names), len(state), len(names), problems)
+        yield last
         before = state
 
 
@@ -75,14 +81,20 @@ def _named(rule: str, rows: Longs, state: Elements, names: dict[bytes, str]) -> 
 
 def catalogue_findings(records: list[Located], moments: Sequence[int]) -> Iterator[Findings]:
     """The same of all that is no partition."""
+    last: Findings | None = None
+    end = max((located.offset for located in records), default=-1)
     for moment in sorted(moments):
+        if last is not None and end < last.moment:
+            yield replace(last, moment=moment)
+            continue
         try:
             transactions = Transactions.of(located for located in records if located.offset < moment)
             leaves = catalogue_leaves(replayed(transactions.counted(records, moment)))
         except FoldRefused as error:
             yield Findings(moment, 0, 0, 0, [Problem(error.offset, error.reason)])
             return
-        yield Findings(moment, leaves, 0, 0, [])
+        last = Findings(moment, leaves, 0, 0, [])
+        yield last
 
 
 #: Columns of a table of findings.

@@ -33,7 +33,8 @@ from pipeline.ranges import plan_checkpoint, task_from_json, task_to_json
 from pipeline.walk import EVERYTHING
 from snapshots.digest import digest_bytes, root
 
-_READ_BYTES: Final = 4 * 1024 * 1024
+#: Read at a time to be hashed: what stays in a core's own cache until it is.
+_READ_BYTES: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +300,7 @@ def _hashed(spark: SparkSession, files: list[InputFile]) -> Iterator[dict[str, A
             counts, hashes = pa.array([one[0] for one in found], pa.int64()), pa.array([one[1] for one in found])
             yield pa.RecordBatch.from_arrays([batch.column("name"), counts, hashes], ["name", "bytes", "sha256"])
 
-    slices = min(len(rows), 4 * spark.sparkContext.defaultParallelism)
+    slices = min(len(rows), 2 * spark.sparkContext.defaultParallelism)
     plan = spark.createDataFrame(
         spark.sparkContext.parallelize(rows, slices), "name string, path string, form string, member string, size long"
     )

@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
 from pipeline.fold.cells import join, split
 from pipeline.fold.elements import Elements, empty_elements
@@ -101,13 +102,19 @@ def fold(spark: SparkSession, plan: FoldPlan, bucket_job: BucketJob, others_job:
     buckets = plan.buckets
 
     def finish(table: pa.Table) -> pa.Table:
-        elements, records = join(cell.as_py() for cell in table.column("cell") if cell.is_valid)
+        elements, records = join(cell.as_buffer() for cell in table.column("cell") if cell.is_valid)
         if table.column("bucket")[0].as_py() < buckets:
             return bucket_job(elements, records)
         counts = [ReadCounts(**json.loads(text)) for text in table.column("counts").to_pylist()]
         return others_job(records, counts)
 
-    return _cells(spark, plan).groupBy("bucket").applyInArrow(finish, schema)
+    def finish_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if cells := list(batches):
+            yield from finish(pa.Table.from_batches(cells)).to_batches()
+
+    # A partition is a bucket, so that nothing is left to be grouped. The others go first: they take longest.
+    partition = (col("bucket") + 1) % (buckets + 1)
+    return _cells(spark, plan).repartitionById(buckets + 1, partition).mapInArrow(finish_bucket, schema)
 
 
 def _cells(spark: SparkSession, plan: FoldPlan) -> DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from metadata_log.reader import find_files, iter_batches
 from scripts.benchmarks.process_tree import watch_tree
 from scripts.cli import exit_codes
 from scripts.history.digests import states_at
+from scripts.history.making import HistoryPlan, make_history
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -33,8 +33,8 @@ JOBS: Final[dict[str, Callable[[str, str], list[str]]]] = {
 }
 #: What the audit compares with: the digest of the controllers' own replay at the log's end, made before it is measured.
 _DIGESTS: Final = "digests"
-#: The job that only starts Spark: what all others cost before they do anything.
-_START: Final = "check"
+#: Records of the log that tells what a job costs before the first record of any other counts.
+_START_RECORDS: Final = 10_000
 
 
 class JobFailed(QuorateError):
@@ -48,13 +48,14 @@ class Measured:
     job: str
     log: str
     records: int
-    #: From the command to its end, and of that the start of Spark.
+    #: From the command to its end, and of that what the job takes for next to no records.
     wall_s: float
     start_s: float
     #: Of all processes, those of the start left out.
     processor_s: float
-    #: Without the start.
+    #: Without the start, and with it.
     records_a_second: float
+    records_a_second_in_all: float
     microseconds_a_record: float
     #: By kind of process.
     processes: dict[str, dict[str, float]]
@@ -75,7 +76,8 @@ def bench_pipeline(
 ) -> None:
     """Run jobs of the pipeline on logs, and print records a second, processor time a record, and memory.
 
-    Each run is the command itself, Spark's start and all; what a bare start takes is measured first and taken off.
+    Each run is the command itself, Spark's start and all; what it takes for 10,000 records is measured first and taken
+    off.
     Processor time is of all processes together. Memory is the most that one process of a kind had.
     The digest that audit compares with is made before, by the controllers' own replay: as long again as the audit.
 
@@ -87,13 +89,16 @@ def bench_pipeline(
     if unknown:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(JOBS)}")
     try:
-        digests = {log: _digest_of(log) for log in logs if "audit" in (job or JOBS)}
-        for _ in range(runs):
-            start = _run([_START, *options])
-            for name in job or JOBS:
-                for log in logs:
-                    measured = _measure(name, log, options, start, digests.get(log, ""))
-                    print(json.dumps(asdict(measured)) if as_json else _text(measured), flush=True)
+        with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as made:
+            small = Path(made, "log")
+            make_history(HistoryPlan(_START_RECORDS, seed=1), small, lambda _: None)
+            digests = {log: _digest_of(log) for log in (small, *logs) if "audit" in (job or JOBS)}
+            for _ in range(runs):
+                for name in job or JOBS:
+                    start = _run_on(name, small, options, digests.get(small, ""))
+                    for log in logs:
+                        measured = _measured(name, log, start, _run_on(name, log, options, digests.get(log, "")))
+                        print(json.dumps(asdict(measured)) if as_json else _text(measured), flush=True)
     except QuorateError as error:
         print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(exit_codes.REFUSED) from error
@@ -135,13 +140,13 @@ def _digest_of(log: Path) -> str:
     return json.dumps(asdict(end))
 
 
-def _measure(job: str, log: Path, options: list[str], start: _Ran, digest: str) -> Measured:
-    scratch = tempfile.mkdtemp(prefix="bench-pipeline-")
-    try:
+def _run_on(job: str, log: Path, options: list[str], digest: str) -> _Ran:
+    with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as scratch:
         Path(scratch, _DIGESTS).write_text(digest, encoding="utf-8")
-        ran = _run([job, *JOBS[job](str(log), scratch), *options])
-    finally:
-        shutil.rmtree(scratch)
+        return _run([job, *JOBS[job](str(log), scratch), *options])
+
+
+def _measured(job: str, log: Path, start: _Ran, ran: _Ran) -> Measured:
     records = end_of(log)
     seconds, processor = max(ran.wall_s - start.wall_s, 0.01), ran.processor_s - start.processor_s
     return Measured(
@@ -152,6 +157,7 @@ def _measure(job: str, log: Path, options: list[str], start: _Ran, digest: str) 
         start_s=round(start.wall_s, 1),
         processor_s=round(processor, 1),
         records_a_second=round(records / seconds),
+        records_a_second_in_all=round(records / ran.wall_s),
         microseconds_a_record=round(processor / records * 1e6, 2),
         processes=ran.processes,
         workers=ran.document.get("processor_seconds", {}),
@@ -169,9 +175,11 @@ def end_of(log: Path) -> int:
 
 def _text(measured: Measured) -> str:
     after_start = measured.wall_s - measured.start_s
+    rate = f"{measured.records_a_second:,} records/s"
+    in_all = f"{measured.records_a_second_in_all:,} with it"
     lines = [
         f"{measured.job} of {measured.records:,} records ({measured.log})",
-        f"  {measured.records_a_second:,} records/s: {after_start:.1f} s after a start of {measured.start_s:.1f} s",
+        f"  {rate}: {after_start:.1f} s after a start of {measured.start_s:.1f} s ({in_all})",
         f"  {measured.microseconds_a_record:.2f} us of processor time a record, {measured.processor_s:.1f} s in all",
     ]
     lines += [

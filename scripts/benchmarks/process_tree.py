@@ -12,6 +12,8 @@ from typing import Final
 
 _LOOK_S: Final = 0.25
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
+#: The modules that Python workers are forked from: on one machine ours, else Spark's.
+_WORKERS: Final = frozenset((b"pipeline.worker_daemon", b"pyspark.daemon"))
 #: Fields of /proc/PID/stat behind the name.
 _PARENT, _USER, _SYSTEM = 1, 11, 12
 
@@ -84,5 +86,5 @@ def _note(use: TreeUse, process: int, root: int) -> None:
     if not command[0]:
         return  # it has ended, and nobody has taken note yet
     name = os.path.basename(command[0].decode(errors="replace"))
-    kind = "JVM" if name == "java" else "Python worker" if b"pyspark.daemon" in command else "driver"
+    kind = "JVM" if name == "java" else "Python worker" if _WORKERS.intersection(command) else "driver"
     use.kinds[process] = kind if process != root else "driver"

@@ -59,7 +59,7 @@ def audit(
     key = load_signing_key(sign_key) if sign_key is not None else None
     given = read_digests(digests) if digests is not None else {}
     options = AuditOptions(at, cluster_id, task_bytes, given)
-    with run.session("audit") as spark:
+    with run.session("audit", hands_on=True) as spark:
         result = run_audit(spark, [str(path) for path in paths], options)
     document = sealed(result.document(), key)
     _write(result, document, certificate, html)

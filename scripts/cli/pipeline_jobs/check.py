@@ -12,7 +12,7 @@ def check(run: Run) -> None:
     """
     from pipeline.jobs.check import check_spark
 
-    with run.session("check") as spark:
+    with run.session("check", hands_on=True) as spark:
         found = check_spark(spark)
     run.show(
         [

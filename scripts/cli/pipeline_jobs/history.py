@@ -45,7 +45,7 @@ def history(
     from pipeline.jobs.history import HistoryOptions, make_history
 
     options = HistoryOptions(end_offset=at, cluster_id=cluster_id, bucket_bytes=bucket_mb * 2**20)
-    with run.session("history") as spark:
+    with run.session("history", hands_on=True) as spark:
         report = make_history(spark, [str(path) for path in paths], out, options)
         if html is not None:
             history_page(report, history_series(spark, out)).write(html)

@@ -51,7 +51,7 @@ def replay(
 
     time_ms = None if time is None else int(time.replace(tzinfo=UTC).timestamp() * 1000)
     options = ReplayOptions(at, time_ms, base, cluster_id)
-    with run.session("replay") as spark:
+    with run.session("replay", hands_on=True) as spark:
         result = run_replay(spark, [str(path) for path in paths], out, options)
         if html is not None:
             replay_page(spark, out, result).write(html)

@@ -76,16 +76,19 @@ class Run:
     ] = None
 
     @contextmanager
-    def session(self, name: str, *, conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    def session(
+        self, name: str, *, hands_on: bool = False, conf: Mapping[str, str] | None = None
+    ) -> Iterator[SparkSession]:
         """A Spark session for the job of this name, with its progress on the terminal; ended with the block.
 
         Args:
             name: what Spark calls the job. conf: Spark settings of the job's own.
+            hands_on: its records never reach the JVM.
 
         Raises:
             PipelineError: Spark did not start, or the job failed.
         """
-        from pipeline.session import SessionSettings, spark_session
+        from pipeline.session import HANDS_ON, SessionSettings, spark_session
         from scripts.cli.pipeline_jobs.progress import stage_progress
 
         settings = SessionSettings(
@@ -93,6 +96,7 @@ class Run:
             master=self.master,
             driver_memory=self.driver_memory,
             log=self.spark_log,
+            java_options=HANDS_ON if hands_on else (),
             conf=conf or {},
         )
         with stage_progress() as progress, spark_session(settings) as spark, progress.of(spark):
