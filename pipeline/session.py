@@ -31,14 +31,15 @@ from pipeline.java import find_java, home_for_spark
 from pipeline.memory import driver_memory, machine_bytes
 from pipeline.shipping import write_packages
 from pipeline.source.data_source import register
+from pipeline.spark_home import make_spark_home
 
 __all__ = ["HANDS_ON", "SessionSettings", "SparkSession", "spark_session"]
 
 #: For a job whose records never reach the JVM: it hands bytes on, and what takes its time is compiling and collecting.
 HANDS_ON: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
-#: A JVM that was told to end is killed after this time. It may be writing its class archive then.
-_END_S_MAX: Final = 120
+#: A JVM that was told to end is killed after this time.
+_END_S_MAX: Final = 60
 
 #: What is between the last word of a JVM and its end.
 _DEATH_S_MAX: Final = 2
@@ -99,6 +100,8 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
             "JAVA_HOME": str(home_for_spark(java, scratch)),
             "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
         }
+        if settings.is_local and "SPARK_HOME" not in os.environ:
+            variables["SPARK_HOME"] = str(make_spark_home(scratch))
         log = settings.log or scratch / "spark.log"
         with log.open("wb") as log_file, _unlogged(), _jvm(_conf(settings, memory, scratch), variables, log_file):
             yield _configured(SparkSession.builder.getOrCreate(), is_local=settings.is_local, scratch=scratch)

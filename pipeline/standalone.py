@@ -15,12 +15,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from pipeline.errors import ClusterFailed
 from pipeline.java import find_java, home_for_spark
+from pipeline.spark_home import make_spark_home
 
 _STATE_FILE: Final = "cluster.json"
 _LOOPBACK: Final = "127.0.0.1"
@@ -133,10 +133,7 @@ def _start(
     *arguments: str,
 ) -> str:
     """Start one process and return what its log says when it is ready."""
-    spark = find_spec("pyspark")
-    assert spark is not None
-    assert spark.submodule_search_locations is not None
-    home = Path(spark.submodule_search_locations[0])
+    home = make_spark_home(directory)
     local = directory / name / "local"
     local.mkdir(parents=True, exist_ok=True)
     log = directory / f"{name}.log"

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.session import SessionSettings, spark_session
-from tests.spark.class_archive import quick_start_making_archive
+from tests.spark.processes import QUICK_JAVA
 
 _HERE = Path(__file__).parent
 
@@ -27,16 +27,11 @@ _SMALL_DATA = {
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session that all tests share: two cores, a heap of a gigabyte."""
-    with quick_start_making_archive() as java_options:
-        settings = SessionSettings(
-            name="tests",
-            master="local[2]",
-            driver_memory="1g",
-            java_options=java_options,
-            conf=_SMALL_DATA,
-        )
-        with spark_session(settings) as session:
-            yield session
+    settings = SessionSettings(
+        name="tests", master="local[2]", driver_memory="1g", java_options=QUICK_JAVA, conf=_SMALL_DATA
+    )
+    with spark_session(settings) as session:
+        yield session
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,6 +2,11 @@
 
 from pathlib import Path
 
+from pipeline.session import HANDS_ON
+
+#: Of every JVM of the tests: a test's data are small, and what is compiled well is run too seldom to gain by it.
+QUICK_JAVA = HANDS_ON
+
 
 def children(pid: int) -> set[int]:
     """Return the processes that this one started, from any of its threads."""

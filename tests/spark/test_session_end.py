@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.spark.class_archive import quick_start
-from tests.spark.processes import children, descendants, is_alive
+from tests.spark.processes import QUICK_JAVA, children, descendants, is_alive
 from tests.waiting import eventually_sync
 
 #: Starts a job that never ends, through the command's own entry, and tells by a file that a worker is at it.
@@ -44,7 +43,7 @@ def endless_job(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int, se
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", _ENDLESS, tmp_path / "started", "--", *quick_start()],
+        [sys.executable, "-c", _ENDLESS, tmp_path / "started", "--", *QUICK_JAVA],
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

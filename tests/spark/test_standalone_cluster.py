@@ -13,11 +13,11 @@ import pytest
 from pipeline.standalone import Cluster, read_cluster
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
-from tests.spark.processes import descendants
+from tests.spark.processes import QUICK_JAVA, descendants
 from tests.waiting import eventually_sync
 
-#: Six processes of Java: what each of them compiles well it runs too seldom to gain by it.
-_QUICK_JAVA = {**os.environ, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+#: For the six processes of Java.
+_QUICKLY = {**os.environ, "JDK_JAVA_OPTIONS": " ".join(QUICK_JAVA)}
 
 #: With tasks of the least size, enough of them that most are still to be done when the first are.
 _RECORDS, _TASK_BYTES = 60_000, 65_536
@@ -36,7 +36,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A master and two workers with a core each, started and ended as a user does it."""
     directory = tmp_path / "cluster"
     command = (sys.executable, "-m", "scripts.spark_cluster")
-    subprocess.run([*command, "start", "--dir", directory], env=_QUICK_JAVA, check=True, capture_output=True)
+    subprocess.run([*command, "start", "--dir", directory], env=_QUICKLY, check=True, capture_output=True)
     found = read_cluster(directory)
     assert found is not None
     yield found
@@ -53,7 +53,7 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
     command = ("-m", "scripts.cli", "pipeline", "audit", log, "--json", "--task-bytes", str(_TASK_BYTES))
     where = ("--master", cluster.master_url, "--driver-memory", "512m", "--spark-log", tmp_path / "spark.log")
     with subprocess.Popen(
-        [sys.executable, *command, *where], env=_QUICK_JAVA, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, *command, *where], env=_QUICKLY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as job:
         files = tmp_path / "cluster" / victim.name / "local"
         eventually_sync(
