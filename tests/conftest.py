@@ -70,6 +70,7 @@ async def _no_task_left() -> AsyncIterator[None]:
     assert not left, f"the test left tasks running: {left}"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups, wherever the run begins
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Watch the tasks of async tests, and keep tests that start processes off each other's cores."""
     for item in items:

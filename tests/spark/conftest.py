@@ -1,4 +1,7 @@
-"""One Spark session for all tests of this directory: they run in one worker, for each session is a JVM of its own."""
+"""One Spark session for nearly all tests of this directory, which run in one worker: a session is a JVM of its own.
+
+Those that start Spark themselves, as a user does, run beside them in another.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,10 +37,12 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups, wherever the run begins
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all of them to one worker."""
+    """Give those that share the session to one worker, the others to another."""
     for item in items:
         if _HERE in item.path.parents:
+            assert isinstance(item, pytest.Function)
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.fixturenames else "spark-processes"))
