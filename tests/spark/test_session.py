@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -22,6 +23,16 @@ def test_session_of_tests_runs_jobs_in_this_interpreter(spark: SparkSession) -> 
     rows = spark.range(2, numPartitions=2).mapInArrow(interpreter, "python string").collect()
 
     assert [row.python for row in rows] == [sys.executable] * 2
+
+
+def test_workers_have_the_installed_pyspark(spark: SparkSession) -> None:
+    """Not that of a zip file, in which no module is ever compiled for good."""
+
+    def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"place": [pyspark.__file__] * batch.num_rows})
+
+    assert spark.range(1).mapInArrow(place, "place string").first() == (pyspark.__file__,)
 
 
 def test_error_of_ours_in_a_worker_keeps_its_sentence(spark: SparkSession) -> None:

@@ -123,3 +123,25 @@ def test_buckets_by_themselves_add_up_to_the_state(seed: int, buckets: int) -> N
         found += bucket_findings(*join(held), (end,))
 
     assert digest_bytes(root(one.leaves for one in found)) == state_at(tasks, end).digest()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_findings_at_each_moment_are_those_of_the_state_there(seed: int) -> None:
+    """Behind the last record of a bucket, and behind that of the log, they are what they were."""
+    chance = Random(seed)
+    operations = random_records(chance, 25)
+    end = sum(map(len, operations))
+    moments = (end // 2, end - 1, end, end + 7)
+    tasks = folded(list(random_cuts(chance, batches_of(chance, operations))), moments)
+    cells: dict[int, list[bytes]] = {}
+    for one in tasks:
+        for bucket, cell in split(one, 3):
+            cells.setdefault(bucket, []).append(cell)
+    _, others = join(cells.pop(3, []))
+    found = [*catalogue_findings(others, moments)]
+    for held in cells.values():
+        found += bucket_findings(*join(held), moments)
+
+    for moment in moments:
+        digest = digest_bytes(root(one.leaves for one in found if one.moment == moment))
+        assert digest == state_at(tasks, moment).digest()
