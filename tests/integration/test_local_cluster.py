@@ -58,12 +58,12 @@ def get(url: str) -> Any:
         return None
 
 
-def ready_status(directory: Path, brokers: int) -> dict[str, Any]:
-    """The status once there is an active controller and so many active brokers."""
+def ready_status(directory: Path, brokers: int, controller: int = 0) -> dict[str, Any]:
+    """What one of the controllers says once it knows an active controller and so many active brokers."""
 
     def look() -> dict[str, Any]:
         plan = ClusterPlan.load(directory)
-        status = {} if plan is None else get(f"{plan.controller_urls[0]}/v1/status") or {}
+        status = {} if plan is None else get(f"{plan.controller_urls[controller]}/v1/status") or {}
         if not status or status["quorum"]["active_id"] is None:
             return {}
         active = [b for b in status["brokers"] if b["state"] == "active"]
@@ -81,7 +81,7 @@ def base_port() -> str:
 def test_cluster_started_again_goes_on_where_it_was(tmp_path: Path) -> None:
     directory = tmp_path / "var"
     with running_up(directory, "--base-port", base_port(), "--brokers", "2"):
-        ready_status(directory, 2)
+        ready_status(directory, 2, controller=1)
         plan = ClusterPlan.load(directory)
         assert plan is not None
         body = json.dumps({"topics": [{"name": "kept", "num_partitions": 4, "replication_factor": 2}]}).encode()
