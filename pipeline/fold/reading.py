@@ -40,6 +40,12 @@ def fold_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> tuple[Folde
     Raises:
         StorageError: a file cannot be read, or is damaged.
     """
+    fold, counts = read_task(task, wanted, moments)
+    return fold.finish(), counts
+
+
+def read_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> tuple[TaskFold, ReadCounts]:
+    """As ``fold_task``, without its second half: the records are read, and still to be folded."""
     is_base = any(one.file.is_checkpoint for one in task.ranges)
     fold = TaskFold(moments, is_base=is_base)
     counts: list[ReadCounts] = []
@@ -51,7 +57,7 @@ def fold_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> tuple[Folde
                 fold.add_run(offsets, run)
             for offset, record, _ in chunk.records():
                 fold.add_record(offset, record)
-    return fold.finish(), joined_counts(counts)
+    return fold, joined_counts(counts)
 
 
 def joined_counts(counts: Sequence[ReadCounts]) -> ReadCounts:

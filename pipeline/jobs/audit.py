@@ -31,6 +31,7 @@ from pipeline.jobs.differences import first_difference, folded_state
 from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
 from pipeline.ranges import plan_checkpoint, task_from_json, task_to_json
 from pipeline.walk import EVERYTHING
+from pipeline.worker_use import WorkerUse
 from snapshots.digest import digest_bytes, root
 
 #: Read at a time to be hashed: what stays in a core's own cache until it is.
@@ -83,6 +84,8 @@ class AuditResult:
     #: By offset: the first one is where things went wrong first.
     problems: tuple[Problem, ...]
     files: tuple[dict[str, Any], ...]
+    #: Of the workers; of a run, and so not in the certificate.
+    use: WorkerUse
 
     @property
     def passed(self) -> bool:
@@ -128,7 +131,8 @@ def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> A
     _require_audited(options.digests, base.first_offset, last, paths[0])
     moments = sorted({*(file.offset for file in audited), *options.digests, last})
     plan = plan_fold(cluster, base, moments, end=options.at, task_bytes=options.task_bytes)
-    found = _folded(spark, plan)
+    use = WorkerUse(spark)
+    found = _folded(spark, plan, use)
     counts = found.counts if found.counts.records else ReadCounts(end_offset=base.first_offset)
     if options.at is not None and counts.end_offset < options.at and not found.problems:
         name = cluster.segments[-1].name if cluster.segments else paths[0]
@@ -158,7 +162,8 @@ def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> A
         found.partitions,
         tuple(comparisons),
         tuple(sorted(problems, key=lambda problem: problem.offset)),
-        tuple(_hashed(spark, [*([base.checkpoint] if base.checkpoint else []), *audited, *cluster.segments])),
+        tuple(_hashed(spark, [*([base.checkpoint] if base.checkpoint else []), *audited, *cluster.segments], use)),
+        use,
     )
 
 
@@ -191,7 +196,7 @@ class _Folded:
     problems: list[Problem]
 
 
-def _folded(spark: SparkSession, plan: FoldPlan) -> _Folded:
+def _folded(spark: SparkSession, plan: FoldPlan, use: WorkerUse) -> _Folded:
     moments = plan.moments
 
     def of_bucket(elements: Elements, records: list[Located]) -> pa.Table:
@@ -201,7 +206,7 @@ def _folded(spark: SparkSession, plan: FoldPlan) -> _Folded:
         joined = joined_counts(sorted(counts, key=lambda part: part.first_offset))
         return findings_table(catalogue_findings(records, moments), json.dumps(asdict(joined)))
 
-    rows = fold(spark, plan, of_bucket, of_others, COLUMNS).collect()
+    rows = fold(spark, plan, of_bucket, of_others, COLUMNS, use).collect()
     counts = next((ReadCounts(**json.loads(row.counts)) for row in rows if row.counts), ReadCounts())
     problems = sorted(
         {Problem(**problem) for row in rows for problem in json.loads(row.problems)},
@@ -285,7 +290,7 @@ def _replayed_beside(path: str, offset: int) -> FoldedState:
 # --- files -------------------------------------------------------------------------------------------
 
 
-def _hashed(spark: SparkSession, files: list[InputFile]) -> Iterator[dict[str, Any]]:
+def _hashed(spark: SparkSession, files: list[InputFile], use: WorkerUse) -> Iterator[dict[str, Any]]:
     """Name, bytes and SHA-256 of every file, without what is around it in an archive."""
     rows = [
         (file.name, file.place.path, file.place.form.value, file.place.member, file.size)
@@ -294,9 +299,11 @@ def _hashed(spark: SparkSession, files: list[InputFile]) -> Iterator[dict[str, A
 
     def hashed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
+            clock = use.clock()
             places = [Place(row["path"], Form(row["form"]), row["member"]) for row in batch.to_pylist()]
             sizes = batch.column("size").to_pylist()
             found = [_sha256(place, size) for place, size in zip(places, sizes, strict=True)]
+            clock.stop("hash")
             counts, hashes = pa.array([one[0] for one in found], pa.int64()), pa.array([one[1] for one in found])
             yield pa.RecordBatch.from_arrays([batch.column("name"), counts, hashes], ["name", "bytes", "sha256"])
 

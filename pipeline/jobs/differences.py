@@ -21,6 +21,7 @@ from pipeline.fold.reading import ReadCounts
 from pipeline.fold.state import FoldedState, replayed
 from pipeline.fold.timeline import Located, Topics, Transactions
 from pipeline.jobs.folding import FoldPlan, fold
+from pipeline.worker_use import WorkerUse
 from snapshots.digest import canonical_value
 
 _SCALARS: Final = ("leader", "leader_epoch", "partition_epoch", "leader_recovery_state")
@@ -38,7 +39,9 @@ def folded_state(spark: SparkSession, plan: FoldPlan, moment: int) -> FoldedStat
         transactions = Transactions.of(located for located in records if located.offset < moment)
         return pa.table({"cell": [state_cell(None, transactions.counted(records, moment))]})
 
-    rows = fold(spark, replace(plan, moments=(moment,)), of_bucket, of_others, "cell binary").collect()
+    rows = fold(
+        spark, replace(plan, moments=(moment,)), of_bucket, of_others, "cell binary", WorkerUse(spark)
+    ).collect()
     partitions, others = join(bytes(row.cell) for row in rows)
     return FoldedState(partitions, replayed(others))
 

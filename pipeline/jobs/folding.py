@@ -19,13 +19,14 @@ from pyspark.sql.functions import col
 
 from pipeline.fold.cells import join, split
 from pipeline.fold.elements import Elements, empty_elements
-from pipeline.fold.reading import ReadCounts, fold_task
+from pipeline.fold.reading import ReadCounts, read_task
 from pipeline.fold.task import FoldedTask
 from pipeline.fold.timeline import Located
 from pipeline.inputs import InputCluster, InputFile, ReplayBase
 from pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from pipeline.state_tables import elements_of, records_of
 from pipeline.walk import EVERYTHING, Wanted
+from pipeline.worker_use import WorkerUse
 
 #: Bytes of log in a task, unless told otherwise: about a million records, and some 400 MB of a worker's memory.
 TASK_BYTES: Final = 64 * 1024 * 1024
@@ -97,7 +98,9 @@ BucketJob = Callable[[Elements, list[Located]], pa.Table]
 OthersJob = Callable[[list[Located], list[ReadCounts]], pa.Table]
 
 
-def fold(spark: SparkSession, plan: FoldPlan, bucket_job: BucketJob, others_job: OthersJob, schema: str) -> DataFrame:
+def fold(
+    spark: SparkSession, plan: FoldPlan, bucket_job: BucketJob, others_job: OthersJob, schema: str, use: WorkerUse
+) -> DataFrame:
     """The rows that the two jobs make, of the schema: each bucket's by itself, and the others'."""
     buckets = plan.buckets
 
@@ -110,25 +113,34 @@ def fold(spark: SparkSession, plan: FoldPlan, bucket_job: BucketJob, others_job:
 
     def finish_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if cells := list(batches):
-            yield from finish(pa.Table.from_batches(cells)).to_batches()
+            clock = use.clock()
+            finished = finish(pa.Table.from_batches(cells))
+            clock.stop("compose")
+            yield from finished.to_batches()
 
     # A partition is a bucket, so that nothing is left to be grouped. The others go first: they take longest.
     partition = (col("bucket") + 1) % (buckets + 1)
-    return _cells(spark, plan).repartitionById(buckets + 1, partition).mapInArrow(finish_bucket, schema)
+    return _cells(spark, plan, use).repartitionById(buckets + 1, partition).mapInArrow(finish_bucket, schema)
 
 
-def _cells(spark: SparkSession, plan: FoldPlan) -> DataFrame:
+def _cells(spark: SparkSession, plan: FoldPlan, use: WorkerUse) -> DataFrame:
     moments, buckets = plan.moments, plan.buckets
 
     def fold_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         gc.disable()  # many objects and no cycles of them
         for batch in batches:
             for number, text, first, end in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                clock = use.clock()
                 if text.startswith(_TABLE):
                     folded, counts = _folded_table(text.removeprefix(_TABLE)), ReadCounts()
                 else:
-                    folded, counts = fold_task(task_from_json(text), Wanted(first, end), moments)
-                yield _rows(number, folded, counts, buckets)
+                    reading, counts = read_task(task_from_json(text), Wanted(first, end), moments)
+                    clock.stop("read")
+                    folded = reading.finish()
+                clock.stop("fold")
+                rows = _rows(number, folded, counts, buckets)
+                clock.stop("share")
+                yield rows
 
     rows = [(number, text, wanted.first_offset, wanted.end_offset) for number, (text, wanted) in enumerate(plan.tasks)]
     tasks = spark.createDataFrame(

@@ -8,10 +8,7 @@ records of the log go to all buckets, for they say which transactions count and 
 from __future__ import annotations
 
 import gc
-import json
-import resource
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,11 +31,12 @@ from pipeline.inputs import InputCluster, InputFile, find_inputs, replay_base
 from pipeline.ranges import RANGE_BYTES, Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from pipeline.result_directory import ResultDirectory
 from pipeline.walk import Wanted, read_range
+from pipeline.worker_use import Clock, WorkerUse
 
 #: Bytes of log in a bucket: some million records, whose versions take a worker a few hundred MB.
 BUCKET_BYTES: Final = 64 * 1024 * 1024
-_CELLS: Final = "key int, mass binary, rare binary, records long, end_offset long, used string"
-_RESULTS: Final = "name string, rows long, files long, size long, used string"
+_CELLS: Final = "key int, mass binary, rare binary, records long, end_offset long"
+_RESULTS: Final = "name string, rows long, files long, size long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +87,10 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
     plan = _Plan.of(cluster, options)
     with ResultDirectory(out) as directory:
         keys = partition_keys(plan.buckets)
-        cells = _cells(spark, plan, keys)
-        rows = _results(cells, plan, keys, str(directory.staging)).collect()
-        report = _report(plan, rows, time.monotonic() - started)
+        use = WorkerUse(spark)
+        cells = _cells(spark, plan, keys, use)
+        rows = _results(cells, plan, keys, str(directory.staging), use).collect()
+        report = _report(plan, rows, use, time.monotonic() - started)
         for name, written in report.tables.items():
             if not written.rows:
                 write_empty(TABLES[name], directory.staging, name)
@@ -99,18 +98,13 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
     return report
 
 
-def _report(plan: _Plan, rows: Sequence[Any], seconds: float) -> HistoryReport:
+def _report(plan: _Plan, rows: Sequence[Any], use: WorkerUse, seconds: float) -> HistoryReport:
     tables = dict.fromkeys(TABLES, NOTHING)
-    used: Counter[str] = Counter()
-    memory = read = 0
-    end_offset = plan.first_offset
+    read, end_offset = 0, plan.first_offset
     for row in rows:
         if row.name in tables:
             tables[row.name] += Written(row.rows, row.files, row.size)
             continue
-        of_bucket = json.loads(row.used)
-        memory = max(memory, of_bucket.pop("mb"))
-        used.update(of_bucket)
         read, end_offset = read + row.rows, max(end_offset, row.size)
     return HistoryReport(
         cluster_id=plan.cluster_id,
@@ -119,8 +113,8 @@ def _report(plan: _Plan, rows: Sequence[Any], seconds: float) -> HistoryReport:
         records=read,
         tables=tables,
         seconds=round(seconds, 2),
-        processor_seconds={name: round(spent, 2) for name, spent in used.items()},
-        worker_mb_max=memory,
+        processor_seconds=use.processor_seconds,
+        worker_mb_max=use.mb_max,
     )
 
 
@@ -185,7 +179,7 @@ def _time_of(task: Task) -> int:
 # --- reading -----------------------------------------------------------------------------------------
 
 
-def _cells(spark: SparkSession, plan: _Plan, keys: list[int]) -> DataFrame:
+def _cells(spark: SparkSession, plan: _Plan, keys: list[int], use: WorkerUse) -> DataFrame:
     """One row a task and bucket; it holds the task's rare records too, which all buckets need."""
     wanted = Wanted(first_offset=plan.first_offset, end_offset=plan.end_offset)
 
@@ -193,15 +187,14 @@ def _cells(spark: SparkSession, plan: _Plan, keys: list[int]) -> DataFrame:
         gc.disable()  # millions of values, and no cycles
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield _read_task(task_from_json(plan.tasks[number]), wanted, keys)
+                yield _read_task(task_from_json(plan.tasks[number]), wanted, keys, use.clock())
 
     # A number a partition: the tasks themselves travel with the function.
     count = len(plan.tasks)
     return spark.range(0, count, 1, max(1, count)).mapInArrow(read, _CELLS)
 
 
-def _read_task(task: Task, wanted: Wanted, keys: list[int]) -> pa.RecordBatch:
-    clock = _Clock()
+def _read_task(task: Task, wanted: Wanted, keys: list[int], clock: Clock) -> pa.RecordBatch:
     found = read_task(task, wanted)
     clock.stop("read")
     cells = [encode_tables(tables) for tables in split_rows(found.rows, len(keys))]
@@ -216,7 +209,6 @@ def _read_task(task: Task, wanted: Wanted, keys: list[int]) -> pa.RecordBatch:
             # What is counted is counted once.
             "records": pa.array([0 if is_base else found.record_count] + [0] * (count - 1), pa.int64()),
             "end_offset": pa.array([0 if is_base else found.end_offset] * count, pa.int64()),
-            "used": pa.array([clock.as_json(), *(["{}"] * (count - 1))], pa.string()),
         }
     )
 
@@ -224,8 +216,8 @@ def _read_task(task: Task, wanted: Wanted, keys: list[int]) -> pa.RecordBatch:
 # --- versions ----------------------------------------------------------------------------------------
 
 
-def _results(cells: DataFrame, plan: _Plan, keys: list[int], directory: str) -> DataFrame:
-    """Make and write each bucket's versions; a row for each table and bucket, and one for what was used."""
+def _results(cells: DataFrame, plan: _Plan, keys: list[int], directory: str, use: WorkerUse) -> DataFrame:
+    """Make and write each bucket's versions; a row for each table and bucket, and one for what was read."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         gc.disable()
@@ -234,18 +226,12 @@ def _results(cells: DataFrame, plan: _Plan, keys: list[int], directory: str) -> 
             return
         cells = pa.Table.from_batches(parts)
         for key in pc.unique(cells["key"]).to_pylist():
-            yield _write_bucket(cells.filter(pc.field("key") == key), keys.index(key), plan, directory)
+            yield _write_bucket(cells.filter(pc.field("key") == key), keys.index(key), plan, directory, use.clock())
 
     return cells.repartition(len(keys), "key").mapInArrow(write, _RESULTS)
 
 
-def _write_bucket(cells: pa.Table, bucket: int, plan: _Plan, directory: str) -> pa.RecordBatch:
-    used: Counter[str] = Counter()
-    for text in cells["used"].to_pylist():
-        of_task = json.loads(text)
-        used["mb"] = max(used["mb"], of_task.pop("mb", 0))
-        used.update(of_task)
-    clock = _Clock()
+def _write_bucket(cells: pa.Table, bucket: int, plan: _Plan, directory: str, clock: Clock) -> pa.RecordBatch:
     end_offset = max(cells["end_offset"].to_pylist())
     timeline = Timeline(decode_rare(cells["rare"].to_pylist()), max(end_offset, plan.first_offset))
     rows = decode_tables(cells["mass"].to_pylist())
@@ -256,34 +242,10 @@ def _write_bucket(cells: pa.Table, bucket: int, plan: _Plan, directory: str) -> 
     clock.stop("versions")
     written = {name: write_days(table, directory, name, f"{bucket:04d}") for name, table in tables.items()}
     clock.stop("write")
-    spent = clock.spent()
-    used["mb"] = max(used["mb"], spent.pop("mb"))
-    used.update(spent)
     read = sum(cells["records"].to_pylist())
-    rows_out = [(name, one.rows, one.files, one.size, "") for name, one in written.items()]
-    rows_out.append(("bucket", read, 0, end_offset, json.dumps(used)))
+    rows_out = [(name, one.rows, one.files, one.size) for name, one in written.items()]
+    rows_out.append(("bucket", read, 0, end_offset))
     columns = [list(column) for column in zip(*rows_out, strict=True)]
-    kinds = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.string())
+    kinds = (pa.string(), pa.int64(), pa.int64(), pa.int64())
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=["name", "rows", "files", "size", "used"])
-
-
-class _Clock:
-    """Processor time of this worker by what it does, and the most memory that it has had."""
-
-    def __init__(self) -> None:
-        self._spent: dict[str, float] = {}
-        self._last = time.process_time()
-
-    def stop(self, name: str) -> None:
-        """Everything since the last stop was for this."""
-        now = time.process_time()
-        self._spent[name] = now - self._last
-        self._last = now
-
-    def spent(self) -> dict[str, Any]:
-        """Seconds by name, and MB."""
-        return {**self._spent, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
-
-    def as_json(self) -> str:
-        return json.dumps(self.spent())
+    return pa.RecordBatch.from_arrays(arrays, names=["name", "rows", "files", "size"])

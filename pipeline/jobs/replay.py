@@ -26,6 +26,7 @@ from pipeline.ranges import plan_log
 from pipeline.result_directory import ResultDirectory
 from pipeline.state_tables import catalogue_tables, partitions_table
 from pipeline.walk import read_range
+from pipeline.worker_use import WorkerUse
 from snapshots.digest import DIGEST_BYTES, digest_bytes, root
 
 _RESULT: Final = "leaves binary, rows string, counts string"
@@ -65,6 +66,9 @@ class ReplayResult:
     records: int
     #: By table.
     rows: dict[str, int]
+    #: Processor seconds of the workers by what they did, and of the worker that took most, MB.
+    processor_seconds: dict[str, float]
+    worker_mb_max: int
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -83,7 +87,8 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
     with ResultDirectory(out) as directory:
         base, name, tables = _base(cluster, at, options.base)
         plan = plan_fold(cluster, base, [moment], end=at, task_bytes=options.task_bytes, tables=tables)
-        rows = _written(spark, plan, cluster.cluster_id, moment, str(directory.staging))
+        use = WorkerUse(spark)
+        rows = _written(spark, plan, cluster.cluster_id, moment, str(directory.staging), use)
         counts = next((ReadCounts(**json.loads(row.counts)) for row in rows if row.counts), ReadCounts())
         end = max(counts.end_offset, base.first_offset)
         if at is not None and end < at:
@@ -94,7 +99,17 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
             for table, count in json.loads(row.rows).items():
                 totals[table] = totals.get(table, 0) + count
         digest = digest_bytes(root(int.from_bytes(row.leaves, "big") for row in rows)).hex()
-        result = ReplayResult(cluster.cluster_id, end, digest, name, base.first_offset, counts.records, totals)
+        result = ReplayResult(
+            cluster.cluster_id,
+            end,
+            digest,
+            name,
+            base.first_offset,
+            counts.records,
+            totals,
+            use.processor_seconds,
+            use.mb_max,
+        )
         directory.commit(result.as_json())
     return result
 
@@ -142,7 +157,9 @@ def offset_at_time(cluster: InputCluster, time: int) -> int:
     return end
 
 
-def _written(spark: SparkSession, plan: FoldPlan, cluster_id: str, moment: int, directory: str) -> list[Any]:
+def _written(
+    spark: SparkSession, plan: FoldPlan, cluster_id: str, moment: int, directory: str, use: WorkerUse
+) -> list[Any]:
     def of_bucket(elements: Elements, records: list[Located]) -> pa.Table:
         transactions = Transactions.of(located for located in records if located.offset < moment)
         topics = Topics(transactions.counted(records, moment))
@@ -159,7 +176,7 @@ def _written(spark: SparkSession, plan: FoldPlan, cluster_id: str, moment: int, 
         joined = joined_counts(sorted(counts, key=lambda part: part.first_offset))
         return _row(catalogue_leaves(catalogue), rows, json.dumps(asdict(joined)))
 
-    found: list[Any] = fold(spark, plan, of_bucket, of_others, _RESULT).collect()
+    found: list[Any] = fold(spark, plan, of_bucket, of_others, _RESULT, use).collect()
     return found
 
 

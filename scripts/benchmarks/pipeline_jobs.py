@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -84,7 +85,7 @@ def bench_pipeline(
     Example: scripts/generate-history --records 5000000 --segments 50 --out /tmp/h5
              scripts/bench-pipeline /tmp/h5 --job history
     """
-    options = ["--master", master, "--driver-memory", driver_memory, "--json"]
+    options = ["--master", master, "--driver-memory", driver_memory]
     unknown = sorted(set(job or ()) - JOBS.keys())
     if unknown:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(JOBS)}")
@@ -109,7 +110,8 @@ class _Ran:
     wall_s: float
     processor_s: float
     processes: dict[str, dict[str, float]]
-    document: dict[str, Any]
+    #: Where the job says that its workers' time went, in processor seconds.
+    workers: dict[str, float]
 
 
 def _run(arguments: list[str]) -> _Ran:
@@ -127,12 +129,20 @@ def _run(arguments: list[str]) -> _Ran:
             raise
         wall = time.monotonic() - started
         output.seek(0)
-        text = output.read()
+        text = output.read().decode()
     if code != exit_codes.DONE:
         raise JobFailed(f"pipeline {arguments[0]} ended with exit code {code}")
     by_kind = use.by_kind()
     # Not what the kernel counts of ended children: Spark's Python workers are killed, and waited for by nobody.
-    return _Ran(wall, sum(kind["processor_s"] for kind in by_kind.values()), by_kind, json.loads(text))
+    return _Ran(wall, sum(kind["processor_s"] for kind in by_kind.values()), by_kind, workers_of(text))
+
+
+def workers_of(text: str) -> dict[str, float]:
+    """What a job says of its workers at its end."""
+    said = re.search(r"^Processor seconds of the workers: (.*?);", text, re.MULTILINE)
+    if said is None:
+        return {}
+    return {name: float(spent) for name, spent in (part.rsplit(" ", 1) for part in said[1].split(", "))}
 
 
 def _digest_of(log: Path) -> str:
@@ -160,7 +170,7 @@ def _measured(job: str, log: Path, start: _Ran, ran: _Ran) -> Measured:
         records_a_second_in_all=round(records / ran.wall_s),
         microseconds_a_record=round(processor / records * 1e6, 2),
         processes=ran.processes,
-        workers=ran.document.get("processor_seconds", {}),
+        workers=ran.workers,
     )
 
 

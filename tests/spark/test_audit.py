@@ -52,6 +52,7 @@ def test_captured_directory_passes(spark: SparkSession, kafka_data: Path, moment
     result = audit(spark, [str(directory)], AuditOptions(task_bytes=200_000))
 
     assert result.passed, result.document()
+    assert result.use.processor_seconds.keys() == {"read", "fold", "share", "compose", "hash"}
     assert {one.source for one in result.comparisons} == {"replay", *(["checkpoint"] if moment != "static/m4" else [])}
     assert result.counts.records == result.counts.end_offset - result.counts.first_offset
     assert {Path(file["name"]).name for file in result.files} <= {file.name for file in (directory / LOG).iterdir()}

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from metadata_log.errors import CorruptBatch
 from pipeline.errors import WorkerError
 from pipeline.failures import translated
+from pipeline.worker_use import WorkerUse
 
 
 def test_session_of_tests_runs_jobs_in_this_interpreter(spark: SparkSession) -> None:
@@ -33,6 +34,31 @@ def test_workers_have_the_installed_pyspark(spark: SparkSession) -> None:
             yield pa.RecordBatch.from_pydict({"place": [pyspark.__file__] * batch.num_rows})
 
     assert spark.range(1).mapInArrow(place, "place string").first() == (pyspark.__file__,)
+
+
+def test_use_of_all_workers_is_gathered(spark: SparkSession) -> None:
+    """Times are added up; of memory the most counts."""
+    use = WorkerUse(spark)
+
+    def busy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            clock = use.clock()
+            sum(range(1_000_000))
+            clock.stop("adding")
+            clock.stop("nothing")
+            yield batch
+
+    once = spark.range(1, numPartitions=1).mapInArrow(busy, "id long")
+    once.collect()
+    of_one = use.processor_seconds["adding"]
+    for _ in range(3):
+        once.collect()
+
+    assert use.processor_seconds.keys() == {"adding", "nothing"}
+    assert of_one > 0
+    assert use.processor_seconds["adding"] > of_one
+    assert use.processor_seconds["nothing"] < of_one
+    assert 20 < use.mb_max < 10_000
 
 
 def test_error_of_ours_in_a_worker_keeps_its_sentence(spark: SparkSession) -> None:

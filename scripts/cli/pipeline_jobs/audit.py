@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.audit import AuditResult
@@ -97,6 +97,7 @@ def _lines(result: AuditResult, document: dict[str, Any]) -> list[str]:
     seal = "signed" if "ed25519" in document["seal"] else "sealed with a digest, not signed"
     size = sum(file["bytes"] for file in result.files)
     lines.append(f"Files: {len(result.files)}, {size} bytes. Certificate: {seal}.")
+    lines.append(workers_line(result.use.processor_seconds, result.use.mb_max))
     return lines
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.history import HistoryReport
@@ -53,7 +53,6 @@ def history(
 
 
 def _lines(report: HistoryReport, out: Path) -> list[str]:
-    spent = ", ".join(f"{name} {seconds:.1f}" for name, seconds in report.processor_seconds.items())
     rate = report.records / report.seconds if report.seconds else 0
     offsets = f"offsets {report.first_offset} to {report.end_offset - 1}"
     return [
@@ -63,6 +62,6 @@ def _lines(report: HistoryReport, out: Path) -> list[str]:
             f"  {name:<20}{written.rows:>12,} versions {written.files:>6,} files {written.size / 1e6:>9,.1f} MB"
             for name, written in report.tables.items()
         ),
-        f"Processor seconds of the workers: {spent}; the largest worker took {report.worker_mb_max:,} MB.",
+        workers_line(report.processor_seconds, report.worker_mb_max),
         f"The tables are in {out}.",
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.replay import ReplayResult
@@ -64,5 +64,6 @@ def _lines(result: ReplayResult, out: Path) -> list[str]:
         f"Cluster {result.cluster_id}: the state at offset {result.offset}, digest {result.digest}.",
         f"Replayed {result.records} records, from {begin}.",
         *(f"  {name:<12}{count:>10} rows" for name, count in sorted(result.rows.items())),
+        workers_line(result.processor_seconds, result.worker_mb_max),
         f"The tables are in {out}.",
     ]

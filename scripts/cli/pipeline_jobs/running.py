@@ -112,6 +112,12 @@ class Run:
                 sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
+def workers_line(processor_seconds: Mapping[str, float], mb_max: int) -> str:
+    """Where the workers' time went, for people."""
+    spent = ", ".join(f"{name} {seconds:.1f}" for name, seconds in processor_seconds.items())
+    return f"Processor seconds of the workers: {spent}; the largest worker took {mb_max:,} MB."
+
+
 def job_command(job: Callable[..., None]) -> Callable[..., None]:
     """Return the command of a job: its own parameters, then the options of `Run`."""
     own = list(inspect.signature(job).parameters.values())[1:]

@@ -4,8 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts.benchmarks.pipeline_jobs import end_of
+from scripts.benchmarks.pipeline_jobs import end_of, workers_of
 from scripts.benchmarks.process_tree import TreeUse, watch_tree
+from scripts.cli.pipeline_jobs.running import workers_line
 from scripts.history.making import HistoryPlan, make_history
 from tests.waiting import eventually_sync
 
@@ -54,3 +55,11 @@ def test_end_of_a_log_is_that_of_its_last_segment(tmp_path: Path) -> None:
     make_history(HistoryPlan(1000, 1, segments=3), tmp_path / "made", lambda _: None)
 
     assert end_of(tmp_path / "made") == 1000
+
+
+def test_what_a_job_says_of_its_workers_is_read_back() -> None:
+    line = workers_line({"read": 3.54, "hand on": 0.0}, 1234)
+
+    assert line == "Processor seconds of the workers: read 3.5, hand on 0.0; the largest worker took 1,234 MB."
+    assert workers_of(f"Audit: passed.\n{line}\n") == {"read": 3.5, "hand on": 0.0}
+    assert workers_of("Java 17\n") == {}
