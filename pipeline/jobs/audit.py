@@ -140,9 +140,7 @@ def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> A
     if not found.problems:
         _require_audited(options.digests, base.first_offset, counts.end_offset, paths[0])
     digests = {**found.digests, counts.end_offset: found.digests.get(last)}
-    comparisons = list(_compared(spark, cluster, audited, digests))
-    for offset, digest in sorted(options.digests.items()):
-        comparisons.append(Comparison("given", paths[0], offset, digest, digests.get(offset)))
+    comparisons = [*_compared(spark, cluster, audited, digests), *_given(paths[0], options.digests, digests)]
     if not found.problems and not any(one.source in ("manifest", "given") for one in comparisons):
         expected = beside_digest(paths, counts.end_offset)
         if expected is not None:
@@ -237,6 +235,11 @@ def _compared(
         if expected is not None:
             yield Comparison("manifest", file.name, file.offset, expected, found)
         yield Comparison("checkpoint", file.name, file.offset, contents[file.name], found)
+
+
+def _given(path: str, given: Mapping[int, str], digests: Mapping[int, str | None]) -> Iterator[Comparison]:
+    for offset, digest in sorted(given.items()):
+        yield Comparison("given", path, offset, digest, digests.get(offset))
 
 
 def _checkpoint_digests(spark: SparkSession, cluster: InputCluster, files: list[InputFile]) -> dict[str, str]:
