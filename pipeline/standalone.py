@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -95,15 +95,16 @@ def start_cluster(directory: Path, workers: int, cores: int, memory: str) -> Clu
     java = find_java()
     directory.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(directory / "java", ignore_errors=True)
-    java_home = home_for_spark(java, directory)
+    # Once, before anything runs: the links are not to change under a process that loads classes by them.
+    homes = {"JAVA_HOME": str(home_for_spark(java, directory)), "SPARK_HOME": str(make_spark_home(directory))}
     started: list[ClusterProcess] = []
     try:
         on_loopback = ("--host", _LOOPBACK, "--port", "0", "--webui-port", "0")
-        url = _start(started, directory, java_home, _ADDRESS, "master", "master.Master", *on_loopback)
+        url = _start(started, directory, homes, _ADDRESS, "master", "master.Master", *on_loopback)
         for number in range(1, workers + 1):
             name = f"worker-{number}"
             size = ("--cores", str(cores), "--memory", memory, "--work-dir", str(directory / name / "work"))
-            _start(started, directory, java_home, _REGISTERED, name, "worker.Worker", *on_loopback, *size, url)
+            _start(started, directory, homes, _REGISTERED, name, "worker.Worker", *on_loopback, *size, url)
     except BaseException:
         _end(started)
         raise
@@ -126,20 +127,18 @@ def stop_cluster(directory: Path) -> Cluster | None:
 def _start(
     started: list[ClusterProcess],
     directory: Path,
-    java_home: Path,
+    homes: Mapping[str, str],
     ready: re.Pattern[str],
     name: str,
     program: str,
     *arguments: str,
 ) -> str:
     """Start one process and return what its log says when it is ready."""
-    home = make_spark_home(directory)
     local = directory / name / "local"
     local.mkdir(parents=True, exist_ok=True)
     log = directory / f"{name}.log"
     variables = {
-        "JAVA_HOME": str(java_home),
-        "SPARK_HOME": str(home),
+        **homes,
         # What is not said on the command line binds to it: the web pages, the executors.
         "SPARK_LOCAL_IP": _LOOPBACK,
         "SPARK_LOCAL_DIRS": str(local),
@@ -151,7 +150,7 @@ def _start(
     with log.open("wb") as output:
         # A session of its own: Ctrl-C in the terminal is not meant for it.
         process = subprocess.Popen(
-            [home / "bin" / "spark-class", f"org.apache.spark.deploy.{program}", *arguments],
+            [Path(homes["SPARK_HOME"], "bin", "spark-class"), f"org.apache.spark.deploy.{program}", *arguments],
             env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
             start_new_session=True,
         )  # fmt: skip

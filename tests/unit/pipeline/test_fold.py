@@ -106,6 +106,15 @@ def test_broken_partition_is_a_problem_at_its_last_change(fields: dict[str, Any]
     assert [problem.problem for problem in after.problems] == [rule, "an epoch is lower than it was"]
 
 
+def cells_of(tasks: Sequence[FoldedTask], buckets: int) -> dict[int, list[bytes]]:
+    """What all tasks hand on, by bucket; the cells of the other records have the number behind the last."""
+    cells: dict[int, list[bytes]] = {}
+    for one in tasks:
+        for bucket, cell in split(one, buckets):
+            cells.setdefault(bucket, []).append(cell)
+    return cells
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("buckets", [1, 3, 8])
 def test_buckets_by_themselves_add_up_to_the_state(seed: int, buckets: int) -> None:
@@ -113,10 +122,7 @@ def test_buckets_by_themselves_add_up_to_the_state(seed: int, buckets: int) -> N
     operations = random_records(chance, 25)
     end = sum(map(len, operations))
     tasks = folded(list(random_cuts(chance, batches_of(chance, operations))), (end,))
-    cells: dict[int, list[bytes]] = {}
-    for one in tasks:
-        for bucket, cell in split(one, buckets):
-            cells.setdefault(bucket, []).append(cell)
+    cells = cells_of(tasks, buckets)
     _, others = join(cells.pop(buckets, []))
     found = [*catalogue_findings(others, (end,))]
     for held in cells.values():
@@ -133,10 +139,7 @@ def test_findings_at_each_moment_are_those_of_the_state_there(seed: int) -> None
     end = sum(map(len, operations))
     moments = (end // 2, end - 1, end, end + 7)
     tasks = folded(list(random_cuts(chance, batches_of(chance, operations))), moments)
-    cells: dict[int, list[bytes]] = {}
-    for one in tasks:
-        for bucket, cell in split(one, 3):
-            cells.setdefault(bucket, []).append(cell)
+    cells = cells_of(tasks, 3)
     _, others = join(cells.pop(3, []))
     found = [*catalogue_findings(others, moments)]
     for held in cells.values():
