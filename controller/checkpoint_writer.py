@@ -1,7 +1,7 @@
 """When a node writes a checkpoint of its state, and what is in it (Kafka's ``SnapshotGenerator``).
 
-After so many bytes of log, or after a time if anything was written; one at a time; never inside a metadata transaction.
-The image is a value: the file is made from it on another thread while the controller goes on.
+After so many bytes of log, after a time if anything was written, or when somebody asks; one at a time; never inside a
+metadata transaction. The image is a value: the file is made from it on another thread while the controller goes on.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from controller.event_queue import Scheduler
+from controller.purgatory import Reply
 from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.errors import StorageError
+from metadata_log.errors import ApiError, ErrorCode, Overloaded, StorageError
 from metadata_log.json_form import json_type
 from metadata_log.records import PartitionRecord, TopicRecord
 from metadata_log.schema import SCHEMA_OF_CLASS
@@ -54,6 +55,27 @@ class CheckpointLimits:
     interval_ms: float = 3_600_000.0
 
 
+class CannotTake(ApiError):
+    """No checkpoint can be taken of the state as it is now; of a later one it can."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(ErrorCode.OPERATION_NOT_ATTEMPTED, message, {"reason": reason})
+
+
+@dataclass(frozen=True, slots=True)
+class TakenCheckpoint:
+    """The answer to a wish for a checkpoint: a durable one covers everything that was applied when it was asked for."""
+
+    #: Exclusive end of what it covers.
+    end_offset: int
+    #: Whether it was written for that; else the newest one there covered everything already.
+    is_written: bool
+
+
+#: Of ``CannotTake``.
+NOTHING_APPLIED: Final = "nothing-applied"
+OPEN_TRANSACTION: Final = "open-transaction"
+
 #: Called when one has been written, or could not be: its end offset, how long it took (ms), what went wrong.
 Report = Callable[[int, float, StorageError | None], None]
 
@@ -65,22 +87,26 @@ class CheckpointWriter:
         self,
         state: State,
         metadata_log: MetadataLog,
-        covered_offset: int,
+        covered: Callable[[], int],
         write: Write,
         report: Report,
         limits: CheckpointLimits,
         scheduler: Scheduler,
     ) -> None:
-        """``covered_offset``: (exclusive) end of what the newest checkpoint there covers; 0 if there is none."""
+        """``covered``: gives the (exclusive) end of what the newest checkpoint there covers; 0 if there is none."""
         self._state = state
         self._log = metadata_log
+        self._covered = covered
         self._write = write
         self._report = report
         self._limits = limits
         self._scheduler = scheduler
-        self._is_writing = False
+        #: End offset of the checkpoint that is being written; None while none is.
+        self.writing_offset: int | None = None
+        #: Who waits for it.
+        self._waiting: Reply[TakenCheckpoint] | None = None
         #: What ends at or before it is counted in ``_bytes``, or covered by a checkpoint.
-        self._counted_offset = covered_offset
+        self._counted_offset = covered()
         self._bytes = 0
         self._last_ms = scheduler.monotonic_ms()
         #: Of the last checkpoint, whose image it keeps: the next one's costs what changed, not a second a million.
@@ -89,8 +115,37 @@ class CheckpointWriter:
     def moved(self) -> None:
         """Write a checkpoint if one is due."""
         self._count()
-        if not self._is_writing and self._is_due() and self._is_at_an_end():
+        if self.writing_offset is None and self._is_due() and self._is_at_an_end():
             self._begin()
+
+    def take(self, reply: Reply[TakenCheckpoint]) -> None:
+        """Write a checkpoint now; ``reply`` is told once everything applied before this call is in a durable one.
+
+        It fails with a StorageError where what was written is no checkpoint.
+
+        Raises:
+            CannotTake: nothing has been applied yet, or a transaction is open. Overloaded: one is being written.
+        """
+        applied = self._state.applied_offset
+        if applied <= 0:
+            raise CannotTake("this controller has applied nothing yet: there is no state to keep", NOTHING_APPLIED)
+        if self.writing_offset is not None:
+            raise Overloaded(
+                f"a checkpoint of the state at offset {self.writing_offset} is being written: one at a time is taken"
+            )
+        covered = self._covered()
+        if covered >= applied:
+            reply.complete(TakenCheckpoint(covered, is_written=False))
+            return
+        if not self._is_at_an_end():
+            begin = self._state.stable.provenance.end_offset
+            raise CannotTake(
+                f"the transaction that began at offset {begin} is open: a checkpoint can be taken when it has ended",
+                OPEN_TRANSACTION,
+            )
+        self._count()
+        self._waiting = reply
+        self._begin()
 
     def _count(self) -> None:
         """Add the bytes of the batches applied since the last count."""
@@ -122,13 +177,20 @@ class CheckpointWriter:
     def _begin(self) -> None:
         image = self._state.stable
         end_offset = image.provenance.end_offset
-        self._is_writing = True
+        self.writing_offset = end_offset
         self._bytes = 0
         self._last_ms = self._scheduler.monotonic_ms()
 
         def done(error: StorageError | None) -> None:
-            self._is_writing = False
+            self.writing_offset = None
             self._report(end_offset, self._scheduler.monotonic_ms() - self._last_ms, error)
+            waiting, self._waiting = self._waiting, None
+            if waiting is None:
+                return
+            if error is None:
+                waiting.complete(TakenCheckpoint(end_offset, is_written=True))
+            else:
+                waiting.fail(error)
 
         def describe() -> CheckpointManifest:
             # On the writing thread; the next checkpoint is not begun before this one is done.

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from controller.access_client import AccessClient
 from controller.attempts import Attempts
+from controller.checkpoint_client import CheckpointClient
 from controller.connection import (
     Connection,
     InvalidUrl,
@@ -119,6 +120,10 @@ class ControllerClient:
         #: Client quotas, SCRAM credentials, ACLs.
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)
+        self.checkpoints = CheckpointClient(self._connect, timeout_ms)
+
+    def _connect(self, url: str) -> Connection:
+        return Connection(self._session, controller_url(url))
 
     def _session(self) -> aiohttp.ClientSession:
         # Belongs to the loop that it is first used in; a client may be made before there is one.
@@ -153,7 +158,7 @@ class ControllerClient:
             NotSent, NoAnswer, ApiError.
         """
         request = Request("GET", "/v1/status", timeout_ms, {"local": "true"})
-        return (await Connection(self._session, controller_url(url)).send(request)).model(StatusReply)
+        return (await self._connect(url).send(request)).model(StatusReply)
 
     async def digest_of(self, url: str, offset: int) -> str:
         """Digest of one controller's or broker process's state at an offset.
@@ -162,7 +167,7 @@ class ControllerClient:
             ApiError: OFFSET_OUT_OF_RANGE, the state there is not kept, or not reached. NotSent, NoAnswer.
         """
         request = Request("GET", "/v1/image/digest", self._timeout_ms, {"offset": offset})
-        return (await Connection(self._session, controller_url(url)).send(request)).model(DigestReply).digest
+        return (await self._connect(url).send(request)).model(DigestReply).digest
 
     async def describe_cluster(self) -> ClusterReply:
         """The cluster in a few numbers."""
@@ -331,11 +336,11 @@ class ControllerClient:
         if broker_ids:
             parameters |= {"broker_id": min(broker_ids), "hosted_brokers": len(broker_ids)}
         request = Request("GET", "/v1/metadata/batches", wait_ms + _POLL_GRACE_MS, parameters)
-        return batches(await Connection(self._session, url).send(request))
+        return batches(await self._connect(url).send(request))
 
     async def feed_sessions(self, url: str, timeout_ms: float = 10_000) -> FeedSessionsReply:
         """Who reads the feed of one controller; raises as ``fetch_batches``, without FeedOutOfRange."""
-        answer = await Connection(self._session, url).send(Request("GET", "/v1/feed-sessions", timeout_ms))
+        answer = await self._connect(url).send(Request("GET", "/v1/feed-sessions", timeout_ms))
         return answer.model(FeedSessionsReply)
 
     async def fetch_checkpoint(
@@ -350,7 +355,7 @@ class ControllerClient:
         if covers is not None:
             parameters |= {"end_offset": covers[0], "epoch": covers[1]}
         request = Request("GET", "/v1/metadata/checkpoint", timeout_ms, parameters)
-        return checkpoint_piece(await Connection(self._session, url).send(request))
+        return checkpoint_piece(await self._connect(url).send(request))
 
     # --- sending -------------------------------------------------------------------------------------
 

@@ -40,13 +40,12 @@ from controller.seams import ControllerLimits
 from controller.settings import ControllerSettings
 from controller.settings_parts import controller_config, feed_limits, listeners, node_limits, role_settings
 from controller.settings_source import read_secret
-from controller.surroundings import OsRandom, ProcessFaults, new_uuid
+from controller.surroundings import OsRandom, ProcessFaults, new_uuid, report_checkpoint
 from controller.warm_up import warm_up
 from controller.write_log import log_write
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
 from metadata_log.disk import RealDisk
-from metadata_log.errors import StorageError
 from metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
 from metadata_log.reader import classify
 from metadata_log.records import VersionedRecord
@@ -276,8 +275,8 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     stack.callback(controller.close)
     controller.events.observe = counters.events.note
     cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events, leaders)
-    node = _node(settings, storage, controller, role, cluster, directory.meta.cluster_id, secret)
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller)
+    node = _node(settings, storage, controller, role, cluster, checkpoints, directory.meta.cluster_id, secret)
     registrar = _registrar(settings, controller, secret, stack)
 
     def stable_moved() -> None:
@@ -311,6 +310,7 @@ def _node(
     controller: QuorumController,
     role: ActiveRole,
     cluster: ServedCluster,
+    checkpoints: CheckpointWriter,
     cluster_id: str,
     secret: bytes,
 ) -> Node:
@@ -322,6 +322,7 @@ def _node(
         cluster=cluster,
         feed=_feed(settings, storage, controller),
         checkpoints=storage.checkpoints,
+        checkpoint_taking=checkpoints,
         counts=CountedImages(settings.topics.min_insync_replicas),
         search=PartitionSearch(role.config),
         heard=HeardBrokers(controller.scheduler.monotonic_ms),
@@ -381,17 +382,8 @@ def _checkpoint_writer(
     settings: ControllerSettings, storage: NodeStorage, runtime: QuorumRuntime, controller: QuorumController
 ) -> CheckpointWriter:
     limits = CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms)
-    newest = storage.checkpoints.latest
-    covered = 0 if newest is None else newest.id.end_offset
-    write = runtime.node.write_checkpoint
-    return CheckpointWriter(controller, storage.log, covered, write, _report_checkpoint, limits, controller.scheduler)
-
-
-def _report_checkpoint(end_offset: int, took_ms: float, error: StorageError | None) -> None:
-    if error is None:
-        log.info("checkpoint.written", end_offset=end_offset, took_ms=round(took_ms))
-    else:
-        log.error("checkpoint.failed", end_offset=end_offset, error=str(error))
+    covered, write = storage.checkpoints.covered_offset, runtime.node.write_checkpoint
+    return CheckpointWriter(controller, storage.log, covered, write, report_checkpoint, limits, controller.scheduler)
 
 
 async def _serve(node: Node, settings: ControllerSettings, stack: AsyncExitStack) -> None:

@@ -12,6 +12,7 @@ import structlog
 from numpy.typing import NDArray
 
 from controller.http.counters import Counters
+from metadata_log.errors import StorageError
 from metadata_log.ids import Uuid, is_reserved_uuid, uuid_text
 
 log = structlog.get_logger()
@@ -62,3 +63,11 @@ class ProcessFaults:
         sys.stderr.write(f"quorate: {what}: {error}\n")
         sys.stderr.flush()
         os._exit(_FATAL_EXIT)
+
+
+def report_checkpoint(end_offset: int, took_ms: float, error: StorageError | None) -> None:
+    """``controller.checkpoint_writer.Report`` into the process's log."""
+    if error is None:
+        log.info("checkpoint.written", end_offset=end_offset, took_ms=round(took_ms))
+    else:
+        log.error("checkpoint.failed", end_offset=end_offset, error=str(error))

@@ -74,6 +74,11 @@ class CheckpointStore:
         """The newest usable one, None when there is none."""
         return max(self._infos.values(), key=lambda info: info.id, default=None)
 
+    def covered_offset(self) -> int:
+        """(Exclusive) end of what the newest usable one covers; 0 when there is none."""
+        latest = self.latest
+        return 0 if latest is None else latest.id.end_offset
+
     def path(self, checkpoint: CheckpointId) -> str:
         return f"{self._directory}/{checkpoint_name(checkpoint)}"
 

@@ -80,7 +80,7 @@ def timeout_of(route: Route, text: str | None, node: Node) -> float:
         HttpRefusal: the header is no number of milliseconds.
     """
     limits = node.limits
-    longest = limits.request_timeout_ms if route.is_write else limits.read_timeout_ms
+    longest = limits.read_timeout_ms if route.method == "GET" else limits.request_timeout_ms
     if text is None:
         return longest
     if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) == 0:

@@ -92,6 +92,7 @@ STATUS_OUTCOME_UNKNOWN: Final = 504
 _RETRIABLE: Final = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
+        ErrorCode.OPERATION_NOT_ATTEMPTED,
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.BROKER_NOT_AVAILABLE,
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,

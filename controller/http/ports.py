@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
+from controller.checkpoint_writer import TakenCheckpoint
 from controller.event_queue import EventQueue
 from controller.head_watch import HeadWatch
 from controller.http.counters import Counters
@@ -16,7 +17,9 @@ from controller.http.partition_counts import CountedImages
 from controller.http.state_counts import CountedStates
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
+from controller.purgatory import Reply
 from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
+from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.checkpoint_transfer import CheckpointChunk
 from snapshots.image import MetadataImage
 
@@ -133,11 +136,32 @@ class Checkpoints(Protocol):
     def infos(self) -> tuple[CheckpointInfo, ...]:
         """The usable checkpoints, ascending, the bootstrap one included."""
 
+    def manifest(self, checkpoint: CheckpointId) -> CheckpointManifest | None:
+        """What the writer of one counted, None if it has no manifest. Blocks; may be called on another thread.
+
+        Raises:
+            CorruptState: the manifest is damaged.
+        """
+
     def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
         """A piece of one. Blocks for the disk; may be called on another thread.
 
         Raises:
             UnknownCheckpoint, PositionOutOfRange.
+        """
+
+
+class CheckpointTaking(Protocol):
+    """``controller.checkpoint_writer.CheckpointWriter``."""
+
+    #: End offset of the checkpoint that is being written; None while none is.
+    writing_offset: int | None
+
+    def take(self, reply: Reply[TakenCheckpoint]) -> None:
+        """Write one now.
+
+        Raises:
+            ApiError: none can be, as things are.
         """
 
 
@@ -174,6 +198,7 @@ class Node:
     cluster: Cluster
     feed: MetadataFeed
     checkpoints: Checkpoints
+    checkpoint_taking: CheckpointTaking
     counts: CountedImages
     search: PartitionSearch
     heard: HeardBrokers

@@ -7,6 +7,7 @@ from typing import Final
 from controller.http import handlers, headers
 from controller.http.access_routes import ACCESS_ROUTES
 from controller.http.broker_routes import BROKER_ROUTES
+from controller.http.checkpoint_routes import CHECKPOINT_ROUTES
 from controller.http.config_routes import CONFIG_ROUTES
 from controller.http.content import BATCHES, JSON, OCTETS
 from controller.http.controller_routes import CONTROLLER_ROUTES
@@ -254,6 +255,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     *CONFIG_ROUTES,
     *CONTROLLER_ROUTES,
+    *CHECKPOINT_ROUTES,
     *ACCESS_ROUTES,
     *TOKEN_ROUTES,
     *BROKER_ROUTES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from random import Random
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from controller.active_role import ActiveRole, RoleSettings
 from controller.bootstrap import fresh_records
+from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.controller_config import ControllerConfig, TokenConfig
 from controller.http.counters import Counters
 from controller.http.digests import Digests
@@ -31,8 +32,12 @@ from controller.operations import Operations
 from controller.partition_search import PartitionSearch
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
+from controller.surroundings import report_checkpoint
 from metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
-from metadata_log.checkpoints import CheckpointStore
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.checkpoints import CheckpointStore, WriteCheckpointJob
+from metadata_log.disk import drain
+from metadata_log.errors import StorageError
 from metadata_log.segment_log import LogConfig, MetadataLog
 from scripts.simulation.memory_disk import MemoryDisk
 from tests.log_support import DIRECTORY, checkpoint_bytes
@@ -152,6 +157,45 @@ class SoftState:
         return self._member.controller.scheduler.wall_ms()
 
 
+class HeldWriting:
+    """Writes a member's checkpoints in the next turn of the loop, or, while held, when it is told to."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self.is_held = False
+        self._jobs: list[tuple[WriteCheckpointJob, Callable[[StorageError | None], None]]] = []
+        self.writer = CheckpointWriter(
+            member.controller,
+            member.log,
+            member.checkpoints.covered_offset,
+            self._write,
+            report_checkpoint,
+            CheckpointLimits(),
+            member.controller.scheduler,
+        )
+
+    def _write(
+        self,
+        end_offset: int,
+        chunks: Iterable[bytes],
+        describe: Callable[[], CheckpointManifest],
+        done: Callable[[StorageError | None], None],
+    ) -> None:
+        epoch = self._member.log.epoch_at(end_offset)
+        assert epoch is not None
+        job = self._member.checkpoints.write_job(CheckpointId(end_offset, epoch), chunks, describe)
+        self._jobs.append((job, done))
+        asyncio.get_running_loop().call_soon(self.write_waiting)
+
+    def write_waiting(self) -> None:
+        """Write what waits, unless it is held."""
+        while self._jobs and not self.is_held:
+            job, done = self._jobs.pop()
+            drain(job)
+            self._member.checkpoints.job_done(job)
+            done(None)
+
+
 class Member:
     """One controller and its HTTP server."""
 
@@ -183,6 +227,7 @@ class Member:
         self.soft = SoftState(self)
         self.digests = Digests()
         self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
+        self.writing = HeldWriting(self)
         source = LogFeedSource(self.log, lambda: quorum.committed, lambda: self.controller.is_active)
         self.node = Node(
             cluster_id=CLUSTER_ID,
@@ -192,6 +237,7 @@ class Member:
             cluster=self.soft,
             feed=MetadataFeed(source, FeedLimits()),
             checkpoints=self.checkpoints,
+            checkpoint_taking=self.writing.writer,
             counts=CountedImages(default_min_isr=1),
             search=PartitionSearch(self.role.config),
             heard=HeardBrokers(self.controller.scheduler.monotonic_ms),

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter, manifest_of
+from controller.checkpoint_writer import (
+    CheckpointLimits,
+    CheckpointWriter,
+    TakenCheckpoint,
+    manifest_of,
+)
 from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.errors import CorruptCheckpoint, StorageError
+from metadata_log.errors import ApiError, CorruptCheckpoint, Overloaded, StorageError
 from metadata_log.records import TopicRecord, VersionedRecord
 from metadata_log.segment_log import LogConfig
 from snapshots.checkpoint import read_checkpoint
@@ -24,6 +29,19 @@ from tests.unit.controller.manual_scheduler import ManualScheduler
 Done = Callable[[StorageError | None], None]
 
 
+class Told:
+    """Who asked for a checkpoint, and what it was told."""
+
+    def __init__(self) -> None:
+        self.results: list[TakenCheckpoint | Exception] = []
+
+    def complete(self, result: TakenCheckpoint) -> None:
+        self.results.append(result)
+
+    def fail(self, error: Exception) -> None:
+        self.results.append(error)
+
+
 class Writing:
     """A writer over a log whose batches are applied as a test says."""
 
@@ -32,11 +50,12 @@ class Writing:
         self.log = ModelledLog(config=LogConfig())
         self.stable: MetadataImage = EMPTY_IMAGE
         self.applied_offset = 0
+        self.covered_offset = covered_offset
         self.begun: list[tuple[int, Done]] = []
         self.reported: list[tuple[int, bool]] = []
         limits = CheckpointLimits(log_bytes, interval_ms)
         self.writer = CheckpointWriter(
-            self, self.log.log, covered_offset, self.write, self.report, limits, self.scheduler
+            self, self.log.log, lambda: self.covered_offset, self.write, self.report, limits, self.scheduler
         )
 
     def write(
@@ -60,7 +79,15 @@ class Writing:
         self.writer.moved()
 
     def finish(self, error: StorageError | None = None) -> None:
+        if error is None:
+            self.covered_offset = self.begun[-1][0]
         self.begun[-1][1](error)
+
+    def take(self) -> list[TakenCheckpoint | Exception]:
+        """Ask for one; what is told, now or later."""
+        told = Told()
+        self.writer.take(told)
+        return told.results
 
     @property
     def offsets(self) -> list[int]:
@@ -144,6 +171,76 @@ def test_checkpoint_that_failed_is_reported_and_tried_again_later(batch_bytes: i
     assert writing.reported == [(1, False)]
     writing.apply()
     assert writing.offsets == [1, 2]
+
+
+def test_checkpoint_that_is_asked_for_is_told_of_when_it_is_durable() -> None:
+    writing = Writing()
+    writing.apply(2)
+    told = writing.take()
+    assert (writing.offsets, told, writing.writer.writing_offset) == ([2], [], 2)
+    writing.apply()
+    writing.finish()
+    assert (told, writing.writer.writing_offset) == ([TakenCheckpoint(2, is_written=True)], None)
+
+
+def test_checkpoint_that_is_asked_for_twice_is_written_once() -> None:
+    writing = Writing()
+    writing.apply()
+    writing.take()
+    writing.finish()
+    assert writing.take() == [TakenCheckpoint(1, is_written=False)]
+    assert writing.offsets == [1]
+
+
+def test_checkpoint_that_is_asked_for_counts_as_the_last_one(batch_bytes: int) -> None:
+    writing = Writing(log_bytes=3 * batch_bytes)
+    writing.apply(2)
+    writing.take()
+    writing.finish()
+    writing.apply(2)
+    assert writing.offsets == [2]
+    writing.apply()
+    assert writing.offsets == [2, 5]
+
+
+def test_checkpoint_is_refused_before_anything_was_applied() -> None:
+    with pytest.raises(ApiError, match="applied nothing") as refused:
+        Writing().take()
+    assert refused.value.details == {"reason": "nothing-applied"}
+
+
+def test_checkpoint_is_refused_inside_a_transaction() -> None:
+    writing = Writing()
+    writing.apply(2)
+    writing.apply(in_transaction=True)
+    with pytest.raises(ApiError, match="that began at offset 2 is open") as refused:
+        writing.take()
+    assert refused.value.details == {"reason": "open-transaction"}
+    writing.apply()
+    writing.take()
+    assert writing.offsets == [4]
+
+
+def test_checkpoint_is_refused_while_one_is_being_written() -> None:
+    writing = Writing()
+    writing.apply()
+    told = writing.take()
+    writing.apply()
+    with pytest.raises(Overloaded, match="state at offset 1 is being written"):
+        writing.take()
+    writing.finish()
+    assert told == [TakenCheckpoint(1, is_written=True)]
+
+
+def test_checkpoint_that_is_asked_for_and_fails_is_told_of() -> None:
+    writing = Writing()
+    writing.apply()
+    told = writing.take()
+    error = CorruptCheckpoint("file", "not whole")
+    writing.finish(error)
+    assert told == [error]
+    writing.take()
+    assert writing.offsets == [1, 1]
 
 
 def test_manifest_counts_the_records_that_a_checkpoint_has(kafka_data: Path) -> None:
