@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from pipeline.errors import BadSetting, PipelineError
+from pipeline.table_clusters import chosen_cluster
 
 _TABLES: Final = {
     "topics": "topic_versions",
@@ -78,29 +79,31 @@ class State:
     tables: dict[str, DataFrame]
 
 
-def state_of(spark: SparkSession, directory: Path, at: Moment) -> State:
-    """The state at a moment.
+def state_of(spark: SparkSession, directory: Path, at: Moment, cluster_id: str | None, option: str) -> State:
+    """The state of one cluster at a moment.
+
+    Args:
+        cluster_id: which of the tables' clusters; None where there is one. option: by which one is chosen.
 
     Raises:
-        NoState: no such tables, several clusters, or a moment before the history begins.
+        NoState: no such tables, or a moment before the history begins.
+        WhichCluster: not the cluster that is asked for, or several of which none is.
     """
     missing = [name for name in _TABLES.values() if not (directory / name).is_dir()]
     if missing:
         raise NoState(f"{directory}: holds no {missing[0]}; make the tables with: quorate pipeline history")
     whole = {kind: spark.read.parquet(str(directory / name)) for kind, name in _TABLES.items()}
-    (known,) = (
-        whole["brokers"].select("cluster_id", "valid_from_offset", "valid_from", "change")
-        .unionByName(whole["topics"].select("cluster_id", "valid_from_offset", "valid_from", "change"))
-        .agg(
-            sf.sort_array(sf.collect_set("cluster_id")).alias("clusters"),
-            sf.min(sf.when(sf.col("change") == "base", sf.col("valid_from_offset"))).alias("base"),
-            sf.min(sf.when(sf.col("change") == "base", sf.col("valid_from"))).alias("base_time"),
-        ).collect()
+    rows = (
+        whole["brokers"].select("cluster_id", "valid_from_offset", "change")
+        .unionByName(whole["topics"].select("cluster_id", "valid_from_offset", "change"))
+        .groupBy("cluster_id").agg(sf.min(sf.when(sf.col("change") == "base", sf.col("valid_from_offset"))))
+        .collect()
     )  # fmt: skip
-    if len(known.clusters) != 1:
-        found = ", ".join(known.clusters) or "none"
-        raise NoState(f"{directory}: holds {found}; a side of a comparison is one cluster, with a broker or a topic")
-    if known.base is not None and at.offset is not None and at.offset <= known.base:
-        raise NoState(f"{directory}: begins at offset {known.base + 1}, behind {at}; ask for a later one")
-    tables = {kind: table.where(at.holds()).drop(*_VALIDITY) for kind, table in whole.items()}
-    return State(str(directory), known.clusters[0], str(at), tables)
+    bases: dict[str, int | None] = dict(rows)
+    chosen = chosen_cluster(directory, bases, cluster_id, option)
+    base = bases[chosen]
+    if base is not None and at.offset is not None and at.offset <= base:
+        raise NoState(f"{directory}: begins at offset {base + 1}, behind {at}; ask for a later one")
+    holds = at.holds() & (sf.col("cluster_id") == chosen)
+    tables = {kind: table.where(holds).drop(*_VALIDITY) for kind, table in whole.items()}
+    return State(str(directory), chosen, str(at), tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,29 +14,46 @@ if TYPE_CHECKING:
     from pipeline.jobs.history import HistoryReport
 
 
-def history_page(report: HistoryReport, series: HistorySeries) -> Page:
-    """Growth, changes by day, and the topics that changed most."""
-    offsets = f"offsets {report.first_offset:,} to {report.end_offset - 1:,}"
-    page = Page(f"History of cluster {report.cluster_id}", f"{report.records:,} records, {offsets}")
+def history_page(report: HistoryReport, drawn: Mapping[str, HistorySeries]) -> Page:
+    """Growth, changes by day, and the topics that changed most, cluster by cluster.
+
+    Args:
+        drawn: by cluster.
+    """
+    if len(report.clusters) == 1:
+        (one,) = report.clusters
+        offsets = f"offsets {one.first_offset:,} to {one.end_offset - 1:,}"
+        page = Page(f"History of cluster {one.cluster_id}", f"{report.records:,} records, {offsets}")
+    else:
+        page = Page(f"History of {len(report.clusters)} clusters", f"{report.records:,} records")
     page.facts([(name.replace("_", " "), written.rows) for name, written in report.tables.items()])
+    if len(report.clusters) > 1:
+        rows = [(one.cluster_id, one.records, one.first_offset, one.end_offset) for one in report.clusters]
+        page.table("Clusters", ["cluster", "records", "first offset", "end offset"], rows)
+    for one in report.clusters:
+        _cluster(page, drawn[one.cluster_id], f" of {one.cluster_id}" if len(report.clusters) > 1 else "")
+    return page
+
+
+def _cluster(page: Page, series: HistorySeries, whose: str) -> None:
+    page.section(f"Growth{whose}", "What there is at the end of each day (UTC).")
     if not series.days:
         page.text("The tables hold no version: nothing was ever made.")
-        return page
-    page.section("Growth", "What there is at the end of each day (UTC).")
+        return
     for name, counts in series.held.items():
         page.plot(
             name.capitalize(),
             over_time(np.array(series.days, "datetime64[D]"), {name: counts}, unit=name, is_stepped=True),
         )
-    page.section("Changes", "Versions by the day on which they begin. A version is what held between two changes.")
+    text = "Versions by the day on which they begin. A version is what held between two changes."
+    page.section(f"Changes{whose}", text)
     days = [day.isoformat() for day in series.days]
     for name, counts in series.begun.items():
         if any(counts):
             page.plot(name.replace("_", " ").capitalize(), bars(days, {name: counts}, unit="versions"))
-    page.section("Health")
+    page.section(f"Health{whose}")
     without = {"hours": series.leaderless_hours}
     text = "Of all partitions together, by the day on which they lost their leader."
     page.plot("Hours without a leader", bars(days, without, unit="hours"), text)
     rows = [(one.topic, one.versions, one.partitions, one.leaderless) for one in series.topics]
     page.table("Topics that changed most", ["topic", "versions", "partitions", "without a leader"], rows)
-    return page

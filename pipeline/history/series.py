@@ -45,9 +45,10 @@ class HistorySeries:
     topics: list[BusyTopic]
 
 
-def history_series(spark: SparkSession, tables: Path) -> HistorySeries:
-    """Count the versions in a directory that the history job has written."""
-    versions = {name: spark.read.parquet(str(tables / name)) for name in TABLES}
+def history_series(spark: SparkSession, tables: Path, cluster_id: str) -> HistorySeries:
+    """Count the versions of one cluster in a directory that the history job has written."""
+    is_its = sf.col("cluster_id") == cluster_id
+    versions = {name: spark.read.parquet(str(tables / name)).where(is_its) for name in TABLES}
     begun = {name: _by_day(table, "valid_from", sf.count("*")) for name, table in versions.items()}
     known = sorted(set().union(*begun.values()))
     if not known:

@@ -27,6 +27,7 @@ from pipeline.planning.cluster import Plan
 from pipeline.planning.summary import PlanSummary, planned
 from pipeline.planning.tables import NamedCluster, named_cluster
 from pipeline.source.data_source import FORMAT
+from pipeline.table_clusters import chosen_cluster
 
 #: What the planner needs of a state.
 _PARTITION_COLUMNS = ("topic", "partition", "replicas", "removing_replicas", "adding_replicas", "leader")
@@ -35,10 +36,6 @@ _BROKER_COLUMNS = ("broker_id", "rack", "fenced")
 
 class NoTables(PipelineError):
     """A directory that has neither the tables of a history nor those of a state."""
-
-
-class WhichCluster(PipelineError):
-    """The tables hold no cluster, or several, or not the one that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ def capacity(
         cluster_id, state = _folded(spark, paths, cluster_id, wishes.at)
     else:
         opened = _open(spark, tables)
-        cluster_id = _which(opened, cluster_id)
+        cluster_id = _which(opened, tables, cluster_id)
         opened = opened.of(cluster_id)
         partitions, brokers = opened.state(wishes.at)
         state = partitions.select(*_PARTITION_COLUMNS).toArrow(), brokers.select(*_BROKER_COLUMNS).toArrow()
@@ -133,7 +130,7 @@ def capacity(
     named = named_cluster(*state, drained=wishes.drained, excluded=wishes.excluded, sizes=wishes.sizes)
     plan, summary = planned(named)
     racks = {one.broker: one.rack for one in summary.brokers}
-    return Capacity(cluster_id, named, plan, summary, trend, _records_by_day(spark, paths), racks)
+    return Capacity(cluster_id, named, plan, summary, trend, _records_by_day(spark, paths, cluster_id), racks)
 
 
 def _folded(
@@ -157,13 +154,9 @@ def _open(spark: SparkSession, directory: Path) -> _Tables:
     raise NoTables(f"{directory} holds no tables of partitions and brokers: make them with quorate pipeline history")
 
 
-def _which(tables: _Tables, asked: str | None) -> str:
-    there = sorted(row.cluster_id for row in tables.brokers.select("cluster_id").distinct().collect())
-    if asked is not None and asked not in there:
-        raise WhichCluster(f"the tables hold no cluster {asked}: they hold {', '.join(there) or 'none'}")
-    if asked is None and len(there) != 1:
-        raise WhichCluster(f"the tables hold {len(there)} clusters ({', '.join(there)}): say which, with --cluster")
-    return asked or there[0]
+def _which(tables: _Tables, directory: Path, asked: str | None) -> str:
+    there = {row.cluster_id for row in tables.brokers.select("cluster_id").distinct().collect()}
+    return chosen_cluster(directory, there, asked)
 
 
 def _trend(versions: DataFrame) -> Trend | None:
@@ -221,11 +214,12 @@ def _by_broker(changes: DataFrame, moments: Moments) -> dict[int, Any]:
     return standing_on(((row["broker"], row["at"], row["more"]) for row in rows), moments.count)
 
 
-def _records_by_day(spark: SparkSession, paths: Sequence[Path]) -> RecordsByDay:
+def _records_by_day(spark: SparkSession, paths: Sequence[Path], cluster_id: str) -> RecordsByDay:
     if not paths:
         return RecordsByDay([], {})
-    read = spark.read.format(FORMAT).option("columns", "time,type").load([str(path) for path in paths])
-    rows: list[Row] = read.groupBy(f.to_date("time").alias("day"), "type").count().collect()
+    read = spark.read.format(FORMAT).options(columns="time,type", clusterId=cluster_id)
+    counts = read.load([str(path) for path in paths]).groupBy(f.to_date("time").alias("day"), "type").count()
+    rows: list[Row] = counts.collect()
     days = sorted({row["day"] for row in rows})
     place = {day: at for at, day in enumerate(days)}
     records: dict[str, Any] = {}

@@ -34,6 +34,8 @@ class Asked:
 
     path: Path
     moment: Moment
+    #: Which of those in the tables; None where there is one.
+    cluster_id: str | None = None
 
 
 def compare(spark: SparkSession, a: Asked, b: Asked, *, match_ids: bool, limit: int) -> Comparison:
@@ -44,9 +46,12 @@ def compare(spark: SparkSession, a: Asked, b: Asked, *, match_ids: bool, limit: 
         limit: so many differing rows of each kind are told one by one.
 
     Raises:
-        NoState: a side that has none.
+        NoState: a side that has none. WhichCluster: a side of several clusters, or not of the one asked for.
     """
-    left, right = (state_of(spark, side.path, side.moment) for side in (a, b))
+    left, right = (
+        state_of(spark, side.path, side.moment, side.cluster_id, option)
+        for side, option in ((a, "--cluster-a"), (b, "--cluster-b"))
+    )
     same_cluster = left.cluster_id == right.cluster_id
     found = [
         differences(

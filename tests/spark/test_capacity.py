@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.jobs.capacity import NoTables, WhichCluster, Wishes, capacity
+from pipeline.jobs.capacity import NoTables, Wishes, capacity
 from pipeline.planning.files import write_plan
+from pipeline.table_clusters import WhichCluster
 
 DAY = timedelta(days=1)
 START = datetime(2026, 11, 1, 6, tzinfo=UTC)

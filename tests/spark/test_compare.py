@@ -12,20 +12,26 @@ from pipeline.comparing.sides import Moment, NoState
 from pipeline.errors import BadSetting
 from pipeline.jobs.compare import Asked, Comparison, compare
 from pipeline.jobs.history import HistoryOptions, make_history
+from pipeline.table_clusters import WhichCluster
 from tests.pipeline_logs import BEHEADED_LOG
+
+SMALL_CLUSTER, LARGE_CLUSTER = "xnVrj2ZpTPOxSQQa-ebb-g", "CGX0FmftRoq9tiEOLU7vAA"
 
 Compare = Callable[[int | None, int | None], Comparison]
 
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of two clusters."""
     target = tmp_path_factory.mktemp("compared") / "tables"
-    make_history(spark, [str(kafka_data / "dynamic-small" / "m1" / "log")], target, HistoryOptions())
+    logs = [str(kafka_data / "dynamic-small" / "m1" / "log"), str(BEHEADED_LOG)]
+    make_history(spark, logs, target, HistoryOptions(mixed=True))
     return target
 
 
 def compared(spark: SparkSession, tables: Path, a: int | None, b: int | None, *, match_ids: bool = False) -> Comparison:
-    sides = (Asked(tables, Moment(a)), Asked(tables, Moment(b)))
+    """Two moments of the small cluster."""
+    sides = (Asked(tables, Moment(at), SMALL_CLUSTER) for at in (a, b))
     return compare(spark, *sides, match_ids=match_ids, limit=50)
 
 
@@ -66,10 +72,9 @@ def test_a_topic_that_was_deleted_is_on_one_side_only(spark: SparkSession, table
     assert by_name["topics"].first[0]["key"] == {"topic": "wasps"}
 
 
-def test_two_clusters_are_matched_by_name_or_by_id(spark: SparkSession, tables: Path, tmp_path: Path) -> None:
+def test_two_clusters_are_matched_by_name_or_by_id(spark: SparkSession, tables: Path) -> None:
     """By name ids and epochs are not compared."""
-    make_history(spark, [str(BEHEADED_LOG)], tmp_path / "other", HistoryOptions())
-    sides = (Asked(tables, Moment()), Asked(tmp_path / "other", Moment()))
+    sides = (Asked(tables, Moment(), SMALL_CLUSTER), Asked(tables, Moment(), LARGE_CLUSTER))
 
     by_name = {kind.kind: kind for kind in compare(spark, *sides, match_ids=False, limit=3).kinds}
     by_id = {kind.kind: kind for kind in compare(spark, *sides, match_ids=True, limit=3).kinds}
@@ -83,6 +88,15 @@ def test_two_clusters_are_matched_by_name_or_by_id(spark: SparkSession, tables: 
     assert len(by_name["partitions"].first) == 3
     same = [one for one in by_name["brokers"].first if one["change"] == "changed"]
     assert {one["field"] for one in same} <= set(by_name["brokers"].by_field)
+
+
+def test_side_of_several_clusters_must_say_which(spark: SparkSession, tables: Path) -> None:
+    """And one that begins with a checkpoint has no state before it; the other has one from the first record on."""
+    with pytest.raises(WhichCluster, match=rf"2 clusters \({LARGE_CLUSTER}, {SMALL_CLUSTER}\): .* --cluster-b"):
+        compare(spark, Asked(tables, Moment(), SMALL_CLUSTER), Asked(tables, Moment()), match_ids=False, limit=3)
+    early = Asked(tables, Moment(70), LARGE_CLUSTER)
+    with pytest.raises(NoState, match="begins at offset 15719, behind offset 70; ask for a later one"):
+        compare(spark, early, early, match_ids=False, limit=3)
 
 
 def test_directory_without_tables_is_refused(spark: SparkSession, tmp_path: Path) -> None:

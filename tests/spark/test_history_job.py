@@ -1,21 +1,32 @@
 """The history job: its tables against the controllers' own states, and what a failure leaves."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
+from metadata_log.records import NoOpRecord
+from pipeline.errors import BadSetting
 from pipeline.failures import translated
 from pipeline.history.page import history_page
 from pipeline.history.schema import TABLES
 from pipeline.history.series import history_series
+from pipeline.incidents.thresholds import Thresholds
+from pipeline.inputs import InputError
+from pipeline.jobs.capacity import Wishes, capacity
 from pipeline.jobs.history import HistoryOptions, make_history
+from pipeline.jobs.incidents import find_incidents, version_tables
+from pipeline.table_clusters import WhichCluster
 from scripts.history import making
 from snapshots.loading import load_image
 from tests.history_versions import require_no_gaps, require_state
-from tests.pipeline_logs import BEHEADED_LOG
+from tests.pipeline_logs import BEHEADED_LOG, LogWriter
 
+SMALL_CLUSTER, LARGE_CLUSTER = "xnVrj2ZpTPOxSQQa-ebb-g", "CGX0FmftRoq9tiEOLU7vAA"
 SMALL = HistoryOptions(range_bytes=100_000, bucket_bytes=100_000)
 
 
@@ -27,7 +38,8 @@ def test_tables_of_a_made_up_history_hold_its_states(spark: SparkSession, tmp_pa
     report = make_history(spark, [str(log)], out, SMALL)
 
     tables = {name: ds.dataset(out / name, partitioning="hive").to_table().to_pylist() for name in TABLES}
-    assert (report.records, report.end_offset) == (6000, made.end_offset)
+    (cluster,) = report.clusters
+    assert (report.records, cluster.records, cluster.end_offset) == (6000, 6000, made.end_offset)
     assert {name: written.rows for name, written in report.tables.items()} == {
         name: len(rows) for name, rows in tables.items()
     }
@@ -37,22 +49,76 @@ def test_tables_of_a_made_up_history_hold_its_states(spark: SparkSession, tmp_pa
     by_spark = spark.read.parquet(str(out / "partition_versions"))
     assert by_spark.count() == len(tables["partition_versions"])
     assert by_spark.where("valid_to_offset is null").count() == made.operations.pool.held_count
-    series = history_series(spark, out)
+    series = history_series(spark, out, cluster.cluster_id)
     assert {name: sum(counts) for name, counts in series.begun.items()} == {
         name: len(rows) for name, rows in tables.items()
     }
     assert series.held["partitions"][-1] == made.operations.pool.held_count
     assert len(series.days) == (series.days[-1] - series.days[0]).days + 1
     assert sum(one.versions for one in series.topics) <= len(tables["partition_versions"])
-    page = history_page(report, series).render()
+    page = history_page(report, {cluster.cluster_id: series}).render()
     assert "Topics that changed most" in page
     assert series.topics[0].topic in page
 
 
-def test_history_of_a_log_without_its_head_begins_at_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
-    report = make_history(spark, [str(BEHEADED_LOG)], tmp_path / "out", SMALL)
+def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
+    """One of them without its head: it begins at its checkpoint. The readers of the tables ask which is meant."""
+    logs, out = (kafka_data / "dynamic-small/m1/log", BEHEADED_LOG), tmp_path / "out"
+    images = dict(zip((SMALL_CLUSTER, LARGE_CLUSTER), map(load_image, logs), strict=True))
 
-    assert (report.first_offset, report.end_offset) == (15_719, 21_247)
+    report = make_history(spark, [str(log) for log in logs], out, replace(SMALL, mixed=True))
+
+    assert json.loads((out / "manifest.json").read_text()) == report.as_json()
+    assert {one.cluster_id: (one.first_offset, one.end_offset) for one in report.clusters} == {
+        SMALL_CLUSTER: (0, 77),
+        LARGE_CLUSTER: (15_719, 21_247),
+    }
+    assert report.records == sum(one.records for one in report.clusters) == 77 + 21_247 - 15_719
+    both = {name: ds.dataset(out / name, partitioning="hive").to_table() for name in TABLES}
+    assert {name: written.rows for name, written in report.tables.items()} == {
+        name: table.num_rows for name, table in both.items()
+    }
+    for one in report.clusters:
+        of_it = pc.field("cluster_id") == one.cluster_id
+        tables = {name: table.filter(of_it).to_pylist() for name, table in both.items()}
+        require_no_gaps(tables)
+        require_state(tables, images[one.cluster_id], one.end_offset)
+    series = history_series(spark, out, SMALL_CLUSTER)
+    assert series.held == {"partitions": [8], "topics": [2]}
+    page = history_page(report, dict.fromkeys(images, series)).render()
+    assert "History of 2 clusters" in page
+    assert f"Growth of {SMALL_CLUSTER}" in page
+
+    named = rf"hold 2 clusters \({LARGE_CLUSTER}, {SMALL_CLUSTER}\): say which, with --cluster"
+    with pytest.raises(WhichCluster, match=named):
+        capacity(spark, [], Wishes(), tables=out)
+    assert capacity(spark, [], Wishes(), tables=out, cluster_id=SMALL_CLUSTER).summary.partitions == 8
+    with pytest.raises(WhichCluster, match=f"{named}, or take all with --mixed"):
+        version_tables(spark, out)
+    with pytest.raises(WhichCluster, match=f"hold no cluster other: they hold {LARGE_CLUSTER}, {SMALL_CLUSTER}"):
+        version_tables(spark, out, cluster_id="other")
+    versions, _ = version_tables(spark, out, cluster_id=SMALL_CLUSTER)
+    assert versions.brokers.count() == pc.sum(pc.equal(both["broker_versions"]["cluster_id"], SMALL_CLUSTER)).as_py()
+    assert version_tables(spark, out, mixed=True)[1] == set(images)
+    not_of_it = find_incidents(spark, out, [logs[1]], Thresholds(), cluster_id=SMALL_CLUSTER)
+    with pytest.raises(InputError, match=f"is of cluster {LARGE_CLUSTER}, not of {SMALL_CLUSTER}"), not_of_it:
+        pass
+
+
+def test_paths_that_may_not_be_mixed_are_refused(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
+    """Two clusters, an offset for both, and two nodes of one cluster, whose logs are two."""
+    log = str(kafka_data / "dynamic-small/m1/log")
+    other = LogWriter(tmp_path / "node", SMALL_CLUSTER)
+    other.append([NoOpRecord()])
+    mixed, out = HistoryOptions(mixed=True), tmp_path / "out"
+
+    with pytest.raises(InputError, match=f"is of cluster {SMALL_CLUSTER}, while .* is of {LARGE_CLUSTER}; read one"):
+        make_history(spark, [log, str(BEHEADED_LOG)], out, HistoryOptions())
+    with pytest.raises(BadSetting, match=rf"offset 50 means nothing for several clusters \({LARGE_CLUSTER}, "):
+        make_history(spark, [log, str(BEHEADED_LOG)], out, replace(mixed, end_offset=50))
+    with pytest.raises(InputError, match="different segments of one name"):
+        make_history(spark, [log, str(other.path)], out, mixed)
+    assert [path.name for path in tmp_path.iterdir()] == ["node"]
 
 
 def test_damage_is_named_and_no_table_is_left(spark: SparkSession, tmp_path: Path) -> None:

@@ -18,6 +18,12 @@ AtA = Annotated[
     str | None, typer.Option("--at-a", metavar="MOMENT", help="A's state below this offset, or at this time.")
 ]
 AtB = Annotated[str | None, typer.Option("--at-b", metavar="MOMENT", help="B's state then.")]
+ClusterA = Annotated[
+    str | None, typer.Option("--cluster-a", metavar="ID", help="A's cluster, where its tables hold several.")
+]
+ClusterB = Annotated[
+    str | None, typer.Option("--cluster-b", metavar="ID", help="B's cluster; default: that of A where B is A.")
+]
 MatchIds = Annotated[bool, typer.Option("--match-ids", help="Topics are matched by id, not by name.")]
 ExpectEqual = Annotated[bool, typer.Option("--expect-equal", help="Exit with 1 if anything differs.")]
 Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Tell so many differing rows of each kind.")]
@@ -29,6 +35,8 @@ def compare(
     b: B = None,
     at_a: AtA = None,
     at_b: AtB = None,
+    cluster_a: ClusterA = None,
+    cluster_b: ClusterB = None,
     match_ids: MatchIds = False,
     expect_equal: ExpectEqual = False,
     limit: Limit = 20,
@@ -44,7 +52,9 @@ def compare(
     from pipeline.jobs.compare import Asked
     from pipeline.jobs.compare import compare as compare_states
 
-    asked = (Asked(a, moment(at_a)), Asked(a if b is None else b, moment(at_b)))
+    if b is None:
+        b, cluster_b = a, cluster_b or cluster_a
+    asked = (Asked(a, moment(at_a), cluster_a), Asked(b, moment(at_b), cluster_b))
     with run.session("compare") as spark:
         found = compare_states(spark, *asked, match_ids=match_ids, limit=limit)
     matched_by = "id" if match_ids else "name"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, workers_line
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.history import HistoryReport
@@ -25,6 +25,7 @@ def history(
     cluster_id: Annotated[
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell whose they are.")
     ] = None,
+    mixed: Mixed = False,
     bucket_mb: Annotated[
         int,
         typer.Option(
@@ -35,8 +36,8 @@ def history(
 ) -> None:
     """Write every version of every partition, broker, topic and config, with when it began and ended, as Parquet.
 
-    The tables are partitioned by day. What was aborted, or never committed, is no history. Nothing of the tables is to
-    be seen before all of it is written.
+    The tables are partitioned by day; with --mixed they hold several clusters. What was aborted, or never committed,
+    is no history. Nothing of the tables is to be seen before all of it is written.
 
     Example: quorate pipeline history /var/kafka/metadata --out /tmp/history --master local[2]
     """
@@ -44,19 +45,22 @@ def history(
     from pipeline.history.series import history_series
     from pipeline.jobs.history import HistoryOptions, make_history
 
-    options = HistoryOptions(end_offset=at, cluster_id=cluster_id, bucket_bytes=bucket_mb * 2**20)
+    options = HistoryOptions(end_offset=at, cluster_id=cluster_id, mixed=mixed, bucket_bytes=bucket_mb * 2**20)
     with run.session("history", hands_on=True) as spark:
         report = make_history(spark, [str(path) for path in paths], out, options)
         if html is not None:
-            history_page(report, history_series(spark, out)).write(html)
+            drawn = {one.cluster_id: history_series(spark, out, one.cluster_id) for one in report.clusters}
+            history_page(report, drawn).write(html)
     run.show(_lines(report, out), report.as_json())
 
 
 def _lines(report: HistoryReport, out: Path) -> list[str]:
     rate = report.records / report.seconds if report.seconds else 0
-    offsets = f"offsets {report.first_offset} to {report.end_offset - 1}"
     return [
-        f"Cluster {report.cluster_id}: {report.records:,} records, {offsets}.",
+        *(
+            f"Cluster {one.cluster_id}: {one.records:,} records, offsets {one.first_offset} to {one.end_offset - 1}."
+            for one in report.clusters
+        ),
         f"{report.seconds:.1f} s: {rate:,.0f} records/s.",
         *(
             f"  {name:<20}{written.rows:>12,} versions {written.files:>6,} files {written.size / 1e6:>9,.1f} MB"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Out, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run
 
 Tables = Annotated[
     Path, typer.Option("--tables", metavar="DIR", help="The tables that `quorate pipeline history` made of the paths.")
@@ -35,7 +35,10 @@ MinIsr = Annotated[
     int, typer.Option("--min-isr", min=1, metavar="N", help="min.insync.replicas where the log has none.")
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show so many of each kind.")]
-Mixed = Annotated[bool, typer.Option("--mixed", help="The paths are of several clusters.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="ID", help="Of the tables' clusters this one, of which the paths are."),
+]
 
 
 def incidents(
@@ -49,6 +52,7 @@ def incidents(
     same_event_seconds: SameEvent = 5,
     min_isr: MinIsr = 1,
     limit: Limit = 20,
+    cluster: Cluster = None,
     mixed: Mixed = False,
     out: Out = None,
     html: Html = None,
@@ -76,7 +80,7 @@ def incidents(
     )
     with (
         run.session("incidents") as spark,
-        find_incidents(spark, tables, paths, thresholds, mixed=mixed) as found,
+        find_incidents(spark, tables, paths, thresholds, cluster_id=cluster, mixed=mixed) as found,
     ):
         if out is not None:
             write_tables(found, out)

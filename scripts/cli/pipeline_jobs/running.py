@@ -35,6 +35,8 @@ Inputs = Annotated[
     ),
 ]
 
+Mixed = Annotated[bool, typer.Option("--mixed", help="The paths may hold several clusters.")]
+
 #: Options of the jobs that write pages or tables.
 Html = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page with tables and plots.")
