@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from metadata_log.ids import Uuid, uuid_text
-from metadata_log.records import BrokerEndpoint, ControllerEndpoint
+from metadata_log.records import (
+    AccessControlEntryRecord,
+    BrokerEndpoint,
+    ControllerEndpoint,
+    DelegationTokenRecord,
+    VotersVoter,
+)
 from snapshots.cluster import BrokerRegistration, ControllerRegistration
 from snapshots.derived_states import offline_replicas, replica_states
 from snapshots.image import MetadataImage
@@ -78,7 +84,7 @@ def summary_json(image: MetadataImage) -> dict[str, Any]:
         "zk_migration_state": name_of(ZK_MIGRATION_STATES, image.features.zk_migration_state),
         "voters": _voters(image.kraft),
         "brokers": _brokers(image),
-        "controllers": [_controller(controller) for _, controller in sorted(image.cluster.controllers.items())],
+        "controllers": [controller_json(controller) for _, controller in sorted(image.cluster.controllers.items())],
         **_configs(image),
         "client_quotas": _quotas(image),
         "next_producer_id": image.producer_ids.next_producer_id,
@@ -124,14 +130,16 @@ def _uuids(uuids: tuple[Uuid, ...]) -> list[str]:
 def _voters(kraft: KRaftImage) -> list[dict[str, Any]] | None:
     if kraft.voters is None:
         return None
-    return [
-        {
-            "id": voter.voter_id,
-            "directory_id": uuid_text(voter.voter_directory_id),
-            "endpoints": [{"name": e.name, "host": e.host, "port": e.port} for e in voter.endpoints],
-        }
-        for voter in sorted(kraft.voters.voters, key=lambda voter: voter.voter_id)
-    ]
+    return [voter_json(voter) for voter in sorted(kraft.voters.voters, key=lambda voter: voter.voter_id)]
+
+
+def voter_json(voter: VotersVoter) -> dict[str, Any]:
+    """One voter of the quorum."""
+    return {
+        "id": voter.voter_id,
+        "directory_id": uuid_text(voter.voter_directory_id),
+        "endpoints": [{"name": e.name, "host": e.host, "port": e.port} for e in voter.endpoints],
+    }
 
 
 def _listeners(listeners: tuple[BrokerEndpoint | ControllerEndpoint, ...]) -> list[dict[str, Any]]:
@@ -156,10 +164,11 @@ def _supported(registration: BrokerRegistration | ControllerRegistration) -> dic
 
 def _brokers(image: MetadataImage) -> list[dict[str, Any]]:
     knows_cordoned = image.features.metadata_version >= CORDONED_LEVEL
-    return [_broker(broker, knows_cordoned) for _, broker in sorted(image.cluster.brokers.items())]
+    return [broker_json(broker, knows_cordoned=knows_cordoned) for _, broker in sorted(image.cluster.brokers.items())]
 
 
-def _broker(broker: BrokerRegistration, knows_cordoned: bool) -> dict[str, Any]:
+def broker_json(broker: BrokerRegistration, *, knows_cordoned: bool = True) -> dict[str, Any]:
+    """One broker's registration; ``knows_cordoned``: whether it can have directories that are cordoned."""
     return {
         "id": broker.id,
         "epoch": broker.epoch,
@@ -176,7 +185,8 @@ def _broker(broker: BrokerRegistration, knows_cordoned: bool) -> dict[str, Any]:
     }
 
 
-def _controller(controller: ControllerRegistration) -> dict[str, Any]:
+def controller_json(controller: ControllerRegistration) -> dict[str, Any]:
+    """One controller's registration."""
     return {
         "id": controller.id,
         "incarnation_id": uuid_text(controller.incarnation_id),
@@ -206,20 +216,22 @@ def _quotas(image: MetadataImage) -> list[dict[str, Any]]:
 
 
 def _acls(image: MetadataImage) -> list[dict[str, Any]]:
-    rows = [
-        {
-            "id": uuid_text(entry.id),
-            "resource_type": name_of(ACL_RESOURCE_TYPES, entry.resource_type),
-            "resource_name": entry.resource_name,
-            "pattern_type": name_of(PATTERN_TYPES, entry.pattern_type),
-            "principal": entry.principal,
-            "host": entry.host,
-            "operation": name_of(ACL_OPERATIONS, entry.operation),
-            "permission": name_of(PERMISSIONS, entry.permission_type),
-        }
-        for entry in image.acls.entries.values()
-    ]
+    rows = [acl_json(entry) for entry in image.acls.entries.values()]
     return sorted(rows, key=lambda row: [*list(row.values())[1:], row["id"]])
+
+
+def acl_json(entry: AccessControlEntryRecord) -> dict[str, Any]:
+    """One ACL entry."""
+    return {
+        "id": uuid_text(entry.id),
+        "resource_type": name_of(ACL_RESOURCE_TYPES, entry.resource_type),
+        "resource_name": entry.resource_name,
+        "pattern_type": name_of(PATTERN_TYPES, entry.pattern_type),
+        "principal": entry.principal,
+        "host": entry.host,
+        "operation": name_of(ACL_OPERATIONS, entry.operation),
+        "permission": name_of(PERMISSIONS, entry.permission_type),
+    }
 
 
 def _scram(image: MetadataImage) -> dict[str, list[dict[str, Any]]]:
@@ -232,16 +244,18 @@ def _scram(image: MetadataImage) -> dict[str, list[dict[str, Any]]]:
 
 
 def _tokens(image: MetadataImage) -> dict[str, dict[str, Any]]:
+    return {token_id: token_json(token) for token_id, token in sorted(image.delegation_tokens.tokens.items())}
+
+
+def token_json(token: DelegationTokenRecord) -> dict[str, Any]:
+    """One delegation token, without its id."""
     return {
-        token_id: {
-            "owner": token.owner,
-            "requester": token.requester,
-            "renewers": list(token.renewers),
-            "issue_timestamp": token.issue_timestamp,
-            "expiration_timestamp": token.expiration_timestamp,
-            "max_timestamp": token.max_timestamp,
-        }
-        for token_id, token in sorted(image.delegation_tokens.tokens.items())
+        "owner": token.owner,
+        "requester": token.requester,
+        "renewers": list(token.renewers),
+        "issue_timestamp": token.issue_timestamp,
+        "expiration_timestamp": token.expiration_timestamp,
+        "max_timestamp": token.max_timestamp,
     }
 
 

@@ -11,10 +11,8 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 
-from metadata_log.batch import iter_records
 from metadata_log.errors import CorruptBatch, CorruptCheckpoint, MalformedData
 from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
-from metadata_log.records import VersionedRecord
 from metadata_log.wire import Buffer
 from snapshots.checkpoint import read_checkpoint
 from snapshots.errors import ImageNotAvailable, ReplayError
@@ -155,15 +153,6 @@ def _begins_later(path: Path, base: int, checkpoints: list[LogFile]) -> ImageNot
 
 def _replayed(state: ReplayState, batch: FileBatch, offset: int | None) -> ReplayState:
     try:
-        if offset is None or batch.header.end_offset <= offset:
-            return state.replay_batch(batch.data)
-        return _replayed_in_part(state, batch, offset)
+        return state.replay_batch(batch.data, below=offset)
     except MalformedData as error:
         raise CorruptBatch(str(batch.file.path), batch.position, batch.header.base_offset, str(error)) from error
-
-
-def _replayed_in_part(state: ReplayState, batch: FileBatch, offset: int) -> ReplayState:
-    """Replay the records of a batch below an offset."""
-    items = [VersionedRecord(r.record, r.version) for r in iter_records(batch.data) if r.offset < offset]
-    header = batch.header
-    return state.replay_items(items, header.base_offset, header.epoch, header.timestamp, is_control=header.is_control)

@@ -52,14 +52,19 @@ class ReplayState(NamedTuple):
         """Exclusive end of what has been replayed, pending records included."""
         return self.head.provenance.end_offset
 
-    def replay_batch(self, buf: Buffer, pos: int = 0) -> ReplayState:
+    def replay_batch(self, buf: Buffer, pos: int = 0, below: int | None = None) -> ReplayState:
         """The state after the batch at ``pos``, whose CRC the caller has checked.
+
+        Args:
+            below: leave out its records from this offset on.
 
         Raises:
             ReplayError: a record cannot be replayed; its offset is in the error.
             MalformedData: the batch is not in the format.
         """
         header = parse_header(buf, pos)
+        if below is not None and below < header.end_offset:
+            return self._replay_below(buf, pos, header, below)
         try:
             return self.replay_items(
                 decode_batch(buf, pos),
@@ -70,6 +75,12 @@ class ReplayState(NamedTuple):
             )
         except ReplayError:
             self._locate(buf, pos, header)
+
+    def _replay_below(self, buf: Buffer, pos: int, header: BatchHeader, below: int) -> ReplayState:
+        items = [VersionedRecord(r.record, r.version) for r in iter_records(buf, pos) if r.offset < below]
+        return self.replay_items(
+            items, header.base_offset, header.epoch, header.timestamp, is_control=header.is_control
+        )
 
     def replay_items(
         self, items: Sequence[BatchItem], base_offset: int, epoch: int, log_time_ms: int, *, is_control: bool = False

@@ -213,7 +213,7 @@ _COMMANDS: Final = {
     "users": _Command(_users, "Show, set and remove the SCRAM credentials of users.", _ACCESS),
     "acls": _Command(_acls, "Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", _ACCESS),
     "tokens": _Command(_tokens, "Make, renew, end and list delegation tokens.", _ACCESS),
-    "image": _Command(_image, "The state that a log or a checkpoint adds up to.", _FILES),
+    "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
     "pipeline": _Command(
         _pipeline, "Question months of logs of many clusters, with Apache Spark: replay, audit, history.", _FILES

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from metadata_log.json_form import json_type, record_data
+from scripts.cli.image_diff import diff
 from scripts.cli.output import format_time, reader_may_leave
 from snapshots.as_json import summary_json, topics_json
 from snapshots.as_records import image_records
@@ -22,12 +23,10 @@ from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 from snapshots.summary import ImageSummary, summarize
 
-app = typer.Typer(help="The state that a log or a checkpoint adds up to.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Keep `show` a subcommand although it is the only one."""
+app = typer.Typer(
+    help="The state that a log or a checkpoint adds up to; what differs between two.", no_args_is_help=True
+)
+app.command()(diff)
 
 
 @app.command()

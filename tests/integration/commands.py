@@ -62,6 +62,11 @@ def _run_here(arguments: list[str]) -> Ended:
     return Ended(code if isinstance(code, int) else 0, out.getvalue(), err.getvalue())
 
 
+async def alone(*arguments: str) -> Ended:
+    """A command that is told in its arguments whom to ask, or asks nobody; in this process."""
+    return await asyncio.to_thread(_run_here, [*arguments])
+
+
 class Terminal:
     """Commands against a stage whose brokers stay alive as long as somebody types."""
 
