@@ -17,10 +17,13 @@ How it is found:
    broker. They go to where most is missing.
 3. `evening`: from brokers that have too many straight to those that have too few, between racks first (not every
    partition may go there), then within racks (every partition may). What is left goes over brokers in between.
-4. `leaders`: the first replica is the preferred leader. Order within a partition moves nothing; where that does not
+4. `thrift`: replicas change their brokers in rings, counts stay, as long as that saves moves.
+5. `leaders`: the first replica is the preferred leader. Order within a partition moves nothing; where that does not
    suffice, two brokers exchange a replica that leads and one that does not.
 
-Steps 3 and 4 end when no chain of replacements leads from a broker to another with two less. The sets of brokers that
+Steps 3 and 5 end when no chain of replacements leads from a broker to another with two less. The sets of brokers that
 a partition may have are the bases of a matroid, loads are therefore an M-convex set, and on such a set that end is the
 evenest there is (A. Frank and K. Murota, "Decreasing minimization on M-convex sets"). `validator` checks the end.
+Step 4 ends when no ring of replacements (`costs`) saves a move, the optimum of a weighted matroid intersection;
+`bounds` proves it by the prices that then stand on the brokers.
 """

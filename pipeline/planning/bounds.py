@@ -1,26 +1,36 @@
 """What no plan can do with less: a lower bound of replica moves, to say how far a plan is from the best one.
 
-Three kinds of moves that do not overlap:
+Every broker has a price. What a plan moves is then what its partitions cost one by one, which is their moves and the
+prices of the brokers that they stand on, less the prices of all the replicas that brokers have. The two do not depend
+on each other any more: for each partition we take the cheapest placement under the rules, and of all counts as even as
+the plan's those that are worth most. Whatever the prices, no plan as even has fewer moves than the difference (a
+Lagrangian bound: the prices stand for the counts that brokers are to have). Prices decide only how near it comes. Those
+of a placement that no ring of replacements makes cheaper reach that placement's moves (A. Frank, "A weighted matroid
+intersection algorithm": potentials prove the optimum). So we look for such a placement from the plan on; a plan that
+moves more does so for the sake of leaders, which the bound knows nothing of.
 
-- every replica on a drained broker;
-- what a broker has over the most that it can have in any of the evenest placements. Those fall into blocks of brokers:
-  from a block no replica can leave to one with less, so the sum of its counts is the same in all of them, and each of
-  its brokers has the block's highest count or one less. A block allows so many of the higher count: they are given to
-  brokers that have as many;
-- a replica too many in a rack, where none of those that could go is on a broker of the second kind.
-
-What must be moved for both reasons, but cannot be the same replicas, is counted once only: the bound may be too low.
+Which counts are as even: brokers fall into blocks. From a block no replica can leave to one with less, so the sum of
+its counts is the same in all of the evenest placements, and each of its brokers has the block's highest count or one
+less. Where a plan takes replicas from brokers that keep theirs, others could be taken instead, and blocks are not
+known: then any broker may have any of the counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
-from pipeline.planning.cluster import NONE, Counts, Indexes, Mask, Plan, Role, counts_of
+from pipeline.planning.cluster import Cluster, Counts, Plan, Role, counts_of
+from pipeline.planning.costs import NO_WAY, least_costs, potentials, replacements
 from pipeline.planning.exchange import reachable, replica_exchanges
-from pipeline.planning.rules import distinct, racks_needed, racks_of
+from pipeline.planning.placement import Placement
+from pipeline.planning.rules import holds, kept, racks_needed
+from pipeline.planning.thrift import save_moves
+
+#: Partitions looked at together: the arrays of so many fit a processor's cache.
+_ROWS: Final = 4096
 
 
 def fewest_moves(plan: Plan) -> int:
@@ -31,23 +41,32 @@ def fewest_moves(plan: Plan) -> int:
     """
     cluster = plan.before
     brokers = cluster.brokers
-    before, after = counts_of(cluster.replicas, len(brokers)), counts_of(plan.after, len(brokers))
-    moves = int(before[brokers.roles == Role.DRAINS].sum())
-    # Whether a broker may lose replicas for the sake of balance.
-    gives = brokers.roles == Role.DRAINS
-    for block in _blocks(after, brokers.takers, reachable(replica_exchanges(brokers, plan.after))):
-        highest = after[block].max(initial=0)
-        low = highest - 1
-        allowed = int((after[block] - low).sum())
-        over = np.maximum(0, before[block] - low)
-        moves += int(over.sum()) - min(allowed, int(np.count_nonzero(over)))
-        gives[block] = over > 0
-    return moves + _crowded(plan, gives)
+    counts = counts_of(plan.after, len(brokers))
+    prices = _prices(plan, counts)
+    # Every plan as even leaves as many replicas where they are kept: that they cost nearly nothing makes them stay.
+    keeps = brokers.roles == Role.KEEPS
+    prices[keeps] = prices.min(initial=0) - 2
+    worth = int((prices * counts)[keeps].sum())
+    has_left = int(np.count_nonzero(kept(cluster))) > int(counts[keeps].sum())
+    for block in [np.flatnonzero(brokers.takers)] if has_left else _blocks(plan, counts):
+        # The dearest have most.
+        worth += int((np.sort(prices[block]) * np.sort(counts[block])).sum())
+    return max(0, _cheapest(cluster, prices) - worth)
 
 
-def _blocks(counts: Counts, members: Mask, reach: Mask) -> Iterator[Counts]:
+def _prices(plan: Plan, counts: Counts) -> Counts:
+    """Return the prices of a placement with these counts that cannot be made cheaper."""
+    cheapest = Placement(plan.before, counts, plan.after)
+    save_moves(cheapest)
+    costs = least_costs(replacements(plan.before, cheapest.replicas))
+    return potentials(costs, cheapest.loads, plan.before.brokers.takers)
+
+
+def _blocks(plan: Plan, counts: Counts) -> Iterator[Counts]:
     """Yield the brokers that those with the highest count can give to, then the same of the rest."""
-    left = members.copy()
+    brokers = plan.before.brokers
+    reach = reachable(replica_exchanges(brokers, plan.after))
+    left = brokers.takers.copy()
     while left.any():
         highest = left & (counts == counts[left].max())
         block = np.flatnonzero(left & reach[highest].any(axis=0))
@@ -55,20 +74,44 @@ def _blocks(counts: Counts, members: Mask, reach: Mask) -> Iterator[Counts]:
         yield block
 
 
-def _crowded(plan: Plan, gives: Mask) -> int:
-    """Return how many replicas must leave a rack that has several, and are all on brokers that need give none."""
-    cluster = plan.before
-    racks = racks_of(cluster.brokers, cluster.replicas)
-    drained = np.append(cluster.brokers.roles == Role.DRAINS, False)[cluster.replicas]
-    racks = np.where(drained, NONE, racks).astype(np.int32)
-    lacking = racks_needed(cluster) - distinct(racks) - np.count_nonzero(drained, axis=1)
-    rows = np.flatnonzero(lacking > 0)
-    could_go = _has_company(racks[rows])
-    is_counted = ~(could_go & np.append(gives, False)[cluster.replicas[rows]]).any(axis=1)
-    return int(lacking[rows][is_counted].sum())
+def _cheapest(cluster: Cluster, prices: Counts) -> int:
+    """Return what all partitions cost if each stands where it is cheapest under the rules."""
+    needed, newcomers = racks_needed(cluster), _newcomers(cluster, prices)
+    starts = range(0, len(cluster.replicas), _ROWS)
+    return sum(_cheapest_of(cluster, prices, newcomers, needed, slice(at, at + _ROWS)) for at in starts)
 
 
-def _has_company(racks: Indexes) -> Mask:
-    """Return which places are in a rack that their row has more than once."""
-    same = racks[:, :, None] == racks[:, None, :]
-    return np.asarray((same.sum(axis=2) > 1) & (racks != NONE))
+def _newcomers(cluster: Cluster, prices: Counts) -> Counts:
+    """Return brokers among which every partition finds those that it may get and that are cheapest for it."""
+    brokers, width = cluster.brokers, cluster.replicas.shape[1]
+    takers = np.flatnonzero(brokers.takers)
+    ordered = takers[np.argsort(prices[takers], kind="stable")]
+    in_racks = [found for rack in range(brokers.rack_count) if len(found := ordered[brokers.racks[ordered] == rack])]
+    if width <= len(in_racks):
+        # Each in a rack of its own: one of the cheapest racks is left whatever racks the others are in. If a rack's
+        # cheapest broker is there already, then that one is cheaper than any that comes.
+        return np.array(sorted((int(one[0]) for one in in_racks), key=lambda one: prices[one])[:width], np.int64)
+    # One for each rack, and then any: of both so many that some are left whichever are there already.
+    return np.unique(np.concatenate([ordered[: 3 * width], *(one[: width + 1] for one in in_racks)]))
+
+
+def _cheapest_of(cluster: Cluster, prices: Counts, newcomers: Counts, needed: Counts, part: slice) -> int:
+    """Return the same of some partitions: the cheapest of as many racks as are needed, then the cheapest of the rest.
+
+    That this is the least that they can cost is the greedy algorithm's theorem for matroids.
+    """
+    brokers, before, needed, widths = cluster.brokers, cluster.replicas[part], needed[part], cluster.widths[part]
+    may_stay = np.append(brokers.roles != Role.DRAINS, False)[before]
+    comes = np.broadcast_to(prices[newcomers] + 1, (len(before), len(newcomers))).copy()
+    for column in before.T:
+        comes[column[:, None] == newcomers[None, :]] = NO_WAY
+    costs = np.concatenate([np.where(may_stay, prices[before], NO_WAY), comes], axis=1)
+    racks = np.concatenate([brokers.racks[before], np.broadcast_to(brokers.racks[newcomers], comes.shape)], axis=1)
+    order = np.argsort(costs, axis=1, kind="stable")
+    costs, racks = np.take_along_axis(costs, order, axis=1), np.take_along_axis(racks, order, axis=1)
+    is_first = np.empty(costs.shape, np.bool_)
+    for column in range(costs.shape[1]):
+        is_first[:, column] = ~holds(racks[:, :column], racks[:, column])
+    chosen = is_first & (np.cumsum(is_first, axis=1) <= needed[:, None])
+    chosen |= ~chosen & (np.cumsum(~chosen, axis=1) <= (widths - needed)[:, None])
+    return int(costs[chosen].sum())

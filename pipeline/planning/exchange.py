@@ -1,6 +1,6 @@
 """Which broker could give a replica, or a leadership, to which: the graph by which a balance is judged.
 
-The planner does not use it: it looks at one broker at a time, this at all of them at once.
+The planner does not judge by it: it looks at one broker at a time, this at all of them at once.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def replica_exchanges(brokers: Brokers, replicas: Indexes) -> Mask:
         alone = ~(beside == racks[held, column, None]).any(axis=1)
         is_alone += np.bincount(source[alone], minlength=count)
         is_one_of += np.bincount(source[~alone], minlength=count)
-        goes_to_rack += _pairs(source[alone], beside[alone], (count, brokers.rack_count))
-        goes_to += _pairs(source[~alone], others[~alone], (count, count))
+        goes_to_rack += pairs(source[alone], beside[alone], (count, brokers.rack_count))
+        goes_to += pairs(source[~alone], others[~alone], (count, count))
     to_rack = goes_to_rack < is_alone[:, None]
     found = to_rack[:, brokers.racks] | (goes_to < is_one_of[:, None])
     return np.asarray(found & brokers.takers[:, None] & brokers.takers[None, :])
 
 
-def _pairs(sources: Indexes, others: Indexes, shape: tuple[int, int]) -> Counts:
+def pairs(sources: Indexes, others: Indexes, shape: tuple[int, int]) -> Counts:
     """Return how many rows have each (source, other): each other once for a row."""
     found = np.zeros(shape[0] * shape[1], np.int64)
     for column in range(others.shape[1]):
@@ -49,7 +49,7 @@ def _pairs(sources: Indexes, others: Indexes, shape: tuple[int, int]) -> Counts:
 def leader_exchanges(brokers: Brokers, replicas: Indexes) -> Mask:
     """Return for (from, to) whether some partition that prefers one has a replica on the other."""
     count = len(brokers)
-    found = _pairs(replicas[:, 0], replicas[:, 1:], (count, count)) > 0
+    found = pairs(replicas[:, 0], replicas[:, 1:], (count, count)) > 0
     return np.asarray(found & brokers.takers[:, None] & brokers.takers[None, :])
 
 

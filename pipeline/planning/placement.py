@@ -6,6 +6,8 @@ moved first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,10 +26,11 @@ class Placement:
             has. wanted, wanted_leads: how many it is to have.
     """
 
-    def __init__(self, cluster: Cluster, wanted: Counts) -> None:
+    def __init__(self, cluster: Cluster, wanted: Counts, replicas: Indexes | None = None) -> None:
+        """Begin with the cluster as it is, or with other replicas of its partitions."""
         self.cluster = cluster
         self.brokers = cluster.brokers
-        self.replicas: Indexes = cluster.replicas.copy()
+        self.replicas: Indexes = (cluster.replicas if replicas is None else replicas).copy()
         self.loads = counts_of(self.replicas, len(self.brokers))
         self.leads = counts_of(self.replicas[:, 0], len(self.brokers))
         self.wanted = wanted
@@ -88,9 +91,9 @@ class Placement:
     def move(self, source: int, sink: int, most: int) -> int:
         """Replace up to `most` of the source's replicas by replicas on the sink; return how many."""
         rows, columns = self._fitting(source, sink)
-        chosen = self._chosen(rows, columns, source, sink, most)
-        self._place(rows[chosen], columns[chosen], sink)
-        return len(chosen)
+        rows, columns = self.chosen(rows, columns, source, sink, most)
+        self.place(rows, columns, sink)
+        return len(rows)
 
     def exchange(self, leader: int, other: int, most: int) -> int:
         """Exchange up to `most` replicas that lead on one broker for such as do not on another; return how many."""
@@ -98,8 +101,8 @@ class Placement:
         back = self._fitting(other, leader)
         there, back = _where(there, there[1] == 0), _where(back, back[1] > 0)
         count = min(most, len(there[0]), len(back[0]))
-        self._place(there[0][:count], there[1][:count], other)
-        self._place(back[0][:count], back[1][:count], leader)
+        self.place(there[0][:count], there[1][:count], other)
+        self.place(back[0][:count], back[1][:count], leader)
         return count
 
     def _fitting(self, source: int, sink: int) -> tuple[Counts, Counts]:
@@ -108,14 +111,31 @@ class Placement:
         fits = ~holds(others, sink) & (is_shared | ~holds(racks, self.brokers.racks[sink]))
         return _where((rows, columns), fits)
 
-    def _place(self, rows: Counts, columns: Counts, sink: int) -> None:
+    def fitting(self, source: int, sink: int, cost: int, apart_from: Sequence[Counts] = ()) -> tuple[Counts, Counts]:
+        """Return the places of the source's replicas that the sink can have at this cost (`costs`).
+
+        Args:
+            apart_from: rows that are not meant.
+        """
+        rows, columns = self._fitting(source, sink)
+        fits = self._costs(rows, source, sink) == cost
+        for others in apart_from:
+            fits &= ~np.isin(rows, others)
+        return _where((rows, columns), fits)
+
+    def _costs(self, rows: Counts, source: int, sink: int) -> Counts:
+        """Return what replacing one by the other costs (`costs.COSTS`) in each of these rows."""
+        original = self.cluster.replicas[rows]
+        return holds(original, source).astype(np.int64) - holds(original, sink)
+
+    def place(self, rows: Counts, columns: Counts, sink: int) -> None:
+        """Replace what these places hold by replicas on the sink; the rows are all different."""
         self.put(rows, columns, np.full(len(rows), sink, np.int32))
         self._came.setdefault(sink, []).append(rows * self.replicas.shape[1] + columns)
 
-    def _chosen(self, rows: Counts, columns: Counts, source: int, sink: int, most: int) -> Counts:
-        """Return which of these to move: those that cost least, with as many leaders as make leaders even."""
-        original = self.cluster.replicas[rows]
-        costs = holds(original, source).astype(np.int64) - holds(original, sink)
+    def chosen(self, rows: Counts, columns: Counts, source: int, sink: int, most: int) -> tuple[Counts, Counts]:
+        """Return up to `most` of these to move: those that cost least, with as many leaders as make leaders even."""
+        costs = self._costs(rows, source, sink)
         leads = columns == 0
         over = self.leads[source] - self.wanted_leads[source]
         under = self.wanted_leads[sink] - self.leads[sink]
@@ -127,8 +147,8 @@ class Placement:
             best = best[leads[best]]
             order = np.concatenate([best, order[~np.isin(order, best)]])
         if self.cluster.sizes is not None and len(order) > most:
-            return self._by_size(order, rows, costs, source, sink, most)
-        return order[:most]
+            order = self._by_size(order, rows, costs, source, sink, most)
+        return rows[order[:most]], columns[order[:most]]
 
     def _by_size(self, order: Counts, rows: Counts, costs: Counts, source: int, sink: int, most: int) -> Counts:
         """Return `most` neighbours in the order of size, of those that cost least, that even the bytes best."""

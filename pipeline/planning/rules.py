@@ -22,8 +22,8 @@ def distinct(rows: Indexes) -> Counts:
 
 def holds(rows: Indexes, values: Indexes | int) -> Mask:
     """Return which rows have a value: one for all, or one for each. By columns: they are few, the rows many."""
-    found = np.asarray(rows[:, 0] == values)
-    for column in range(1, rows.shape[1]):
+    found = np.zeros(len(rows), np.bool_)
+    for column in range(rows.shape[1]):
         found |= rows[:, column] == values
     return found
 

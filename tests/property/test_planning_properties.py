@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 
 from pipeline.planning.bounds import fewest_moves
 from pipeline.planning.cluster import Brokers, Cluster, Plan, Role, TooFewBrokers, counts_of
+from pipeline.planning.levels import targets
+from pipeline.planning.placement import Placement
 from pipeline.planning.planner import plan
+from pipeline.planning.rules import kept
+from pipeline.planning.thrift import save_moves
 from pipeline.planning.validator import judge
 from tests.random_clusters import random_cluster
 
@@ -147,6 +151,31 @@ def test_moves_of_a_tiny_cluster_are_not_below_the_bound_nor_far_above_the_best(
     assert fewest_moves(found) <= best <= found.moves <= best + 3
 
 
+@given(SEEDS)
+def test_bound_of_a_tiny_cluster_is_the_best_there_is_where_leaders_do_not_matter(seed: int) -> None:
+    """Of all placements with replica counts as even, however leaders are spread. It is no bound only, it is reached."""
+    cluster = tiny_cluster(seed)
+    found = plan(cluster)
+
+    assert fewest_moves(found) == best_moves(cluster, found, with_leaders=False)
+
+
+@given(SEEDS)
+def test_plan_needs_more_than_the_bound_only_for_leaders(seed: int) -> None:
+    """Or where replicas must leave brokers that keep theirs: there the bound knows less."""
+    cluster = random_cluster(seed)
+    try:
+        found = plan(cluster)
+    except TooFewBrokers:
+        return
+    if np.count_nonzero(kept(cluster)) > np.count_nonzero(kept(Cluster(cluster.brokers, found.after))):
+        return
+    placement = Placement(cluster, targets(cluster), found.after)
+    save_moves(placement)
+
+    assert Plan(cluster, placement.replicas).moves == fewest_moves(found)
+
+
 def tiny_cluster(seed: int) -> Cluster:
     chance = np.random.default_rng(seed)
     racks = {one: f"r{chance.integers(3)}" for one in range(4)}
@@ -154,7 +183,7 @@ def tiny_cluster(seed: int) -> Cluster:
     return Cluster.of(brokers, [chance.permutation(4)[: chance.integers(1, 3)].tolist() for _ in range(4)])
 
 
-def best_moves(cluster: Cluster, found: Plan) -> int:
+def best_moves(cluster: Cluster, found: Plan, *, with_leaders: bool = True) -> int:
     """Return the fewest moves to a placement under the rules that is as even as one found: row by row, by counts."""
     brokers = cluster.brokers
     takers = np.flatnonzero(brokers.takers).tolist()
@@ -171,10 +200,11 @@ def best_moves(cluster: Cluster, found: Plan) -> int:
                 for (loads, leads), moves in states.items():
                     key = (
                         tuple(count + (at in placed) for at, count in enumerate(loads)),
-                        tuple(count + (at == placed[0]) for at, count in enumerate(leads)),
+                        tuple(count + (with_leaders and at == placed[0]) for at, count in enumerate(leads)),
                     )
                     total = moves + len(set(placed) - set(row))
                     following[key] = min(total, following.get(key, total))
         states = following
-    wanted = shape(counts_of(found.after, len(brokers)).tolist(), counts_of(found.after[:, 0], len(brokers)).tolist())
+    leads_found = counts_of(found.after[:, 0], len(brokers)).tolist() if with_leaders else none
+    wanted = shape(counts_of(found.after, len(brokers)).tolist(), leads_found)
     return min(moves for (loads, leads), moves in states.items() if shape(loads, leads) == wanted)
