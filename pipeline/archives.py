@@ -9,12 +9,13 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import BinaryIO, Final, cast
 
@@ -52,11 +53,18 @@ class Form(Enum):
 class Place:
     """Where a log file's bytes are."""
 
-    #: Of the file on disk.
+    #: Of the file on disk, as it was given: that is how it is named.
     path: str
     form: Form = Form.PLAIN
     #: The name in the archive.
     member: str = ""
+    #: Where a relative path begins: workers on a cluster are in directories of their own.
+    working_directory: str = field(default_factory=os.getcwd, compare=False)
+
+    @property
+    def full_path(self) -> str:
+        """Of the file on disk, the same in every process."""
+        return os.path.join(self.working_directory, self.path)
 
     def __str__(self) -> str:
         """How errors and rows name it: ``archive.zip!member``."""
@@ -83,16 +91,16 @@ def open_place(place: Place) -> Iterator[BinaryIO]:
     try:
         match place.form:
             case Form.PLAIN:
-                with open(place.path, "rb", buffering=0) as plain:
+                with open(place.full_path, "rb", buffering=0) as plain:
                     yield cast(BinaryIO, plain)
             case Form.GZIP:
-                with gzip.open(place.path) as unzipped:
+                with gzip.open(place.full_path) as unzipped:
                     yield _limited(place, unzipped)
             case Form.ZIP:
-                with zipfile.ZipFile(place.path) as archive, archive.open(place.member) as stream:
+                with zipfile.ZipFile(place.full_path) as archive, archive.open(place.member) as stream:
                     yield _limited(place, stream)
             case Form.TAR:
-                with tarfile.open(place.path, "r|*") as tape:
+                with tarfile.open(place.full_path, "r|*") as tape:
                     yield _limited(place, _tar_member(tape, place))
     except _READ_ERRORS as error:
         raise unreadable(place, error) from error

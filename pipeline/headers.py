@@ -28,7 +28,7 @@ def batch_headers(file: InputFile, position: int = 0, *, whole: bool = False) ->
         StorageError: the file cannot be read.
     """
     try:
-        with open(file.place.path, "rb", buffering=_BLOCK_BYTES) as stream:
+        with open(file.place.full_path, "rb", buffering=_BLOCK_BYTES) as stream:
             size = min(file.size, os.fstat(stream.fileno()).st_size)
             while position < size:
                 stream.seek(position)

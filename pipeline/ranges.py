@@ -96,7 +96,7 @@ def task_from_json(text: str) -> Task:
     for one in data["ranges"]:
         file = one.pop("file")
         place = file.pop("place")
-        ranges.append(Range(InputFile(Place(place["path"], Form(place["form"]), place["member"]), **file), **one))
+        ranges.append(Range(InputFile(Place(**place | {"form": Form(place["form"])}), **file), **one))
     return Task(data["number"], data["cluster_id"], tuple(ranges))
 
 

@@ -89,8 +89,10 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         with _translating(None):
             spark = SparkSession.builder.config(map=_shared_conf()).getOrCreate()
-            yield _configured(spark, is_local=True)
-            spark.stop()
+            try:
+                yield _configured(spark, is_local=True)
+            finally:
+                spark.stop()
         return
     memory = driver_memory(settings.driver_memory, machine_bytes())
     java = find_java()

@@ -296,7 +296,7 @@ def _replayed_beside(path: str, offset: int) -> FoldedState:
 def _hashed(spark: SparkSession, files: list[InputFile], use: WorkerUse) -> Iterator[dict[str, Any]]:
     """Name, bytes and SHA-256 of every file, without what is around it in an archive."""
     rows = [
-        (file.name, file.place.path, file.place.form.value, file.place.member, file.size)
+        (file.name, file.place.full_path, file.place.form.value, file.place.member, file.size)
         for file in dict.fromkeys(files)
     ]
 

@@ -1,4 +1,4 @@
-"""A job on a standalone cluster of three processes, and a worker of it killed while it is at work."""
+"""A job on a standalone cluster of three processes, a worker of it killed while it is at work, and `spark-submit`."""
 
 import json
 import os
@@ -21,6 +21,9 @@ _QUICKLY = {**os.environ, "JDK_JAVA_OPTIONS": " ".join(QUICK_JAVA)}
 
 #: With tasks of the least size, enough of them that most are still to be done when the first are.
 _RECORDS, _TASK_BYTES = 60_000, 65_536
+
+_ROOT = Path(__file__).parents[2]
+_STATIC_LOG = _ROOT / "tests/data/kafka/static/m2/log"
 
 
 @pytest.fixture
@@ -69,3 +72,26 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
     assert found["verdict"] == "passed"
     assert found["state"]["digest"] == digest_image(load_image(log, None)).text
     assert "Lost executor" in (tmp_path / "spark.log").read_text()
+
+    _submitted_audit_fails_by_its_exit_code(tmp_path, cluster.master_url)
+
+
+def _submitted_audit_fails_by_its_exit_code(tmp_path: Path, master_url: str) -> None:
+    """`spark-submit`, with a path that is relative to where it was called, on what is left of the cluster."""
+    packages, certificate, digests = (tmp_path / name for name in ("quorate.zip", "certificate.json", "digests"))
+    subprocess.run([sys.executable, "-m", "scripts.cli", "pipeline", "pack", packages], check=True, capture_output=True)
+    digests.write_text(json.dumps({"offset": 5_000, "digest": "0" * 64}))
+    variables = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(tmp_path)}
+    settings = ("spark.ui.enabled=false", "spark.sql.adaptive.enabled=false", "spark.default.parallelism=2")
+    job = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("spark-submit"), "--master", master_url, "--driver-memory", "512m"),
+            *(argument for setting in settings for argument in ("--conf", setting)),
+            *("--py-files", packages, _ROOT / "scripts/spark_job.py", "audit", os.path.relpath(_STATIC_LOG)),
+            *("--digests", digests, "--certificate", certificate),
+        ],
+        env=_QUICKLY | variables, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert job.returncode == 1, job.stderr
+    found = json.loads(certificate.read_text())
+    assert (found["verdict"], [one["holds"] for one in found["comparisons"]]) == ("failed", [True, True, True, False])
