@@ -6,13 +6,14 @@ import asyncio
 from typing import Final
 
 from controller.checkpoint_writer import TakenCheckpoint
-from controller.http.checkpoint_models import CheckpointReply, CheckpointsReply, ManifestState, TakenCheckpointReply
+from controller.http.checkpoint_models import CheckpointReply, CheckpointsReply, TakenCheckpointReply
+from controller.http.checkpoint_views import checkpoint_reply, checkpoints_with_state
 from controller.http.models import Nothing
-from controller.http.ports import Checkpoints, Node
+from controller.http.ports import Node
 from controller.http.routing import Call
 from controller.seams import FutureReply
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo
-from metadata_log.errors import ApiError, CorruptState, ErrorCode
+from metadata_log.checkpoint_files import CheckpointInfo
+from metadata_log.errors import ApiError, ErrorCode
 
 #: Part of the client's time: whoever waits is told in time that the writing goes on.
 _ANSWERED_BY: Final = 0.9
@@ -24,7 +25,7 @@ async def list_checkpoints(call: Call, parameters: Nothing, body: Nothing) -> Ch
         node_id=node.node_id,
         applied_offset=node.controller.applied_offset,
         writing_offset=node.checkpoint_taking.writing_offset,
-        checkpoints=await _replies(node, _with_state(node)),
+        checkpoints=await _replies(node, checkpoints_with_state(node.checkpoints)),
     )
 
 
@@ -42,7 +43,7 @@ async def take_checkpoint(call: Call, parameters: Nothing, body: Nothing) -> Tak
         message = f"the checkpoint is still being written after {limit_ms:.0f} ms, and goes on: see the list"
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message) from error
     took_ms = round((loop.time() - begun) * 1000)
-    infos = [info for info in _with_state(node) if info.id.end_offset == taken.end_offset]
+    infos = [info for info in checkpoints_with_state(node.checkpoints) if info.id.end_offset == taken.end_offset]
     if not infos:
         message = f"the checkpoint of offset {taken.end_offset} was replaced by a newer one: see the list"
         raise ApiError(ErrorCode.SNAPSHOT_NOT_FOUND, message)
@@ -52,32 +53,5 @@ async def take_checkpoint(call: Call, parameters: Nothing, body: Nothing) -> Tak
     )
 
 
-def _with_state(node: Node) -> list[CheckpointInfo]:
-    """The checkpoints of this node but for the bootstrap one, which holds no state."""
-    return [info for info in node.checkpoints.infos if info.id != BOOTSTRAP_ID]
-
-
 async def _replies(node: Node, infos: list[CheckpointInfo]) -> list[CheckpointReply]:
-    return await asyncio.to_thread(lambda: [_reply(node.checkpoints, info) for info in infos])
-
-
-def _reply(checkpoints: Checkpoints, info: CheckpointInfo) -> CheckpointReply:
-    """Reads the manifest: not on the loop's thread."""
-    state: ManifestState = "none"
-    digest = None
-    try:
-        manifest = checkpoints.manifest(info.id)
-        if manifest is not None:
-            state, digest = "whole", manifest.digest.hex()
-    except CorruptState:
-        state = "damaged"
-    except FileNotFoundError:
-        pass  # removed while it was being looked at
-    return CheckpointReply(
-        end_offset=info.id.end_offset,
-        epoch=info.id.epoch,
-        size=info.size,
-        last_record_ms=info.last_contained_timestamp,
-        manifest=state,
-        digest=digest,
-    )
+    return await asyncio.to_thread(lambda: [checkpoint_reply(node.checkpoints, info) for info in infos])

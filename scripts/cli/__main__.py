@@ -28,6 +28,13 @@ def _image(app: typer.Typer) -> None:
     app.add_typer(image.app, name="image")
 
 
+def _snapshot(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import snapshot
+
+    app.add_typer(snapshot.app, name="snapshot")
+
+
 def _status(app: typer.Typer) -> None:
     import_lean_client()
     from scripts.cli import status
@@ -214,6 +221,7 @@ _COMMANDS: Final = {
     "acls": _Command(_acls, "Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", _ACCESS),
     "tokens": _Command(_tokens, "Make, renew, end and list delegation tokens.", _ACCESS),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
+    "snapshot": _Command(_snapshot, "Take, list, verify and show checkpoints of the metadata.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
     "pipeline": _Command(
         _pipeline, "Question months of logs of many clusters, with Apache Spark: replay, audit, history.", _FILES

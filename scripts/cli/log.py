@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -10,8 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from metadata_log.batch import BatchHeader, iter_records
 from metadata_log.errors import CorruptBatch, MalformedData
@@ -21,6 +18,7 @@ from metadata_log.records import LoggedRecord
 from scripts.cli import exit_codes
 from scripts.cli.log_verification import LogVerification, Verdict, total_bytes
 from scripts.cli.output import format_time, reader_may_leave
+from scripts.cli.progress import bytes_progress
 
 app = typer.Typer(help="Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", no_args_is_help=True)
 
@@ -80,11 +78,7 @@ def verify(paths: Paths) -> None:
 
 def _verify(path: Path) -> bool:
     files = find_files(path)
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(f"checking {path.name}", total=total_bytes(files))
-        advance = functools.partial(progress.advance, task)
+    with bytes_progress(f"checking {path.name}", total_bytes(files)) as advance:
         verdict = LogVerification(files, advance, is_whole_log=path.is_dir()).run()
     sys.stdout.writelines(f"{line}\n" for line in _verdict_lines(path, verdict))
     return not verdict.findings

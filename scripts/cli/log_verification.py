@@ -49,14 +49,19 @@ class LogVerification:
             on_progress: told how many more bytes have been checked.
             is_whole_log: whether the files should hold all that is needed for replay.
         """
-        self._segments = [file for file in files if not file.is_checkpoint]
+        self.segments = [file for file in files if not file.is_checkpoint]
         self._checkpoints = [file for file in files if file.is_checkpoint]
         self._on_progress = on_progress
         self._is_whole_log = is_whole_log
-        self._images: dict[Path, MetadataImage] = {}
+        #: The states of the checkpoints that can be loaded.
+        self.images: dict[Path, MetadataImage] = {}
+        #: Of the checkpoints that were held against the log: whether they hold its state.
+        self.same_as_log: dict[Path, bool] = {}
+        #: The batch of a checkpoint that is being replayed.
+        self._batch: FileBatch | None = None
         #: The log's own state at the offsets of checkpoints.
         self._log_states: dict[int, MetadataImage] = {}
-        self.verdict = Verdict(segments=len(self._segments), checkpoints=len(self._checkpoints))
+        self.verdict = Verdict(segments=len(self.segments), checkpoints=len(self._checkpoints))
 
     def run(self) -> Verdict:
         """Check everything.
@@ -66,7 +71,7 @@ class LogVerification:
         """
         for file in self._checkpoints:
             self._check_checkpoint(file)
-        if self._segments:
+        if self.segments:
             self._check_segments()
         for file in self._checkpoints:
             self._compare(file)
@@ -75,16 +80,23 @@ class LogVerification:
     # --- checkpoints ---------------------------------------------------------------------------------
 
     def _check_checkpoint(self, file: LogFile) -> None:
+        self._batch = None
         try:
-            self._images[file.path] = read_checkpoint(self._contents(file), file.offset, file.epoch)
+            self.images[file.path] = read_checkpoint(self._contents(file), file.offset, file.epoch)
         except CorruptBatch as error:
             self.verdict.findings.append(str(error))
         except (MalformedData, ReplayError) as error:
-            self.verdict.findings.append(f"{file.path}: not a usable checkpoint: {error}")
+            self.verdict.findings.append(f"{file.path}: not a usable checkpoint: {error}{self._place()}")
+
+    def _place(self) -> str:
+        """The batch of a checkpoint that was read last."""
+        batch = self._batch
+        return "" if batch is None else f" (batch at byte {batch.position}, offset {batch.header.base_offset})"
 
     def _contents(self, file: LogFile) -> Iterator[Buffer]:
         for batch in iter_batches(file):
             self._count(batch)
+            self._batch = batch
             epoch = batch.header.epoch
             if file.epoch is not None and epoch != file.epoch:
                 raise _damage(batch, f"epoch {epoch} in a checkpoint of epoch {file.epoch}")
@@ -92,21 +104,22 @@ class LogVerification:
 
     def _compare(self, file: LogFile) -> None:
         """Hold a checkpoint against what the log adds up to at the same offset."""
-        image = self._images.get(file.path)
+        image = self.images.get(file.path)
         from_log = None if file.offset is None else self._log_states.get(file.offset)
         if image is None or from_log is None:
             return
         self.verdict.checkpoints_compared += 1
-        if digest_image(image).value != digest_image(from_log).value:
+        self.same_as_log[file.path] = digest_image(image).value == digest_image(from_log).value
+        if not self.same_as_log[file.path]:
             self.verdict.findings.append(f"{file.path}: its state is not that of the log at offset {file.offset}")
 
     # --- segments ------------------------------------------------------------------------------------
 
     def _check_segments(self) -> None:
-        state = self._start(self._segments[0])
+        state = self._start(self.segments[0])
         due: int | None = None
         epoch = 0
-        for file in self._segments:
+        for file in self.segments:
             if due is not None and file.offset != due:
                 self.verdict.findings.append(f"{file.path}: begins at offset {file.offset} where {due} is due")
             due = file.offset
@@ -125,7 +138,7 @@ class LogVerification:
 
     def _start(self, first: LogFile) -> ReplayState | None:
         """The state that the log is replayed onto: the oldest checkpoint's at or behind its first offset."""
-        usable = [file for file in self._checkpoints if file.path in self._images and file.offset is not None]
+        usable = [file for file in self._checkpoints if file.path in self.images and file.offset is not None]
         if not first.offset and not any(file.offset == 0 for file in usable):
             return ReplayState()
         oldest = min((file.offset or 0 for file in usable if (file.offset or 0) >= (first.offset or 0)), default=None)
@@ -136,7 +149,7 @@ class LogVerification:
         if oldest != (first.offset or 0):
             self.verdict.notes.append(f"offsets below {oldest}, the oldest checkpoint's, were read but not replayed")
         newest_epoch = max((file for file in usable if file.offset == oldest), key=lambda file: file.epoch or 0)
-        return ReplayState(self._images[newest_epoch.path])
+        return ReplayState(self.images[newest_epoch.path])
 
     def _check_batch(self, batch: FileBatch, state: ReplayState | None) -> ReplayState | None:
         """Decode the batch, and replay it if the state so far is known; the state after it."""

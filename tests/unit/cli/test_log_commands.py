@@ -280,9 +280,12 @@ def test_log_verify_finds_a_checkpoint_that_is_not_whole(kafka_data: Path, tmp_p
     directory = copy_of(kafka_data, "static/m2", tmp_path)
     path = directory / "00000000000000006907-0000000001.checkpoint"
     data = path.read_bytes()
-    path.write_bytes(data[: last_batch_at(data)])
+    whole = data[: last_batch_at(data)]
+    path.write_bytes(whole)
+    last = last_batch_at(whole)
+    place = f"(batch at byte {last}, offset {parse_header(whole, last).base_offset})"
 
-    assert findings(directory) == [f"{path}: not a usable checkpoint: no SnapshotFooter at the end"]
+    assert findings(directory) == [f"{path}: not a usable checkpoint: no SnapshotFooter at the end {place}"]
 
 
 def test_log_verify_finds_a_checkpoint_of_another_epoch(kafka_data: Path, tmp_path: Path) -> None:
