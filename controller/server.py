@@ -337,7 +337,6 @@ def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -
     if own is not None and uuid_from_text(own) != directory.meta.directory_id:
         problem = f"is directory {uuid_text(directory.meta.directory_id)}, and the settings say {own}"
         raise ForeignDirectory(directory.path, problem, "start the node with its own directory, or correct `voters`")
-    times = settings.quorum
     return QuorumConfig(
         cluster_id=directory.meta.cluster_id,
         node_id=settings.node_id,
@@ -351,11 +350,12 @@ def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -
             )
             for voter in settings.voters
         ),
-        kraft_version=times.kraft_version,
+        kraft_version=settings.quorum.kraft_version,
+        generation=directory.meta.generation,
         timing=QuorumTiming(
-            election_timeout_min=times.election_timeout_min_ms / 1000,
-            election_timeout_max=times.election_timeout_max_ms / 1000,
-            heartbeat_interval=times.heartbeat_interval_ms / 1000,
+            election_timeout_min=settings.quorum.election_timeout_min_ms / 1000,
+            election_timeout_max=settings.quorum.election_timeout_max_ms / 1000,
+            heartbeat_interval=settings.quorum.heartbeat_interval_ms / 1000,
         ),
         retention=RetentionConfig(settings.log.retention_bytes, settings.log.retention_ms),
     )

@@ -1,4 +1,4 @@
-"""``meta.properties``: whose directory this is. Kafka's file (``MetaProperties``), and one key of ours."""
+"""``meta.properties``: whose directory this is. Kafka's file (``MetaProperties``), and two keys of ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
 
 META_PROPERTIES_NAME: Final = "meta.properties"
 _VERSION: Final = "1"
+_NUMBER_MAX: Final = (1 << 31) - 1
 _SOURCE_CLUSTER_KEY: Final = "quorate.source.cluster.id"
+_GENERATION_KEY: Final = "quorate.quorum.generation"
 _LINE: Final = re.compile(r"\s*((?:[^=:\s\\]|\\.)+)\s*[=:]?\s*(.*)")
 _ESCAPE: Final = re.compile(r"\\(.)")
 
@@ -26,6 +28,8 @@ class MetaProperties:
     directory_id: Uuid
     #: Cluster whose metadata this one was made from, for a rehearsal; None for a cluster of its own.
     source_cluster_id: str | None = None
+    #: The epoch above which the quorum was founded anew, after a majority of its voters was lost; 0: it never was.
+    generation: int = 0
 
 
 def encode_meta_properties(meta: MetaProperties) -> bytes:
@@ -34,6 +38,8 @@ def encode_meta_properties(meta: MetaProperties) -> bytes:
     lines.append(f"cluster.id={meta.cluster_id}")
     if meta.source_cluster_id is not None:
         lines.append(f"{_SOURCE_CLUSTER_KEY}={meta.source_cluster_id}")
+    if meta.generation:
+        lines.append(f"{_GENERATION_KEY}={meta.generation}")
     return "".join(f"{line}\n" for line in lines).encode()
 
 
@@ -50,15 +56,15 @@ def decode_meta_properties(data: bytes, path: str) -> MetaProperties:
     version = _required(found, "version", path)
     if version != _VERSION:
         raise CorruptState(path, f"version {version}; only {_VERSION} (KRaft) is known")
-    node_id = _required(found, "node.id", path)
-    if not node_id.isascii() or not node_id.isdigit():
-        raise CorruptState(path, f"node.id is {node_id!r}, not a number")
+    node_id = _number("node.id", _required(found, "node.id", path), path)
+    generation = _number(_GENERATION_KEY, found.get(_GENERATION_KEY, "0"), path)
     directory_id = found.get("directory.id")
     try:
         directory = ZERO_UUID if directory_id is None else uuid_from_text(directory_id)
     except InvalidId as error:
         raise CorruptState(path, f"directory.id: {error}") from error
-    return MetaProperties(_required(found, "cluster.id", path), int(node_id), directory, found.get(_SOURCE_CLUSTER_KEY))
+    cluster_id = _required(found, "cluster.id", path)
+    return MetaProperties(cluster_id, node_id, directory, found.get(_SOURCE_CLUSTER_KEY), generation)
 
 
 def _required(found: dict[str, str], key: str, path: str) -> str:
@@ -66,6 +72,12 @@ def _required(found: dict[str, str], key: str, path: str) -> str:
     if not value:
         raise CorruptState(path, f"{key} is missing")
     return value
+
+
+def _number(key: str, value: str, path: str) -> int:
+    if not value.isascii() or not value.isdigit() or int(value) > _NUMBER_MAX:
+        raise CorruptState(path, f"{key} is {value!r}, not a number from 0 to {_NUMBER_MAX}")
+    return int(value)
 
 
 def _parse(text: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from metadata_log.retention import RetentionConfig
 from quorum.errors import ProtocolError
 
 #: Version of the messages between nodes; both sides must have the same.
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 #: Check-quorum: a leader that no majority answered for this many election timeouts stops leading (as Kafka's does).
 CHECK_QUORUM_FACTOR: Final = 1.5
 #: 5 ms at the usual interval: several commits of a busy leader, and nothing that a reader elsewhere would notice.
@@ -105,6 +105,8 @@ class QuorumConfig:
     voters: tuple[VoterAddress, ...]
     #: 0: static voters, plain LeaderChange. 1: the voters are written to the log.
     kraft_version: int = 1
+    #: How often the quorum was founded anew, as an epoch: see ``MetaProperties.generation``.
+    generation: int = 0
     #: Name of the controllers' listener in the voters record.
     listener_name: str = "CONTROLLER"
     timing: QuorumTiming = QuorumTiming()
@@ -132,7 +134,7 @@ class QuorumConfig:
         return tuple(sorted(voter.node_id for voter in self.voters if voter.node_id != self.node_id))
 
     @property
-    def voter_set_generation(self) -> int:
+    def voter_set_crc(self) -> int:
         """Equal on nodes that are configured with the same voters; compared in the handshake."""
         voters = sorted(self.voters, key=lambda voter: voter.node_id)
         text = ",".join(f"{voter.node_id}:{uuid_text(voter.directory_id)}" for voter in voters)

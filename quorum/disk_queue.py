@@ -73,7 +73,7 @@ class DiskQueue:
         try:
             is_done = self._run_group(group)
         except OSError as error:
-            raise DiskFailed(f"the disk failed: {error}") from error
+            raise DiskFailed(error) from error
         if is_done:
             self.done(group)
         return is_done

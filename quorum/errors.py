@@ -21,8 +21,21 @@ class FatalFault(QuorateError):
     """The node must stop: going on could break a promise. The process exits; nothing is retried."""
 
 
+class Superseded(FatalFault):
+    """The quorum was founded anew without this node: what it holds is of the past, and it may agree on nothing."""
+
+    def __init__(self, own: int, newer: int, node_id: int) -> None:
+        super().__init__(
+            f"node {node_id} is of generation {newer}, this one of generation {own}: the quorum was founded anew, and"
+            " this directory may take no part in it (seed it again: quorate recover)"
+        )
+
+
 class DiskFailed(FatalFault):
     """A call to the disk failed. Nothing is retried: what is in the page cache may never reach the disk."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"the disk failed: {error}")
 
 
 class NotLeader(NotController):

@@ -17,11 +17,11 @@ import msgpack
 
 from metadata_log.ids import Uuid
 from quorum.config import PROTOCOL_VERSION, InvalidQuorumConfig, QuorumConfig
-from quorum.errors import HandshakeRefused
+from quorum.errors import HandshakeRefused, Superseded
 from quorum.outbox import Channel
 
 NONCE_BYTES: Final = 16
-_FIELDS: Final = 8
+_FIELDS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class Hello:
     cluster_id: str
     node_id: int
     directory_id: Uuid
-    voter_set_generation: int
+    generation: int
+    voter_set_crc: int
     channel: Channel
     #: False while the node recovers from a loss of its memory.
     is_voter: bool
@@ -46,7 +47,8 @@ def own_hello(config: QuorumConfig, channel: Channel, *, is_voter: bool, nonce: 
         config.cluster_id,
         config.node_id,
         config.directory_id,
-        config.voter_set_generation,
+        config.generation,
+        config.voter_set_crc,
         channel,
         is_voter,
         nonce,
@@ -61,7 +63,8 @@ def encode_hello(hello: Hello) -> bytes:
             hello.cluster_id,
             hello.node_id,
             hello.directory_id,
-            hello.voter_set_generation,
+            hello.generation,
+            hello.voter_set_crc,
             hello.channel.value,
             hello.is_voter,
             hello.nonce,
@@ -79,10 +82,10 @@ def decode_hello(frame: bytes) -> Hello:
     try:
         fields: Any = msgpack.unpackb(frame)
         types = [type(field) for field in fields]
-        if types != [int, str, int, bytes, int, str, bool, bytes] or len(fields[7]) != NONCE_BYTES:
+        if types != [int, str, int, bytes, int, int, str, bool, bytes] or len(fields[-1]) != NONCE_BYTES:
             raise HandshakeRefused(f"{_FIELDS} fields of a hello are due")
-        version, cluster, node, directory, generation, channel, is_voter, nonce = fields
-        return Hello(version, cluster, node, directory, generation, Channel(channel), is_voter, nonce)
+        version, cluster, node, directory, generation, voters, channel, is_voter, nonce = fields
+        return Hello(version, cluster, node, directory, generation, voters, Channel(channel), is_voter, nonce)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise HandshakeRefused(f"no hello: {error}") from error
 
@@ -101,8 +104,25 @@ def check_hello(config: QuorumConfig, hello: Hello, expected_node: int | None) -
         raise HandshakeRefused(f"node {hello.node_id} is no other voter of this cluster")
     if expected_node is not None and hello.node_id != expected_node:
         raise HandshakeRefused(f"node {hello.node_id} answers where node {expected_node} is configured")
-    if hello.voter_set_generation != config.voter_set_generation:
+    if hello.generation == config.generation and hello.voter_set_crc != config.voter_set_crc:
         raise HandshakeRefused(f"node {hello.node_id} is configured with another set of voters")
+
+
+def check_generation(config: QuorumConfig, hello: Hello) -> None:
+    """Whether the sender, who has proved who it is, belongs to the quorum as it was founded last.
+
+    Only after the proof, on either side: the older one must be able to believe that there is a newer generation.
+
+    Raises:
+        HandshakeRefused: the sender is of an older generation. Superseded: this node is.
+    """
+    if hello.generation > config.generation:
+        raise Superseded(config.generation, hello.generation, hello.node_id)
+    if hello.generation < config.generation:
+        raise HandshakeRefused(
+            f"node {hello.node_id} is of generation {hello.generation}: this quorum was founded anew as generation"
+            f" {config.generation}, and that node must be seeded again"
+        )
 
 
 def proof(secret: bytes, sender: bytes, receiver: bytes) -> bytes:

@@ -26,7 +26,7 @@ class Host(Protocol):
         """Send a message if a connection stands; otherwise it is lost."""
 
     def run_group(self, group: DiskGroup) -> bool:
-        """Run ``group`` on the disk thread, return False, then call ``QuorumNode.disk_done`` or ``disk_failed``.
+        """Run ``group`` on the disk thread, return False, then call ``QuorumNode.disk_done`` or ``fail``.
 
         A group that ``is_short`` may be run at once instead: return True when it is done.
 
@@ -35,7 +35,7 @@ class Host(Protocol):
         """
 
     def run_bulk_job(self, job: DiskJob) -> None:
-        """Run ``job`` on another thread than groups, then call ``QuorumNode.bulk_done`` or ``disk_failed``."""
+        """Run ``job`` on another thread than groups, then call ``QuorumNode.bulk_done`` or ``fail``."""
 
     def request_pump(self) -> None:
         """Call ``QuorumNode.pump`` once in the next turn of the loop, however often this was asked."""

@@ -26,7 +26,6 @@ from quorum.delivery import Delivery
 from quorum.disk_queue import DiskGroup, DiskQueue
 from quorum.elections import Elections
 from quorum.errors import (
-    DiskFailed,
     FatalFault,
     NotLeader,
     ProtocolError,
@@ -286,9 +285,9 @@ class QuorumNode:
         self._guarded(self._disk.done, group)
         self._host.request_pump()
 
-    def disk_failed(self, error: Exception) -> None:
-        """The disk failed: nothing is retried, this node ends here."""
-        self._fail(DiskFailed(f"the disk failed: {error}"))
+    def fail(self, error: FatalFault) -> None:
+        """The disk failed, or the quorum was founded anew without this node: nothing is retried, it ends here."""
+        self._fail(error)
 
     def bulk_done(self, error: StorageError | None) -> None:
         """The bulk job that was out ran to its end, or found that its bytes are no checkpoint."""

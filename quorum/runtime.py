@@ -14,7 +14,7 @@ from quorum.config import QuorumConfig
 from quorum.disk_pace import DiskPace
 from quorum.disk_queue import DiskGroup
 from quorum.disk_thread import DiskThread
-from quorum.errors import NotLeader, TransferFailed
+from quorum.errors import DiskFailed, NotLeader, Superseded, TransferFailed
 from quorum.host import QuorumListener
 from quorum.node import QuorumNode
 from quorum.outbox import Channel
@@ -164,6 +164,9 @@ class QuorumRuntime:
         if not self.node.expects_more:
             self._pump_if_requested()
 
+    def superseded(self, error: Superseded) -> None:
+        self.node.fail(error)
+
     # --- inside --------------------------------------------------------------------------------------
 
     def _pump_if_requested(self) -> None:
@@ -197,7 +200,7 @@ class QuorumRuntime:
         if error is None and isinstance(job, DiskGroup):
             self.node.disk_done(job)
         elif error is not None:
-            self.node.disk_failed(error)
+            self.node.fail(DiskFailed(error))
 
     def _report_bulk(self, job: DiskJob, error: Exception | None) -> None:
         self._loop.call_soon_threadsafe(self._bulk_done, error)
@@ -206,4 +209,4 @@ class QuorumRuntime:
         if error is None or isinstance(error, StorageError):
             self.node.bulk_done(error)
         else:
-            self.node.disk_failed(error)
+            self.node.fail(DiskFailed(error))

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from quorum.config import QuorumConfig
-from quorum.errors import HandshakeRefused, ProtocolError
+from quorum.errors import HandshakeRefused, ProtocolError, Superseded
 from quorum.handshake import (
     NONCE_BYTES,
     Hello,
     check_binding,
+    check_generation,
     check_hello,
     decode_hello,
     encode_hello,
@@ -57,6 +58,9 @@ class TransportOwner(Protocol):
 
     def read_through(self) -> None:
         """All messages that a connection had were handed over."""
+
+    def superseded(self, error: Superseded) -> None:
+        """A peer has proved that this node is of an older generation."""
 
 
 class Connection(asyncio.Protocol):
@@ -113,6 +117,10 @@ class Connection(asyncio.Protocol):
             logger.warning("connection closed: %s", error)
             self.close()
             return
+        except Superseded as error:
+            self.close()
+            self._owner.superseded(error)
+            return
         if position < size:
             buffer += data[position:]
         if self.is_established:
@@ -160,6 +168,8 @@ class Connection(asyncio.Protocol):
     def _on_proof(self, frame: bytes) -> None:
         if not secrets.compare_digest(frame, proof(self._owner.secret, self._peer_hello, self._own_hello)):
             raise HandshakeRefused("the shared secret differs")
+        assert self.hello is not None
+        check_generation(self._owner.config, self.hello)
         self.is_established = True
         self.settled.set()
         if self._timeout is not None:
@@ -275,6 +285,10 @@ class PeerTransport:
     def read_through(self) -> None:
         """A connection's messages so far were handed over."""
         self._owner.read_through()
+
+    def superseded(self, error: Superseded) -> None:
+        """A peer has proved that this node is of an older generation."""
+        self._owner.superseded(error)
 
     # --- inside --------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from metadata_log.errors import StorageError
 from metadata_log.segment_log import LogConfig
 from quorum.config import QuorumConfig
 from quorum.disk_queue import DiskGroup
-from quorum.errors import FatalFault, ProtocolError
+from quorum.errors import DiskFailed, FatalFault, ProtocolError
 from quorum.node import QuorumNode
 from quorum.outbox import Channel
 from quorum.storage import NodeStorage
@@ -262,4 +262,4 @@ class SimulatedNode:
         assert self.node is not None
         if not self.is_sync_failure_expected:
             raise FatalFault(f"node {self.node_id}: {error}") from error
-        self.node.disk_failed(error)
+        self.node.fail(DiskFailed(error))

@@ -63,9 +63,9 @@ def test_meta_properties_of_kafka_are_read(kafka_data: Path) -> None:
     assert uuid_text(meta.directory_id) == "c-zs332BZitRCtTOHdc_Kw"
 
 
-@pytest.mark.parametrize("source", [None, "CGX0FmftRoq9tiEOLU7vAA"])
-def test_meta_properties_survive_a_round_trip(source: str | None) -> None:
-    meta = MetaProperties("some=cluster:id", 7, b"\xff" * 16, source)
+@pytest.mark.parametrize(("source", "generation"), [(None, 0), ("CGX0FmftRoq9tiEOLU7vAA", 0), (None, 1004)])
+def test_meta_properties_survive_a_round_trip(source: str | None, generation: int) -> None:
+    meta = MetaProperties("some=cluster:id", 7, b"\xff" * 16, source, generation)
     assert decode_meta_properties(encode_meta_properties(meta), "f") == meta
 
 
@@ -80,6 +80,7 @@ def test_meta_properties_are_read_as_java_writes_them() -> None:
         ("", "version is missing"),
         ("version=0\nbroker.id=1\n", "version 0"),
         ("version=1\ncluster.id=x\n", "node.id is missing"),
+        ("version=1\ncluster.id=x\nnode.id=1\nquorate.quorum.generation=-1\n", "generation is '-1'"),
         ("version=1\nnode.id=-1\ncluster.id=x\n", "node.id is '-1'"),
         ("version=1\nnode.id=1\n", "cluster.id is missing"),
         ("version=1\nnode.id=1\ncluster.id=x\ndirectory.id=short\n", "directory.id"),

@@ -7,8 +7,17 @@ from dataclasses import replace
 import pytest
 
 from quorum.config import InvalidQuorumConfig, QuorumConfig, VoterAddress
-from quorum.errors import HandshakeRefused
-from quorum.handshake import Hello, check_binding, check_hello, decode_hello, encode_hello, own_hello, proof
+from quorum.errors import HandshakeRefused, Superseded
+from quorum.handshake import (
+    Hello,
+    check_binding,
+    check_generation,
+    check_hello,
+    decode_hello,
+    encode_hello,
+    own_hello,
+    proof,
+)
 from quorum.outbox import Channel
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id, bytes([node_id]) * 16) for node_id in (1, 2, 3))
@@ -31,17 +40,31 @@ def test_hello_of_a_peer_is_accepted() -> None:
     "change",
     [
         {"cluster_id": "another"},
-        {"protocol_version": 2},
+        {"protocol_version": 1},
         {"node_id": 9},
         {"node_id": 1},
         {"node_id": 3},
-        {"voter_set_generation": 5},
+        {"voter_set_crc": 5},
     ],
     ids=str,
 )
 def test_hello_that_differs_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(HandshakeRefused):
         check_hello(CONFIG, replace(hello_of(2), **change), expected_node=2)  # type: ignore[arg-type]
+
+
+def test_generations_are_compared_only_by_those_who_proved_who_they_are() -> None:
+    """Of a newer generation anything may be configured; the older side must not be turned away before it knows."""
+    newer = replace(hello_of(2), generation=1004, voter_set_crc=5)
+    founded = replace(CONFIG, generation=2008)
+
+    check_hello(CONFIG, newer, expected_node=2)
+    check_hello(founded, newer, expected_node=2)
+    with pytest.raises(Superseded, match=r"node 2 is of generation 1004, this one of generation 0"):
+        check_generation(CONFIG, newer)
+    with pytest.raises(HandshakeRefused, match=r"node 2 is of generation 1004: .* generation 2008"):
+        check_generation(founded, newer)
+    check_generation(replace(CONFIG, generation=1004), newer)
 
 
 @pytest.mark.parametrize("frame", [b"", b"\xc1", b"\x90", b"\x01", encode_hello(hello_of(2))[:-1]])
