@@ -154,6 +154,13 @@ def _tokens(app: typer.Typer) -> None:
     app.add_typer(tokens.app, name="tokens")
 
 
+def _recover(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import recover
+
+    app.add_typer(recover.app, name="recover")
+
+
 def _pipeline(app: typer.Typer) -> None:
     from scripts.cli import pipeline
 
@@ -223,6 +230,9 @@ _COMMANDS: Final = {
     "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
     "snapshot": _Command(_snapshot, "Take, list, verify and show checkpoints of the metadata.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
+    "recover": _Command(
+        _recover, "Found a quorum anew whose majority is lost for good: survey, plan, apply, verify.", _FILES
+    ),
     "pipeline": _Command(
         _pipeline, "Question months of logs of many clusters, with Apache Spark: replay, audit, history.", _FILES
     ),

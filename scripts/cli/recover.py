@@ -1,0 +1,336 @@
+"""`quorate recover`: a quorum whose majority is gone for good, founded anew on the best directory that is left."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from scripts.cli import exit_codes
+from scripts.cli.arguments import AsJson
+from scripts.cli.connecting import LOCAL_DIRECTORY, SecretFile, find_secret
+from scripts.cli.output import columns, format_time, reader_may_leave
+from scripts.cluster.making import controller_directory
+from scripts.cluster.plan import ClusterPlan
+from scripts.recovery.asking import ask_brokers, ask_controllers
+from scripts.recovery.errors import RecoveryError
+from scripts.recovery.founding import apply_plan
+from scripts.recovery.holdings import Holding, survey_directory
+from scripts.recovery.judgement import Answer, Judgement, judge
+from scripts.recovery.plan import (
+    RecoveryPlan,
+    Targets,
+    is_metadata_directory,
+    plan_from_backup,
+    plan_from_survivors,
+)
+from scripts.recovery.verification import verify as verify_plan
+
+app = typer.Typer(
+    help="Found a quorum anew whose majority is lost for good: survey, plan, apply, verify.", no_args_is_help=True
+)
+
+_DIRECTORIES_MAX: Final = 64
+
+Directories = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[DIRECTORY]...",
+        help="Metadata directories of controllers, or copies of them. Default: those of the local cluster.",
+        show_default=False,
+    ),
+]
+LocalDirectory = Annotated[Path, typer.Option("--dir", help="The directory of a local cluster of `quorate up`.")]
+OldControllers = Annotated[
+    str | None,
+    typer.Option(
+        "--controllers",
+        metavar="HOST:PORT,...",
+        help="HTTP addresses of the controllers as they were. Default: those of the local cluster.",
+        show_default=False,
+    ),
+]
+Brokers = Annotated[
+    str,
+    typer.Option(metavar="HOST:PORT,...", help="HTTP addresses of brokers: how far they followed was committed."),
+]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A file that `quorate recover plan` wrote.")]
+
+
+@app.command()
+def survey(
+    directories: Directories = None,
+    local: LocalDirectory = LOCAL_DIRECTORY,
+    controllers: OldControllers = None,
+    brokers: Brokers = "",
+    secret_file: SecretFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what every directory holds, which is the best, and what may be lost with it. Changes nothing.
+
+    The best has the highest epoch at the end of its log, then the longest log. What is damaged is told; what is sound
+    of it counts.
+
+    Examples:
+
+      quorate recover survey --dir var
+
+      quorate recover survey /mnt/node-1 /mnt/copy-of-node-3 --controllers 10.0.0.1:8080,10.0.0.2:8080,10.0.0.3:8080
+    """
+    seen = _look(directories, local, controllers, brokers, find_secret(secret_file))
+    judgement = judge(seen.holdings, seen.answers)
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(_survey_json(seen, judgement))
+            return
+        for line in _survey_lines(seen, judgement):
+            typer.echo(line)
+
+
+@app.command()
+def plan(
+    directories: Directories = None,
+    local: LocalDirectory = LOCAL_DIRECTORY,
+    voters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--voter",
+            metavar="ID=DIRECTORY",
+            help="A voter of the new quorum and its metadata directory; again for each. Default: those of the local "
+            "cluster. On other machines: name a directory here, and take it there when it is made.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[Path | None, typer.Option(help="Found it on this directory, even if another is better.")] = None,
+    backup: Annotated[
+        Path | None, typer.Option(help="Take the state of this directory or checkpoint instead, however old.")
+    ] = None,
+    offset: Annotated[int | None, typer.Option("--at", min=0, help="With --backup: the state at this offset.")] = None,
+    controllers: OldControllers = None,
+    brokers: Brokers = "",
+    out: Annotated[Path, typer.Option(help="File that the plan is written to.")] = Path("recovery.json"),
+    secret_file: SecretFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write down how the quorum is to be founded anew. Changes nothing.
+
+    All voters begin with the seed's log, with the right to vote, under new directory ids, in an epoch 1,000 above the
+    highest that anybody knew, as a new generation: whoever comes back with an old directory is refused. With --backup
+    the state of a backup goes on at offsets above everything that was ever seen, so that nobody goes back in the log.
+
+    Example: quorate recover plan --dir var --out recovery.json
+    """
+    if offset is not None and backup is None:
+        raise typer.BadParameter("--at says where in a backup: name it with --backup")
+    if seed is not None and backup is not None:
+        raise typer.BadParameter("--seed and --backup exclude each other")
+    seen = _look(directories, local, controllers, brokers, find_secret(secret_file))
+    if not seen.controllers:
+        raise typer.BadParameter(
+            "whose quorum is it? Name its controllers with --controllers: apply refuses while a majority answers"
+        )
+    judgement = judge(seen.holdings, seen.answers, None if seed is None else str(seed.resolve()))
+    targets = _targets(voters, local, seen)
+    if backup is not None:
+        made = plan_from_backup(backup.resolve(), offset, judgement, seen.holdings, targets)
+    else:
+        made = plan_from_survivors(judgement, seen.holdings, targets)
+    made.save(out)
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(made.model_dump_json() + "\n")
+            return
+        for line in _plan_lines(made):
+            typer.echo(line)
+        typer.echo(f"Written: {out}. Read it, stop what still runs, then: quorate recover apply {out}")
+
+
+@app.command()
+def apply(
+    path: PlanFile,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    secret_file: SecretFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the directories of the new quorum, and put them in place of the old ones, which are kept beside them.
+
+    Refused while a majority of the old controllers answers, while a process runs on one of the directories, and when a
+    directory has changed since the plan was made. Broken off, it can be started again and goes on.
+
+    Example: quorate recover apply recovery.json --yes
+    """
+    made = RecoveryPlan.load(path)
+    answering = ask_controllers(made.controllers, find_secret(secret_file))
+    if len(answering) > made.voter_count // 2:
+        urls = ", ".join(answer.url for answer in answering)
+        raise RecoveryError(
+            f"{len(answering)} of {made.voter_count} controllers answer ({urls}): a majority needs no recovery, and two"
+            " quorums of one cluster would be the end of it; nothing was changed"
+        )
+    if not yes:
+        for line in _plan_lines(made):
+            typer.echo(line, err=True)
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("nobody can be asked here: say --yes")
+        typer.confirm("Found the quorum anew?", abort=True, err=True)
+    found = apply_plan(made, _say)
+    if as_json:
+        rows = [{"node_id": one.node_id, "directory": one.directory, "kept": one.kept} for one in found]
+        sys.stdout.write(_json({"generation": made.generation, "voters": rows}))
+        return
+    for one in found:
+        was = "" if one.kept is None else f"; what was there is kept in {one.kept}"
+        typer.echo(f"Node {one.node_id}: {one.directory}{was}")
+    for line in _next_steps(made):
+        typer.echo(line)
+    typer.echo(f"Then: quorate recover verify {path}")
+
+
+@app.command()
+def verify(path: PlanFile, secret_file: SecretFile = None, as_json: AsJson = False) -> None:
+    """Check that the new quorum is what the plan said: directories, state, and the running controllers.
+
+    Exit code 0: all of it holds; 1: something does not; 3: no controller answers yet, or none is active.
+
+    Example: quorate recover verify recovery.json
+    """
+    seen = verify_plan(RecoveryPlan.load(path), find_secret(secret_file))
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(seen.model_dump_json() + "\n")
+        else:
+            rows = [(one.verdict, one.what, one.detail) for one in seen.findings]
+            sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+    codes = {"holds": exit_codes.DONE, "fails": exit_codes.REFUSED, "unknown": exit_codes.UNREACHABLE}
+    raise typer.Exit(codes[seen.verdict])
+
+
+# --- looking -----------------------------------------------------------------------------------------
+
+
+class _Seen:
+    """What a survey found, and of which cluster of `quorate up` it is, if any."""
+
+    def __init__(
+        self, holdings: list[Holding], answers: list[Answer], controllers: tuple[str, ...], plan: ClusterPlan | None
+    ) -> None:
+        self.holdings = holdings
+        self.answers = answers
+        self.controllers = controllers
+        self.plan = plan
+
+
+def _look(
+    directories: Sequence[Path] | None, local: Path, controllers: str | None, brokers: str, secret: bytes | None
+) -> _Seen:
+    if directories and len(directories) > _DIRECTORIES_MAX:
+        raise typer.BadParameter(f"{len(directories)} directories; {_DIRECTORIES_MAX} at most")
+    cluster = None if directories else ClusterPlan.load(local)
+    if cluster is None and not directories:
+        raise typer.BadParameter(f"which directories? There is no local cluster in {local}: name some, or --dir")
+    paths = list(directories or [])
+    if cluster is not None:
+        paths = [controller_directory(local, controller) for controller in cluster.controllers]
+        paths = [path for path in paths if is_metadata_directory(path)]
+    if controllers is not None:
+        urls = tuple(part for part in controllers.split(",") if part.strip())
+    else:
+        urls = () if cluster is None else cluster.controller_urls
+    holdings = []
+    for number, path in enumerate(paths):
+        _say(number, len(paths), f"reading {path}")
+        holdings.append(survey_directory(path.resolve()))
+    answers = ask_controllers(urls, secret) + ask_brokers([url for url in brokers.split(",") if url.strip()])
+    return _Seen(holdings, answers, urls, cluster)
+
+
+def _targets(voters: Sequence[str] | None, local: Path, seen: _Seen) -> Targets:
+    if voters:
+        found = sorted(_voter(text) for text in voters)
+        if len({node for node, _ in found}) < len(found) or len({path for _, path in found}) < len(found):
+            raise typer.BadParameter("--voter names an id or a directory twice")
+        return Targets(voters=tuple(found), controllers=seen.controllers)
+    if seen.plan is None:
+        raise typer.BadParameter("who is to vote? Say --voter ID=DIRECTORY for each")
+    paths = ((one.id, str(controller_directory(local, one).resolve())) for one in seen.plan.controllers)
+    return Targets(voters=tuple(sorted(paths)), controllers=seen.controllers, local_cluster=str(local.resolve()))
+
+
+def _voter(text: str) -> tuple[int, str]:
+    node, separator, path = text.partition("=")
+    if not separator or not path or not node.isascii() or not node.isdigit() or int(node) >= 1 << 31:
+        raise typer.BadParameter(f"--voter {text!r}: say it as ID=DIRECTORY")
+    return int(node), str(Path(path).resolve())
+
+
+def _say(done: int, of: int, what: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"quorate: [{done}/{of}] {what}\n")
+
+
+# --- showing -----------------------------------------------------------------------------------------
+
+
+def _survey_lines(seen: _Seen, judgement: Judgement) -> list[str]:
+    rows = [("NODE", "EPOCH", "LOG", "COMMITTED", "CHECKPOINT", "LAST-RECORD", "VOTES", "STATE", "DIRECTORY")]
+    for one in seen.holdings:
+        newest = one.checkpoints[-1] if one.checkpoints else None
+        rows.append((
+            "?" if one.node_id is None else str(one.node_id),
+            str(one.end_epoch),
+            f"{one.start_offset}..{one.end_offset}",
+            "-" if one.commit is None else str(one.commit),
+            "-" if newest is None else str(newest.end_offset),
+            format_time(one.end_time_ms) if one.end_time_ms else "-",
+            "no" if one.vote_epoch is None else f"epoch {one.vote_epoch}",
+            "damaged" if one.damage else "whole",
+            one.path + (" (seed)" if one is judgement.seed else ""),
+        ))  # fmt: skip
+    answers = [
+        f"{one.url} answers: epoch {one.epoch}, committed up to {one.high_watermark}"
+        + ("" if one.active_id is None else f", follows {one.active_id}")
+        for one in seen.answers
+    ]
+    return [*columns(rows), *answers, f"Seed: {judgement.seed.name}", *(f"- {line}" for line in judgement.sentences)]
+
+
+def _survey_json(seen: _Seen, judgement: Judgement) -> str:
+    return _json(
+        {
+            "directories": [one.model_dump() for one in seen.holdings],
+            "answers": [one.model_dump() for one in seen.answers],
+            "seed": judgement.seed.path,
+            "voters": judgement.voters,
+            "intact": judgement.intact,
+            "highest_epoch": judgement.highest_epoch,
+            "known_commit": judgement.known_commit,
+            "is_complete": judgement.is_complete,
+            "sentences": judgement.sentences,
+        }
+    )
+
+
+def _json(document: object) -> str:
+    import json
+
+    return json.dumps(document) + "\n"
+
+
+def _plan_lines(plan: RecoveryPlan) -> list[str]:
+    return [
+        f"Cluster {plan.cluster_id}: generation {plan.generation}, from {plan.source}",
+        f"State at offset {plan.state_offset}, digest {plan.digest}",
+        f"The log goes on at offset {plan.end_offset}, in epoch {plan.generation + 1} or above",
+        *(f"Voter {one.node_id}: {one.directory}, directory id {one.directory_id}" for one in plan.voters),
+        *(f"- {line}" for line in plan.sentences),
+    ]
+
+
+def _next_steps(plan: RecoveryPlan) -> list[str]:
+    if plan.local_cluster is not None:
+        return [f"Start it: quorate up --dir {plan.local_cluster}"]
+    ids = "; ".join(f"voter {one.node_id}: directory_id = {one.directory_id}" for one in plan.voters)
+    return [f"In the settings of every controller: {ids}", "Take each directory to its machine, and start them."]

@@ -1,0 +1,1 @@
+"""A quorum that lost its majority, and how it comes back: survey, plan, apply, verify."""

@@ -1,0 +1,73 @@
+"""Who still answers, and what they know: controllers, and brokers that followed the log."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Sequence
+from typing import Any, Final
+
+from controller.client import ControllerClient
+from controller.connection import NoAnswer, NotSent, controller_url
+from metadata_log.errors import ApiError
+from scripts.recovery.errors import RecoveryError
+from scripts.recovery.judgement import Answer
+
+_CONTROLLER_TIMEOUT_MS: Final = 1_000.0
+_BROKER_TIMEOUT_S: Final = 2.0
+_BROKER_BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[Answer]:
+    """What each of the controllers says that answers, within a second."""
+    if not urls:
+        return []
+
+    async def run() -> list[Answer]:
+        async with ControllerClient(urls, shared_secret=secret) as client:
+            found = await asyncio.gather(*(_ask(client, url) for url in urls))
+        return [one for one in found if one is not None]
+
+    return asyncio.run(run())
+
+
+async def _ask(client: ControllerClient, url: str) -> Answer | None:
+    try:
+        quorum = (await client.status_of(controller_url(url), _CONTROLLER_TIMEOUT_MS)).quorum
+    except (ApiError, NotSent, NoAnswer):
+        return None
+    return Answer(
+        url=controller_url(url),
+        node_id=quorum.observed_by,
+        epoch=quorum.epoch,
+        high_watermark=quorum.high_watermark,
+        active_id=quorum.active_id,
+    )
+
+
+def ask_brokers(urls: Sequence[str]) -> list[Answer]:
+    """How far broker processes have followed the log: what they applied was committed.
+
+    Raises:
+        RecoveryError: one does not answer, or not as a broker does. It was named to be heard.
+    """
+    return [_ask_broker(url if "://" in url else f"http://{url}") for url in urls]
+
+
+def _ask_broker(url: str) -> Answer:
+    try:
+        with urllib.request.urlopen(f"{url}/v1/process", timeout=_BROKER_TIMEOUT_S) as reply:
+            document: Any = json.loads(reply.read(_BROKER_BYTES_MAX))
+        following, brokers = document["following"], document["brokers"]
+        return Answer(
+            url=url,
+            node_id=int(brokers[0]["broker_id"]) if brokers else -1,
+            epoch=int(following["epoch"] or 0),
+            high_watermark=int(following["applied_offset"]),
+            active_id=following["leader_id"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecoveryError(
+            f"{url}: no broker answers there ({error}); leave it out, or name its HTTP address"
+        ) from error

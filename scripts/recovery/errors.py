@@ -1,0 +1,9 @@
+"""What a recovery refuses."""
+
+from __future__ import annotations
+
+from metadata_log.errors import QuorateError
+
+
+class RecoveryError(QuorateError):
+    """A recovery cannot go on. One sentence that names the rule and what to do; nothing was changed."""

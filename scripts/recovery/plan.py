@@ -1,0 +1,216 @@
+"""What a recovery is going to do, as a file that a person reads before it is done."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import Field, ValidationError
+
+from metadata_log.directory import LOG_DIRECTORY_NAME
+from metadata_log.ids import uuid_text
+from metadata_log.reader import find_files
+from scripts.recovery.errors import RecoveryError
+from scripts.recovery.holdings import Holding, Part, fingerprint
+from scripts.recovery.judgement import Judgement
+from snapshots.image_digest import digest_image
+from snapshots.loading import load_image
+
+#: Between the highest epoch that anybody knew and the first one of the quorum founded anew: whatever the lost voters
+#: elected meanwhile is below it.
+EPOCHS_APART: Final = 1_000
+#: The same for offsets, where an older state takes the place of a newer one.
+OFFSETS_APART: Final = 1_000_000
+_EPOCH_MAX: Final = (1 << 31) - 1 - 2 * EPOCHS_APART
+_PLAN_BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+class PlannedInput(Part):
+    """A directory that was looked at; apply refuses when it has changed since."""
+
+    path: str
+    fingerprint: str
+
+
+class PlannedVoter(Part):
+    """A voter of the quorum founded anew."""
+
+    node_id: int = Field(ge=0)
+    #: Its metadata directory; what is there now is kept beside it.
+    directory: str
+    #: Made anew, so that a directory from before is another.
+    directory_id: str
+
+
+class RecoveryPlan(Part):
+    """All that apply and verify need to know."""
+
+    version: Literal[1] = 1
+    made_at_ms: int
+    cluster_id: str
+    #: The stored epoch of all voters; the first leader's is above it.
+    generation: int = Field(gt=0, le=_EPOCH_MAX)
+    inputs: tuple[PlannedInput, ...]
+    #: Where the state comes from.
+    source: str
+    #: The directory whose log goes on; None: a state from a backup, whose offsets are moved.
+    seed: Holding | None
+    #: End of the state, and its digest.
+    state_offset: int
+    digest: str
+    #: Where the log goes on.
+    end_offset: int
+    #: Milliseconds since 1970 of the last record that counts.
+    end_time_ms: int
+    kraft_version: int
+    voters: tuple[PlannedVoter, ...] = Field(min_length=1)
+    #: HTTP addresses of the controllers as they were: none of them may be a majority that answers.
+    controllers: tuple[str, ...]
+    voter_count: int
+    #: A directory of `quorate up`, whose plan is brought up to date.
+    local_cluster: str | None
+    #: What is kept and what may be lost, in words.
+    sentences: tuple[str, ...]
+
+    def save(self, path: Path) -> None:
+        """Write it to a new file.
+
+        Raises:
+            RecoveryError: there is something of that name, or it cannot be written.
+        """
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(self.model_dump_json(indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except FileExistsError as error:
+            raise RecoveryError(f"{path} is there already: remove it, or name another file with --out") from error
+        except OSError as error:
+            raise RecoveryError(f"{path} cannot be written: {error.strerror}") from error
+
+    @classmethod
+    def load(cls, path: Path) -> RecoveryPlan:
+        """The plan in a file.
+
+        Raises:
+            RecoveryError: there is none.
+        """
+        try:
+            with path.open(encoding="utf-8") as file:
+                return cls.model_validate(json.loads(file.read(_PLAN_BYTES_MAX)))
+        except FileNotFoundError as error:
+            raise RecoveryError(f"{path}: no such file; make a plan with: quorate recover plan") from error
+        except (OSError, ValueError, ValidationError) as error:
+            reason = str(error).splitlines()[0]
+            raise RecoveryError(
+                f"{path} is no recovery plan ({reason}); make one with: quorate recover plan"
+            ) from error
+
+
+class Targets(Part):
+    """Who is to vote, and where."""
+
+    #: (id, directory), by id.
+    voters: tuple[tuple[int, str], ...]
+    controllers: tuple[str, ...] = ()
+    local_cluster: str | None = None
+
+
+def plan_from_survivors(judgement: Judgement, surveyed: Sequence[Holding], targets: Targets) -> RecoveryPlan:
+    """Go on with the seed's log.
+
+    Raises:
+        RecoveryError: the seed does not say whose it is, or epochs have come to their end.
+    """
+    seed = judgement.seed
+    if seed.cluster_id is None or seed.digest is None:
+        raise RecoveryError(f"{seed.name} does not say of which cluster it is: restore its meta.properties")
+    return _plan(
+        judgement,
+        surveyed,
+        targets,
+        cluster_id=seed.cluster_id,
+        source=seed.path,
+        seed=seed,
+        state_offset=seed.state_offset,
+        digest=seed.digest,
+        end_offset=seed.end_offset,
+        end_time_ms=seed.end_time_ms,
+        kraft_version=seed.kraft_version,
+        sentences=judgement.sentences,
+    )
+
+
+def plan_from_backup(
+    backup: Path, offset: int | None, judgement: Judgement, surveyed: Sequence[Holding], targets: Targets
+) -> RecoveryPlan:
+    """Take an older state, at offsets and epochs above everything that was ever seen.
+
+    Raises:
+        RecoveryError: no directory that was looked at says which cluster it is to be.
+        StorageError, ReplayError, ImageNotAvailable: the backup cannot be read, or not at that offset.
+    """
+    image = load_image(backup, offset)
+    provenance = image.provenance
+    cluster_id = judgement.seed.cluster_id
+    if cluster_id is None:
+        raise RecoveryError("no directory that was given says which cluster it is: give one with meta.properties")
+    end_offset = -(-(judgement.highest_offset + OFFSETS_APART) // OFFSETS_APART) * OFFSETS_APART
+    back = max(0, judgement.known_commit - provenance.end_offset)
+    undone = f"{back:,} records behind it that are known to have been committed are undone"
+    said = (
+        f"the state is that of {backup} at offset {provenance.end_offset}: {undone}",
+        f"the log goes on at offset {end_offset}: nobody who followed the log before goes back in it",
+    )
+    inputs = tuple(PlannedInput(path=str(path), fingerprint=fingerprint(path)) for path in _directories(backup))
+    made = _plan(
+        judgement,
+        surveyed,
+        targets,
+        cluster_id=cluster_id,
+        source=str(backup),
+        seed=None,
+        state_offset=provenance.end_offset,
+        digest=digest_image(image).text,
+        end_offset=end_offset,
+        end_time_ms=provenance.log_time_ms,
+        kraft_version=judgement.seed.kraft_version,
+        sentences=(*said, *judgement.sentences),
+    )
+    return made.model_copy(update={"inputs": (*made.inputs, *inputs)})
+
+
+def _directories(backup: Path) -> list[Path]:
+    """Directories whose files a state is made of."""
+    return sorted({file.path.parent for file in find_files(backup)})
+
+
+def _plan(judgement: Judgement, surveyed: Sequence[Holding], targets: Targets, **facts: object) -> RecoveryPlan:
+    generation = judgement.highest_epoch + EPOCHS_APART
+    if generation > _EPOCH_MAX:
+        raise RecoveryError(f"epoch {judgement.highest_epoch} is too near to the last one there can be, {_EPOCH_MAX}")
+    return RecoveryPlan.model_validate(
+        {
+            "made_at_ms": time.time_ns() // 1_000_000,
+            "generation": generation,
+            "inputs": [{"path": one.path, "fingerprint": one.fingerprint} for one in surveyed],
+            "voters": [
+                {"node_id": node, "directory": directory, "directory_id": uuid_text(uuid.uuid4().bytes)}
+                for node, directory in targets.voters
+            ],
+            "controllers": targets.controllers,
+            "voter_count": len(judgement.voters) or len(targets.voters),
+            "local_cluster": targets.local_cluster,
+            **facts,
+        }
+    )
+
+
+def is_metadata_directory(path: Path) -> bool:
+    """Whether a directory looks like one of a controller."""
+    return (path / LOG_DIRECTORY_NAME).is_dir()
