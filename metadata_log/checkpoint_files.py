@@ -48,6 +48,11 @@ class CheckpointInfo:
     #: CRC-32C of the whole file. Nodes write checkpoints of one name with other bytes; this tells them apart.
     crc: int
 
+    @classmethod
+    def of_bytes(cls, checkpoint: CheckpointId, data: bytes, last_contained_timestamp: int) -> CheckpointInfo:
+        """Of a checkpoint that was made just now."""
+        return cls(checkpoint, len(data), last_contained_timestamp, crc32c(data))
+
 
 def checkpoint_name(checkpoint: CheckpointId) -> str:
     """Kafka's file name."""

@@ -139,13 +139,7 @@ def plan(
     else:
         made = plan_from_survivors(judgement, seen.holdings, targets)
     made.save(out)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(made.model_dump_json() + "\n")
-            return
-        for line in _plan_lines(made):
-            typer.echo(line)
-        typer.echo(f"Written: {out}. Read it, stop what still runs, then: quorate recover apply {out}")
+    _show_plan(made, out, as_json=as_json)
 
 
 @app.command()
@@ -317,6 +311,16 @@ def _json(document: object) -> str:
     import json
 
     return json.dumps(document) + "\n"
+
+
+def _show_plan(plan: RecoveryPlan, out: Path, *, as_json: bool) -> None:
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(plan.model_dump_json() + "\n")
+            return
+        for line in _plan_lines(plan):
+            typer.echo(line)
+        typer.echo(f"Written: {out}. Read it, stop what still runs, then: quorate recover apply {out}")
 
 
 def _plan_lines(plan: RecoveryPlan) -> list[str]:

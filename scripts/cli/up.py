@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from metadata_log.errors import QuorateError
 from scripts.cli import exit_codes
 from scripts.cli.connecting import LOCAL_DIRECTORY
 from scripts.cli.status_screen import render
@@ -156,16 +157,19 @@ async def _watch(cluster: LocalCluster) -> None:
 
 
 async def _or_stopped(work: Coroutine[Any, Any, None], stopped: asyncio.Event) -> None:
-    """Do the work, or stop waiting for it when we are told to stop. Raises what the work raised."""
-    working, waiting = asyncio.create_task(work), asyncio.create_task(stopped.wait())
+    """Do the work, or stop waiting for it when we are told to stop."""
     try:
-        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            working.result()
-    finally:
-        working.cancel()
-        waiting.cancel()
-        await asyncio.gather(working, waiting, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            tasks = {group.create_task(work), group.create_task(stopped.wait())}
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+    except ExceptionGroup as failed:
+        # Not `except*`: what is raised in there is wrapped in a group once more.
+        ours = failed.subgroup(QuorateError)
+        if ours is None:
+            raise
+        raise ours.exceptions[0] from None
 
 
 def _say(sentence: str) -> None:

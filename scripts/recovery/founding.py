@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from crc32c import crc32c
-
 from controller.checkpoint_writer import manifest_of
 from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, checkpoint_name, manifest_name
 from metadata_log.checkpoint_manifest import encode_manifest
@@ -207,7 +205,7 @@ def _batch_end_at_or_before(seed: Holding, offset: int) -> int:
 def _checkpoint_files(image: MetadataImage, timestamp_ms: int) -> _Content:
     data = b"".join(checkpoint_batches(image, timestamp_ms))
     checkpoint = CheckpointId(image.provenance.end_offset, image.provenance.epoch)
-    info = CheckpointInfo(checkpoint, len(data), image.provenance.log_time_ms, crc32c(data))
+    info = CheckpointInfo.of_bytes(checkpoint, data, image.provenance.log_time_ms)
     manifest = encode_manifest(manifest_of(digest_image(image)), info)
     files = (
         ImportedFile(manifest_name(checkpoint), lambda: [manifest]),

@@ -150,3 +150,28 @@ def test_tour_of_a_captured_cluster_holds(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout + result.stderr + logs(next(iter(tmp_path.iterdir()), tmp_path))
     assert "All of it held" in result.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.timeout(300)
+def test_child_that_dies_ends_the_cluster_in_one_sentence(tmp_path: Path) -> None:
+    directory = tmp_path / "var"
+    with running_up(directory, "--base-port", base_port(), "--brokers", "1") as process:
+        ready_status(directory, 1)
+        (victim,) = [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdigit() and str(directory / "controller-3.toml") in arguments_of(entry)
+        ]
+        os.kill(victim, signal.SIGKILL)
+        _, said = process.communicate(timeout=STOP_S)
+    assert process.returncode == 1
+    assert "controller-3 ended with exit code -9" in said
+    assert "Traceback" not in said
+
+
+def arguments_of(process: Path) -> str:
+    """A process's command line; empty where it has ended meanwhile."""
+    try:
+        return (process / "cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
