@@ -6,6 +6,7 @@ import sys
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -46,8 +47,19 @@ def simulate(
     scenarios: Annotated[bool, typer.Option(help="Run the named scenarios too.")] = False,
     scenario: Annotated[str | None, typer.Option(help="Run one named scenario with --seed, and nothing else.")] = None,
     mutations: Annotated[bool, typer.Option(help="Take out each safety measure: it must be noticed.")] = False,
+    system: Annotated[
+        bool, typer.Option("--system", help="The whole system: controllers, brokers, admin clients and their HTTP.")
+    ] = False,
+    stories: Annotated[Path, typer.Option(help="With --system: directory for the stories of seeds that fail.")] = Path(
+        "var/simulation"
+    ),
 ) -> None:
-    """Run the quorum in virtual time against faults, and check every promise after every event."""
+    """Run the quorum in virtual time against faults, and check every promise after every event.
+
+    With --system the controllers above it, brokers and admin clients as well: scripts/simulate --system --seeds 200
+    """
+    if system:
+        sys.exit(1 if _simulate_system(range(seed, seed + seeds), jobs, stories) else 0)
     if scenario is not None:
         if scenario not in SCENARIOS:
             raise typer.BadParameter(f"{scenario} is none of: {', '.join(SCENARIOS)}")
@@ -58,6 +70,13 @@ def simulate(
         failed = sum(_run_scenario(name, n) for name in SCENARIOS for n in range(_SCENARIO_SEEDS)) if scenarios else 0
         failed += _run_seeds(range(seed, seed + seeds), jobs)
     sys.exit(1 if failed else 0)
+
+
+def _simulate_system(seeds: range, jobs: int, stories: Path) -> int:
+    # Loads the controllers, the brokers and their HTTP: the quorum's runs do without.
+    from scripts.simulation_system.command import run_system_seeds
+
+    return run_system_seeds(seeds, jobs, stories)
 
 
 def _run_seeds(seeds: range, jobs: int) -> int:

@@ -83,14 +83,21 @@ class SimulatedNode:
             world.crashed_at_start(self)
             return
         world.opened(self)
+        self._begin(self.storage)
+
+    def _begin(self, storage: NodeStorage) -> None:
+        """What the process consists of, over its opened directory."""
         self.machine = StateMachine(self)
-        self.node = QuorumNode(self.config, self.storage, self, self.machine, Random(world.rng.getrandbits(64)))
+        self.node = QuorumNode(self.config, storage, self, self.machine, Random(self.world.rng.getrandbits(64)))
         self.node.start()
 
     def stop(self) -> None:
         """The process is gone at once; the disk is as the caller left it."""
         self.node = None
         self.incarnation += 1
+
+    def hang_up(self, *, is_silent: bool) -> None:
+        """Its connections other than those to its peers break; here there are none."""
 
     def freeze(self) -> None:
         """SIGSTOP: nothing happens until ``thaw``."""

@@ -98,7 +98,7 @@ class Stage:
             node.disk.power_cut(self.world.options.crash_policy)
         else:
             node.disk.kill()
-        self.world.network.drop_node(node.node_id, is_silent=False)
+        self.world.cut_off(node, is_silent=False)
 
     def restart(self, index: int) -> None:
         self.world.restart(self.nodes[index])

@@ -34,7 +34,7 @@ class World:
         self.options = options
         self.rng = Random(seed * 2 + 1)
         self.scheduler = Scheduler()
-        self.checks = Checks(self)
+        self.checks = self._make_checks()
         ids = [3000 + k for k in range(options.voters)]
         voters = tuple(VoterAddress(node_id, "127.0.0.1", 9000, self._new_directory_id()) for node_id in ids)
         limits = QuorumLimits(
@@ -50,7 +50,7 @@ class World:
                 limits=limits,
                 retention=RetentionConfig(max_retention_bytes=options.retention_bytes),
             )
-            self.nodes[voter.node_id] = SimulatedNode(self, config)
+            self.nodes[voter.node_id] = self._make_node(config)
         self.network = Network(self.scheduler, self.rng, options, self.nodes)
         #: Nodes that lost their memory and do not vote yet.
         self.amnesiac: set[int] = set()
@@ -59,6 +59,12 @@ class World:
         self.checkpoints_installed = 0
         self._payloads = 0
         self._violation: str | None = None
+
+    def _make_checks(self) -> Checks:
+        return Checks(self)
+
+    def _make_node(self, config: QuorumConfig) -> SimulatedNode:
+        return SimulatedNode(self, config)
 
     # --- building blocks -----------------------------------------------------------------------------
 
@@ -186,10 +192,11 @@ class World:
             content = owner.machine.checkpoint_content()
             digest = owner.machine.digest
             owner.node.write_checkpoint(
-                end_offset, content, lambda: CheckpointManifest({}, digest), self._checkpoint_taken
+                end_offset, content, lambda: CheckpointManifest({}, digest), self.checkpoint_taken
             )
 
-    def _checkpoint_taken(self, error: StorageError | None) -> None:
+    def checkpoint_taken(self, error: StorageError | None) -> None:
+        """A node wrote a checkpoint, or could not."""
         if error is not None:
             self.violation(f"a checkpoint was not written: {error}")
 
@@ -228,8 +235,13 @@ class World:
             owner.disk.power_cut(self.options.crash_policy)
         else:
             owner.disk.kill()
-        self.network.drop_node(owner.node_id, is_silent=is_power_cut and self.rng.random() < 0.5)
+        self.cut_off(owner, is_silent=is_power_cut and self.rng.random() < 0.5)
         self._restart_later(owner)
+
+    def cut_off(self, owner: SimulatedNode, *, is_silent: bool) -> None:
+        """A process has ended: its connections break, unless its host went silent with it."""
+        self.network.drop_node(owner.node_id, is_silent=is_silent)
+        owner.hang_up(is_silent=is_silent)
 
     def crashed_at_start(self, owner: SimulatedNode) -> None:
         """A process ended while it opened its disk."""
@@ -249,7 +261,7 @@ class World:
         """A node comes back with an empty disk and a new directory, as a non-voter."""
         if owner.node is not None:
             owner.stop()
-            self.network.drop_node(owner.node_id, is_silent=False)
+            self.cut_off(owner, is_silent=False)
         self.checks.wiped(owner)
         owner.disk.wipe()
         owner.disk.put(f"{DIRECTORY}/formatted", b"")

@@ -16,12 +16,12 @@ from controller.seams import ControllerLimits
 from metadata_log.errors import ApiError, NotController
 from metadata_log.ids import Uuid
 from scripts.conformance_runner.java_random import JavaRandom
+from scripts.simulation_system.oracle import ReplayedLog
 from snapshots.checkpoint import checkpoint_batches, read_checkpoint
 from snapshots.image import MetadataImage
 from snapshots.image_digest import EMPTY_DIGEST, digest_image
 from snapshots.replay_state import ReplayState
 from tests.property.controller_machine.log_of_three import NODES, Member, SharedLog
-from tests.property.controller_machine.oracle import ReplayedLog
 from tests.property.controller_machine.traces import TracedController, Traces, counting_reply
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler

@@ -10,8 +10,8 @@ from controller.decision import Decision
 from controller.quorum_controller import QuorumController
 from controller.seams import Applied, FutureReply, WriteContext
 from metadata_log.errors import OutcomeUnknown, Overloaded
+from scripts.simulation_system.oracle import ReplayedLog
 from tests.property.controller_machine.log_of_three import Member
-from tests.property.controller_machine.oracle import ReplayedLog
 
 T = TypeVar("T")
 

@@ -42,6 +42,7 @@ class ReplayedLog:
         self.topic_ids: set[Uuid] = set()
         self._digests = {0: EMPTY_DIGEST}
         self._newest_digest = EMPTY_DIGEST
+        self._stable_digests = {0: EMPTY_DIGEST}
         #: The broker whose return is being written. It may be elected though it said that it shuts down: only a broker
         #: that takes this back asks to be unfenced (Kafka's ``brokerToAdd``).
         self._unfenced: int | None = None
@@ -71,14 +72,25 @@ class ReplayedLog:
             self.epochs.append(header.epoch)
         self.batch_ends.append(header.end_offset)
         self._newest_digest = self._digests[header.end_offset] = digest_image(self.newest.stable, self._newest_digest)
+        self._stable_digests[self.newest.stable.provenance.end_offset] = self._newest_digest
         check_image(self.newest.head)
         if self.newest.in_transaction:
             check_image(self.newest.stable)
         self._check_topic_ids()
 
+    @property
+    def newest_digest(self) -> bytes:
+        """Digest of the newest stable state."""
+        return self._newest_digest.value
+
     def digest_at(self, batch_end: int) -> bytes:
         """Digest of the stable state there."""
         return self._digests[batch_end].value
+
+    def digest_of_stable(self, end_offset: int) -> bytes | None:
+        """Digest of the stable state that ends at an offset; None where none does."""
+        known = self._stable_digests.get(end_offset)
+        return None if known is None else known.value
 
     def _note_unfenced(self, record: object) -> None:
         if isinstance(record, BrokerRegistrationChangeRecord) and record.fenced == _UNFENCE:

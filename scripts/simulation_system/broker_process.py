@@ -1,0 +1,125 @@
+"""One broker process: production's host, loader, lifecycle and replica manager, over the virtual wire and clock."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from broker.controllers import BrokerRpc, ControllerFeed
+from broker.host import BrokerHost
+from broker.identity import Endpoint
+from broker.publisher import Manifest, MetadataPublisher
+from broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, RehearsalSettings
+from broker.surroundings import Surroundings
+from metadata_log.errors import QuorateError
+from scripts.simulation_system.controller_process import WireClient, new_uuid, url_of
+from scripts.simulation_system.http_wire import WireSession
+from scripts.simulation_system.loop import VirtualLoop
+from snapshots.delta import MetadataDelta
+from snapshots.image import MetadataImage
+from snapshots.image_digest import EMPTY_DIGEST
+
+if TYPE_CHECKING:
+    from scripts.simulation_system.world import SystemWorld
+
+_REQUEST_TIMEOUT_MS: Final = 700
+_RACKS: Final = ("a", "b")
+
+
+class BrokerProcess:
+    """A broker while it runs, and what there is to do to it."""
+
+    def __init__(self, world: SystemWorld, broker_id: int) -> None:
+        self.world = world
+        self.broker_id = broker_id
+        self.loop: VirtualLoop | None = None
+        self.host: BrokerHost | None = None
+        self._settings = BrokerSettings(
+            ids=(broker_id,),
+            controllers=tuple(url_of(node_id) for node_id in world.nodes),
+            racks=(_RACKS[broker_id % 2],),
+            lifecycle=LifecycleSettings(
+                heartbeat_interval_ms=300,
+                request_timeout_ms=_REQUEST_TIMEOUT_MS,
+                retry_max_ms=500,
+                registration_timeout_ms=20_000,
+                shutdown_timeout_ms=3_000,
+            ),
+            feed=FeedSettings(wait_ms=300, answer_bytes_max=65_536, retry_max_ms=500),
+            rehearsal=RehearsalSettings(partition_bytes=200, copy_bytes_per_s=1_000),
+        )
+
+    @property
+    def is_up(self) -> bool:
+        return self.loop is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it runs, and the image that it published shows it unfenced."""
+        return self.host is not None and self.host.is_ready
+
+    def start(self) -> None:
+        """A new process, with nothing but the broker's id."""
+        world = self.world
+        if self.loop is not None:
+            return
+        rng = Random(world.rng.getrandbits(64))
+        rate = 1.0 + world.rng.uniform(-world.options.drift, world.options.drift)
+        loop = world.new_loop(f"broker {self.broker_id}", rate)
+        self.loop = loop
+        loop.spawn(self._live(loop, rng))
+
+    def kill(self) -> None:
+        """kill -9."""
+        if self.loop is not None:
+            self.loop.die()
+            self.loop = None
+            self.host = None
+            self.world.restart_broker_later(self)
+
+    def stop(self) -> None:
+        """SIGTERM: a controlled shutdown."""
+        if self.loop is not None and self.host is not None:
+            self.loop.call_soon(self.host.request_stop)
+
+    async def _live(self, loop: VirtualLoop, rng: Random) -> None:
+        urls = list(self._settings.controllers)
+        wire, timeout_ms = self.world.wire, self._settings.lifecycle.request_timeout_ms
+        reader = WireClient(urls, WireSession(wire, self.broker_id), timeout_ms)
+        caller = WireClient(urls, WireSession(wire, self.broker_id), timeout_ms)
+        feeds = [ControllerFeed(reader, url, timeout_ms, self._settings.ids) for url in reader.urls]
+        surroundings = Surroundings(
+            now_ms=lambda: loop.time() * 1000,
+            sleep_ms=lambda ms: asyncio.sleep(ms / 1000),
+            draw=rng.random,
+            new_uuid=lambda: new_uuid(rng),
+        )
+        watch = _ImageWatch(self)
+        self.host = BrokerHost(self._settings, feeds, BrokerRpc(caller, timeout_ms), surroundings, [watch])
+        try:
+            await self.host.run(Endpoint("127.0.0.1", self.broker_id))
+        except QuorateError as error:
+            self.world.broker_ended(self, error)
+        finally:
+            if self.loop is loop:
+                loop.die()
+                self.loop = None
+                self.host = None
+                self.world.restart_broker_later(self)
+
+
+class _ImageWatch(MetadataPublisher):
+    """Compares every image that a broker publishes."""
+
+    def __init__(self, owner: BrokerProcess) -> None:
+        self._owner = owner
+        self._digest = EMPTY_DIGEST
+
+    @property
+    def name(self) -> str:
+        return "image-watch"
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        owner = self._owner
+        self._digest = owner.world.checks.broker_image(owner.broker_id, image, self._digest)

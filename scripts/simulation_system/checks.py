@@ -1,0 +1,117 @@
+"""What must hold after every event: the quorum's promises, and those of the controllers and brokers above it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from controller.seams import DecidedWrite
+from metadata_log.batch import parse_header
+from scripts.simulation.checks import Checks
+from scripts.simulation_system.oracle import ReplayedLog
+from snapshots.image import MetadataImage
+from snapshots.image_digest import ImageDigest, digest_image
+
+if TYPE_CHECKING:
+    from scripts.simulation_system.controller_process import ControllerProcess
+    from scripts.simulation_system.world import SystemWorld
+
+#: Shortest virtual time between two comparisons of one process's state: a digest costs more than all else that it did.
+_COMPARED_SECONDS: Final = 0.06
+
+
+class Decided(NamedTuple):
+    """Where a request's records went."""
+
+    node_id: int
+    epoch: int
+    end_offset: int
+
+
+class SystemChecks(Checks):
+    """The history of one run, replayed record by record beside the nodes."""
+
+    _world: SystemWorld
+
+    def __init__(self, world: SystemWorld) -> None:
+        super().__init__(world)
+        #: The committed log as bytes say it, by one reader who makes no use of runs, pages or pieces.
+        self.reference = ReplayedLog()
+        #: What each request wrote, by request id. One that was sent twice is known by where it was decided last.
+        self._decided: dict[str, Decided] = {}
+        #: When a process's state was compared last.
+        self._compared_at: dict[str, float] = {}
+        self.states_compared = 0
+        self.broker_images_compared = 0
+
+    def committed(self, batch: bytes) -> None:
+        """A node was handed a committed batch."""
+        header = parse_header(batch)
+        if header.end_offset <= self.reference.end_offset:
+            return
+        try:
+            self.reference.add(batch)
+        except AssertionError as error:
+            self._world.violation(f"the committed log breaks an invariant at offset {header.base_offset}: {error}")
+
+    def loaded_checkpoint(self, owner: ControllerProcess, end_offset: int, epoch: int) -> None:
+        """A controller starts from a checkpoint; its state is compared like any other."""
+        self._world.checkpoints_installed += 1
+        if end_offset not in self.history or self.history[end_offset][1] != epoch:
+            self._world.violation(f"node {owner.node_id} loaded a checkpoint at {end_offset} that nobody committed")
+
+    def state_of(self, owner: ControllerProcess) -> None:
+        """A controller's stable state is what the log says."""
+        controller = owner.controller
+        said = f"controller {owner.node_id}"
+        if self._is_due(said) or self._world.is_healed:
+            owner.digest = self._compare(said, controller.stable, owner.digest)
+            self.states_compared += 1
+        expected = self.reference.states[controller.applied_offset].stable.provenance.end_offset
+        if controller.stable.provenance.end_offset != expected:
+            self._world.violation(f"{said}: its stable state ends at {controller.stable.provenance.end_offset}")
+
+    def broker_image(self, broker_id: int, image: MetadataImage, earlier: ImageDigest) -> ImageDigest:
+        """A broker published an image."""
+        said = f"broker {broker_id}"
+        if not (self._is_due(said) or self._world.is_healed):
+            return earlier
+        self.broker_images_compared += 1
+        return self._compare(said, image, earlier)
+
+    def _is_due(self, said: str) -> bool:
+        """A state that differs goes on to differ: it is enough to look often."""
+        now = self._world.scheduler.now
+        if now - self._compared_at.get(said, -1.0) < _COMPARED_SECONDS:
+            return False
+        self._compared_at[said] = now
+        return True
+
+    def _compare(self, said: str, image: MetadataImage, earlier: ImageDigest) -> ImageDigest:
+        if image is earlier.image:
+            return earlier
+        end = image.provenance.end_offset
+        if end > self.reference.end_offset:
+            self._world.violation(f"{said}: a state at {end}, and only {self.reference.end_offset} is committed")
+            return earlier
+        digest = digest_image(image, earlier)
+        if digest.value != self.reference.digest_of_stable(end):
+            self._world.violation(f"{said}: its state at {end} is not what the log says")
+        return digest
+
+    # --- answers -------------------------------------------------------------------------------------
+
+    def decided(self, owner: ControllerProcess, write: DecidedWrite) -> None:
+        """A request was decided: it writes up to an offset, which it may be answered from on."""
+        assert write.origin is not None
+        self._decided[write.origin.request_id] = Decided(owner.node_id, owner.controller.epoch, write.end_offset)
+
+    def answered(self, request_id: str, *, is_success: bool) -> None:
+        """An answer leaves a controller."""
+        decided = self._decided.pop(request_id, None)
+        if decided is None or not is_success:
+            return
+        end = decided.end_offset
+        if end > self.reference.end_offset:
+            self._world.violation(f"{request_id} was answered before offset {end} was committed")
+        elif end and self.reference.epochs[end - 1] > decided.epoch:
+            self._world.violation(f"{request_id} was answered, and what it wrote below {end} is gone")

@@ -1,0 +1,114 @@
+"""``scripts/simulate --system``: seeds and mutations of the whole system."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from pathlib import Path
+from typing import Final
+
+from scripts.simulation_system.runner import SystemResult, run_system_seed
+from scripts.simulation_system.story import Story
+
+#: On a terminal, how often the state of a long run is said (seconds).
+_PROGRESS_SECONDS: Final = 1.0
+
+
+def run_system_seeds(seeds: range, jobs: int, stories: Path) -> int:
+    """Run the seeds and say what became of them; how many failed. The story of each that failed is in ``stories``."""
+    progress = _Progress(len(seeds))
+    results: list[SystemResult] = []
+    failed = 0
+    with ProcessPoolExecutor(jobs) as pool:
+        try:
+            for seed, result, failure in pool.map(_attempt, seeds, repeat(stories), chunksize=2):
+                if result is not None:
+                    results.append(result)
+                else:
+                    failed += 1
+                    progress.clear()
+                    print(f"{failure}\nseed {seed} failed; again with: {_again(seed)}")
+                    print(f"its story: {story_path(stories, seed)}", flush=True)
+                progress.at(len(results) + failed, failed)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            progress.clear()
+            print(f"stopped after {len(results) + failed} of {len(seeds)} seeds", file=sys.stderr)
+            failed += 1
+    progress.clear()
+    print(_summary(results, failed, progress.seconds))
+    return failed
+
+
+def _again(seed: int) -> str:
+    return f"scripts/simulate --system --seeds 1 --seed {seed}"
+
+
+def story_path(stories: Path, seed: int) -> Path:
+    """Where the story of a seed is written."""
+    return stories / f"system-seed-{seed}.txt"
+
+
+def _attempt(seed: int, stories: Path) -> tuple[int, SystemResult | None, str | None]:
+    try:
+        return seed, run_system_seed(seed), None
+    except Exception:  # noqa: BLE001  # whatever a seed dies of is its result
+        failure = traceback.format_exc()
+        _write_story(seed, stories, failure)
+        return seed, None, failure
+
+
+def _write_story(seed: int, stories: Path, failure: str) -> None:
+    """The same run again, this time with everything that happens in it."""
+    story = Story()
+    try:
+        run_system_seed(seed, story)
+        end = "the run did not fail again: it does not depend on its seed alone"
+    except Exception as error:  # noqa: BLE001  # the same as before
+        end = str(error)
+    stories.mkdir(parents=True, exist_ok=True)
+    text = "\n".join([_again(seed), "", *story.lines, "", end, "", failure])
+    story_path(stories, seed).write_text(text, encoding="utf-8")
+
+
+def _summary(results: Sequence[SystemResult], failed: int, took: float) -> str:
+    return (
+        f"{len(results) + failed} seeds, {failed} failed, {took:.0f} s: "
+        f"{sum(r.events for r in results):,} events in {sum(r.seconds for r in results):,.0f} virtual seconds, "
+        f"{sum(r.records for r in results):,} records committed in {sum(r.epochs for r in results):,} epochs, "
+        f"{sum(r.known_calls for r in results):,} calls of known and {sum(r.unknown_calls for r in results):,} of "
+        f"unknown outcome, {sum(r.undecided_topics for r in results)} topics undecided, "
+        f"{sum(r.states_compared + r.broker_images_compared for r in results):,} states compared, "
+        f"{sum(r.checkpoints_loaded for r in results):,} checkpoints loaded"
+    )
+
+
+class _Progress:
+    """A line that is written over, on a terminal only."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._began = self._said = time.monotonic()
+        self._is_shown = sys.stderr.isatty()
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._began
+
+    def at(self, done: int, failed: int) -> None:
+        """So many seeds are done."""
+        if self._is_shown and time.monotonic() - self._said >= _PROGRESS_SECONDS:
+            self._said = time.monotonic()
+            rate = 60 * done / self.seconds
+            said = f"\r{done} of {self._count} seeds, {failed} failed, {rate:.0f} a minute "
+            print(said, end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._is_shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,55 @@
+"""The faults of a random run of the whole system: those of the quorum, and those of disks, wires and brokers."""
+
+from __future__ import annotations
+
+from scripts.simulation.faults import Faults
+from scripts.simulation_system.world import SystemWorld
+
+
+class SystemFaults(Faults):
+    """Schedules everything that goes wrong until the world heals."""
+
+    _world: SystemWorld
+
+    def __init__(self, world: SystemWorld) -> None:
+        super().__init__(world)
+        self._world = world
+
+    def schedule(self) -> None:
+        """Start all fault processes of the options."""
+        super().schedule()
+        world, options = self._world, self._world.system
+        world.every(options.broker_kill_rate, self._kill_broker)
+        world.every(options.broker_stop_rate, self._stop_broker)
+        world.every(options.broker_freeze_rate, self._freeze_broker)
+        world.every(options.cut_rate, self._cut)
+
+    def _kill_broker(self) -> None:
+        broker = self._rng.choice(self._world.brokers)
+        self._world.tell(f"broker {broker.broker_id} is killed")
+        broker.kill()
+
+    def _stop_broker(self) -> None:
+        self._rng.choice(self._world.brokers).stop()
+
+    def _freeze_broker(self) -> None:
+        loop = self._rng.choice(self._world.brokers).loop
+        if loop is not None and not loop.is_frozen:
+            self._world.tell(f"{loop.who} is stopped")
+            loop.freeze()
+            self._world.scheduler.after(self._rng.expovariate(0.7), loop.thaw)
+
+    def _cut(self) -> None:
+        """Nothing passes between some controller and some broker or client, one way or both."""
+        rng, world = self._rng, self._world
+        others = [*world.broker_ids, *(client.client_id for client in world.clients)]
+        near = rng.sample(sorted(world.nodes), rng.randint(1, len(world.nodes)))
+        far = rng.sample(others, rng.randint(1, len(others)))
+        cut = {(one, other) for one in near for other in far}
+        if rng.random() < 0.6:
+            cut |= {(other, one) for one, other in cut}
+        elif rng.random() < 0.5:
+            cut = {(other, one) for one, other in cut}
+        world.tell(f"nothing passes: {sorted(cut)}")
+        world.network.cut |= cut
+        world.scheduler.after(rng.expovariate(1.0), world.network.cut.difference_update, cut)

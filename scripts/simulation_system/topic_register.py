@@ -1,0 +1,113 @@
+"""A topic as a register: absent, or an id with a number of partitions and one config. The model of the admin API.
+
+A refusal claims nothing but that it changed nothing, so refused calls are left out of a history: that they had no
+effect is what the others' outcomes show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from scripts.simulation_system.linearizability import Impossible
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic that is there."""
+
+    #: None: made by a call that was not answered, and not seen yet.
+    topic_id: bytes | None
+    partitions: int
+    #: Of the one config that the workload changes; None: not set.
+    value: str | None
+
+
+#: None: there is no such topic.
+State = TopicState | None
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """``topic_id``: what was answered; None where nothing was."""
+
+    partitions: int
+    value: str | None
+    topic_id: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Of the topic with this id; None: by name."""
+
+    topic_id: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """To so many partitions."""
+
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Configure:
+    """Set the config, or take it away."""
+
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """``seen``: what was answered."""
+
+    seen: State
+
+
+Action = Create | Delete | Grow | Configure | Read
+
+
+def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]:
+    """The model's step. ``known_ids``: those that answers to creations gave, which no unanswered one made."""
+
+    def step(state: State, action: Action) -> State:
+        match action:
+            case Create():
+                if state is not None:
+                    raise Impossible
+                return TopicState(action.topic_id, action.partitions, action.value)
+            case Read():
+                return _read(state, action.seen)
+            case Delete():
+                if state is None:
+                    raise Impossible
+                if action.topic_id is not None:
+                    _identified(state, action.topic_id)
+                return None
+            case Grow():
+                if state is None or action.partitions <= state.partitions:
+                    raise Impossible
+                return replace(state, partitions=action.partitions)
+            case Configure():
+                if state is None:
+                    raise Impossible
+                return replace(state, value=action.value)
+
+    def _identified(state: TopicState, topic_id: bytes) -> TopicState:
+        if state.topic_id == topic_id:
+            return state
+        if state.topic_id is not None or topic_id in known_ids:
+            raise Impossible
+        return replace(state, topic_id=topic_id)
+
+    def _read(state: State, seen: State) -> State:
+        if state is None or seen is None:
+            if state is not seen:
+                raise Impossible
+            return state
+        if (state.partitions, state.value) != (seen.partitions, seen.value):
+            raise Impossible
+        assert seen.topic_id is not None
+        return _identified(state, seen.topic_id)
+
+    return step
