@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from metadata_log.errors import StorageError
+from pipeline.delta import make_delta
+from pipeline.table_format import TableFormat
 
 _MANIFEST: Final = "manifest.json"
 _STAGING: Final = ".writing"
@@ -20,12 +22,17 @@ _STAGING: Final = ".writing"
 class ResultDirectory:
     """A directory for results that is there as a whole or not at all."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, table_format: TableFormat = TableFormat.PARQUET, *, day: str | None = None) -> None:
         """``out`` may not exist, or be empty.
 
+        Args:
+            table_format: of its tables, which are written as Parquet. day: as ``delta.make_delta`` takes it.
+
         Raises:
-            StorageError: there is something.
+            StorageError: there is something. DeltaMissing: tables of this format cannot be written.
         """
+        table_format.require_writer()
+        self._format, self._day = table_format, day
         self._out = out.absolute()
         if self._out.exists() and any(self._out.iterdir()):
             raise StorageError(f"{out}: holds something already; give a directory that is empty or not there")
@@ -38,6 +45,8 @@ class ResultDirectory:
 
     def commit(self, manifest: Mapping[str, Any]) -> None:
         """Everything is written: make it visible."""
+        if self._format is TableFormat.DELTA:
+            make_delta(self.staging, self._day)
         (self.staging / _MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
         if self._out.exists():
             self._out.rmdir()

@@ -143,13 +143,13 @@ def locked_uv_version() -> str:
 
 
 def export_pins(variables: dict[str, str]) -> None:
-    """Write what the lock says to files that the installer reads: the base, with the pipeline extra, build tools."""
+    """Write what the lock says to files that the installer reads: the base, with the pipeline's extras, build tools."""
     export = (UV, "export", "--quiet", "--project", ROOT, "--python", PYTHON, "--frozen", "--no-emit-project")
     plain = ("--no-annotate", "--no-header")
     everything = ("--all-groups", "--no-group", "build")
     for path, groups in (
         (PINS, everything),
-        (PIPELINE_PINS, (*everything, "--extra", "pipeline")),
+        (PIPELINE_PINS, (*everything, "--extra", "pipeline", "--extra", "delta")),
         (BUILD_PINS, ("--only-group", "build")),
     ):
         path.write_text(run("reading uv.lock", *export, *plain, *groups, env=variables), encoding="utf-8")

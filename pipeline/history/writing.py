@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+#: The column that the directories stand for.
+DAY: Final = "day"
 _DAY_US: Final = 86_400_000_000
 #: Columns written as numbers and the texts once; for others looking for doubles costs more than it saves.
 _DICTIONARIES: Final = ["cluster_id", "topic_id", "topic", "change", "directories.list.element", "resource", "name"]
@@ -55,7 +57,7 @@ def write_days(table: pa.Table, directory: str, name: str, part: str) -> Written
     size = 0
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(days)], strict=True):
         day = np.datetime64(int(days[start]), "D")
-        target = Path(directory) / name / f"day={day}"
+        target = Path(directory) / name / f"{DAY}={day}"
         target.mkdir(parents=True, exist_ok=True)
         size += _write(table.slice(start, end - start), target / f"part-{part}.parquet")
     return Written(table.num_rows, len(starts), size)

@@ -28,10 +28,11 @@ from pipeline.history.partitions import partition_versions
 from pipeline.history.reading import is_of_checkpoint, read_task
 from pipeline.history.schema import TABLES
 from pipeline.history.timeline import Timeline
-from pipeline.history.writing import NOTHING, Written, write_days, write_empty
+from pipeline.history.writing import DAY, NOTHING, Written, write_days, write_empty
 from pipeline.inputs import InputCluster, InputFile, find_inputs, replay_base
 from pipeline.ranges import RANGE_BYTES, Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from pipeline.result_directory import ResultDirectory
+from pipeline.table_format import TableFormat
 from pipeline.walk import Wanted, read_range
 from pipeline.worker_use import Clock, WorkerUse
 
@@ -80,13 +81,14 @@ class HistoryOptions:
 
     Attributes:
         end_offset: only records below it; None = all. cluster_id: of files that do not tell. mixed: there may be
-        several clusters. range_bytes: of log in a task. bucket_bytes: of log in a bucket; what a worker holds at once
-        follows from it.
+        several clusters. table_format: of the tables. range_bytes: of log in a task. bucket_bytes: of log in a bucket;
+        what a worker holds at once follows from it.
     """
 
     end_offset: int | None = None
     cluster_id: str | None = None
     mixed: bool = False
+    table_format: TableFormat = TableFormat.PARQUET
     range_bytes: int = RANGE_BYTES
     bucket_bytes: int = BUCKET_BYTES
 
@@ -96,7 +98,7 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
 
     Raises:
         InputError: the files are not each cluster's log from somewhere on, or of several clusters that may not be
-            mixed. BadSetting: an offset for several. StorageError: ``out`` holds something.
+            mixed. BadSetting: an offset for several. DeltaMissing, StorageError: as ``ResultDirectory``.
         CorruptBatch, FoldRefused: damage, or a record that cannot be; as ``WorkerError`` from a worker.
     """
     started = time.monotonic()
@@ -105,7 +107,7 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
         ids = ", ".join(cluster.cluster_id for cluster in clusters)
         raise BadSetting(f"offset {options.end_offset} means nothing for several clusters ({ids}): give one's paths")
     plan = _Plan.of(clusters, options)
-    with ResultDirectory(out) as directory:
+    with ResultDirectory(out, options.table_format, day=DAY) as directory:
         keys = partition_keys(len(plan.cluster_of_bucket))
         use = WorkerUse(spark)
         cells = _cells(spark, plan, keys, use)

@@ -24,7 +24,8 @@ from pipeline.inputs import InputCluster, ReplayBase, find_inputs, replay_base, 
 from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
 from pipeline.ranges import plan_log
 from pipeline.result_directory import ResultDirectory
-from pipeline.state_tables import catalogue_tables, partitions_table
+from pipeline.state_tables import PARTITIONS, TABLES, catalogue_tables, partitions_table
+from pipeline.table_format import TableFormat
 from pipeline.walk import read_range
 from pipeline.worker_use import WorkerUse
 from snapshots.digest import DIGEST_BYTES, digest_bytes, root
@@ -42,12 +43,14 @@ class ReplayOptions:
         at: offset; the state before it. time: milliseconds since 1970; the state before the first batch that is later.
             None for both: the end of the log. base: tables that an earlier replay wrote, to begin with; None = the
             newest checkpoint, or offset 0. cluster_id: as ``inputs.find_inputs`` takes it.
+            table_format: of the tables.
     """
 
     at: int | None = None
     time: int | None = None
     base: Path | None = None
     cluster_id: str | None = None
+    table_format: TableFormat = TableFormat.PARQUET
     task_bytes: int = TASK_BYTES
 
 
@@ -84,7 +87,7 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
     (cluster,) = find_inputs(paths, cluster_id=options.cluster_id)
     at = options.at if options.time is None else offset_at_time(cluster, options.time)
     moment = END if at is None else at
-    with ResultDirectory(out) as directory:
+    with ResultDirectory(out, options.table_format) as directory:
         base, name, tables = _base(cluster, at, options.base)
         plan = plan_fold(cluster, base, [moment], end=at, task_bytes=options.task_bytes, tables=tables)
         use = WorkerUse(spark)
@@ -94,10 +97,12 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
         if at is not None and end < at:
             name = cluster.segments[-1].name if cluster.segments else paths[0]
             raise PipelineError(f"{name}: the log ends at offset {end}, before {at}; ask for an offset up to {end}")
-        totals: dict[str, int] = {}
+        totals = dict.fromkeys(TABLES, 0)
         for row in rows:
             for table, count in json.loads(row.rows).items():
-                totals[table] = totals.get(table, 0) + count
+                totals[table] += count
+        if not totals["partitions"]:
+            _write(str(directory.staging), "0", {"partitions": PARTITIONS.empty_table()})
         digest = digest_bytes(root(int.from_bytes(row.leaves, "big") for row in rows)).hex()
         result = ReplayResult(
             cluster.cluster_id,

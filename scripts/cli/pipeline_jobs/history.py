@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, workers_line
+from pipeline.table_format import TableFormat
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.history import HistoryReport
@@ -32,6 +33,7 @@ def history(
             "--bucket-mb", min=1, metavar="MB", help="Log in one bucket; a worker takes about ten times that."
         ),
     ] = 64,
+    table_format: WrittenAs = TableFormat.PARQUET,
     html: Html = None,
 ) -> None:
     """Write every version of every partition, broker, topic and config, with when it began and ended, as Parquet.
@@ -45,7 +47,10 @@ def history(
     from pipeline.history.series import history_series
     from pipeline.jobs.history import HistoryOptions, make_history
 
-    options = HistoryOptions(end_offset=at, cluster_id=cluster_id, mixed=mixed, bucket_bytes=bucket_mb * 2**20)
+    table_format.require_writer()
+    options = HistoryOptions(
+        end_offset=at, cluster_id=cluster_id, mixed=mixed, table_format=table_format, bucket_bytes=bucket_mb * 2**20
+    )
     with run.session("history", hands_on=True) as spark:
         report = make_history(spark, [str(path) for path in paths], out, options)
         if html is not None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, workers_line
+from pipeline.table_format import TableFormat
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.replay import ReplayResult
@@ -34,6 +35,7 @@ def replay(
     cluster_id: Annotated[
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
     ] = None,
+    table_format: WrittenAs = TableFormat.PARQUET,
     html: Html = None,
 ) -> None:
     """Write the state of a cluster at an offset or a time, as Parquet: partitions, topics, brokers, configs, entries.
@@ -50,7 +52,8 @@ def replay(
     from pipeline.jobs.replay_page import replay_page
 
     time_ms = None if time is None else int(time.replace(tzinfo=UTC).timestamp() * 1000)
-    options = ReplayOptions(at, time_ms, base, cluster_id)
+    table_format.require_writer()
+    options = ReplayOptions(at, time_ms, base, cluster_id, table_format)
     with run.session("replay", hands_on=True) as spark:
         result = run_replay(spark, [str(path) for path in paths], out, options)
         if html is not None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 import typer
 
 from metadata_log.errors import QuorateError
+from pipeline.table_format import TableFormat
 from scripts.cli.output import reader_may_leave
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ Html = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page with tables and plots.")
 ]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the result's tables there, as Parquet.")]
+
+WrittenAs = Annotated[
+    TableFormat, typer.Option("--table-format", help="Directories of Parquet files, or Delta tables of the same files.")
+]
 
 #: What is looked for to know whether the extra is there: the one that nothing else of ours brings.
 _EXTRA_MODULE: Final = "pyspark"
