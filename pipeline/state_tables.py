@@ -49,10 +49,6 @@ TABLES: Final = {
 
 def partitions_table(state: Elements, names: dict[bytes, str], cluster_id: str) -> pa.Table:
     """The partitions of a state."""
-    directories = state.lists[DIRECTORIES]
-    encoded = directories.flatten().dictionary_encode()
-    texts = pa.array([uuid_text(uuid) for uuid in encoded.dictionary.to_pylist()], pa.string())
-    ends = np.concatenate([[0], np.cumsum(directories.value_lengths().to_numpy())]).astype(np.int32)
     columns: dict[str, Any] = {
         "cluster_id": pa.array([cluster_id] * len(state)),
         "topic_id": uuid_texts(state.topic_ids),
@@ -60,9 +56,17 @@ def partitions_table(state: Elements, names: dict[bytes, str], cluster_id: str) 
         "partition": state.partition_ids,
         **{name: state.lists[name] for name in ID_LISTS},
         **{name: getattr(state, name) for name in _SCALARS},
-        DIRECTORIES: pa.ListArray.from_arrays(pa.array(ends), pa.DictionaryArray.from_arrays(encoded.indices, texts)),
+        DIRECTORIES: directory_texts(state.lists[DIRECTORIES]),
     }
     return pa.table({field.name: pa.array(columns[field.name]) for field in PARTITIONS})
+
+
+def directory_texts(directories: pa.Array) -> pa.Array:
+    """Lists of directories as lists of their texts, each text once."""
+    encoded = directories.flatten().dictionary_encode()
+    texts = pa.array([uuid_text(uuid) for uuid in encoded.dictionary.to_pylist()], pa.string())
+    ends = np.concatenate([[0], np.cumsum(directories.value_lengths().to_numpy())]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), pa.DictionaryArray.from_arrays(encoded.indices, texts))
 
 
 def elements_of(partitions: pa.Table) -> Elements:

@@ -21,6 +21,7 @@ def capacity_page(
         ("Replicas", summary.replicas),
         ("Brokers that take replicas", sum(one.role == "takes" for one in summary.brokers)),
         ("Rack rule broken by", summary.rack_rule_broken_before),
+        ("Replicas in lost directories", summary.lost),
         ("Replicas a broker, now", f"{verdict.replicas_before.lowest:,} to {verdict.replicas_before.highest:,}"),
         ("With the plan", f"{verdict.replicas.lowest:,} to {verdict.replicas.highest:,}"),
         ("Moves of the plan", summary.moves),

@@ -22,6 +22,11 @@ def plan_lines(summary: PlanSummary) -> list[str]:
         f"Preferred leaders a broker: {_spread(verdict.leaders_before)}, with the plan {_spread(verdict.leaders)}.",
         f"Partitions in fewer racks than they could be in: {summary.rack_rule_broken_before:,}, with the plan 0.",
     ]
+    if summary.lost:
+        lines.append(
+            f"Replicas in lost log directories: {summary.lost:,}; the plan moves {summary.lost_moved:,} of them, the "
+            "others count where they are and wait for their brokers."
+        )
     if summary.in_motion:
         lines.append(f"{summary.in_motion} reassignments are open: counted where they end.")
     if not summary.changed:

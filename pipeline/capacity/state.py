@@ -9,9 +9,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from metadata_log.ids import uuid_text
+from pipeline.fold.fields import DIRECTORIES
 from pipeline.fold.state import FoldedState
 from pipeline.inputs import InputCluster, replay_base
 from pipeline.ranges import Task, plan_checkpoint, plan_log
+from pipeline.state_tables import directory_texts
 from pipeline.walk import EVERYTHING, Wanted
 
 #: An offset that no log reaches: the state at it is the last.
@@ -52,6 +55,7 @@ def state_tables(state: FoldedState) -> tuple[pa.Table, pa.Table]:
             "topic": [catalogue.topics[one.tobytes()].name for one in found.topic_ids],
             "partition": np.asarray(found.partition_ids, np.int32),
             "replicas": lists["replicas"],
+            "directories": directory_texts(lists[DIRECTORIES]),
             "removing_replicas": lists["removing_replicas"],
             "adding_replicas": lists["adding_replicas"],
             "leader": np.asarray(found.leader, np.int32),
@@ -63,5 +67,8 @@ def state_tables(state: FoldedState) -> tuple[pa.Table, pa.Table]:
             "broker_id": pa.array([one.broker_id for one in brokers], pa.int32()),
             "rack": pa.array([one.rack for one in brokers], pa.string()),
             "fenced": pa.array([one.fenced for one in brokers], pa.bool_()),
+            "log_dirs": pa.array(
+                [[uuid_text(directory) for directory in one.log_dirs] for one in brokers], pa.list_(pa.string())
+            ),
         }
     )

@@ -30,8 +30,8 @@ from pipeline.source.data_source import FORMAT
 from pipeline.table_clusters import chosen_cluster
 
 #: What the planner needs of a state.
-_PARTITION_COLUMNS = ("topic", "partition", "replicas", "removing_replicas", "adding_replicas", "leader")
-_BROKER_COLUMNS = ("broker_id", "rack", "fenced")
+_PARTITION_COLUMNS = ("topic", "partition", "replicas", "directories", "removing_replicas", "adding_replicas", "leader")
+_BROKER_COLUMNS = ("broker_id", "rack", "fenced", "log_dirs")
 
 
 class NoTables(PipelineError):
@@ -115,7 +115,7 @@ def capacity(
             and brokers; of these only the former tell of growth. cluster_id: which of the tables' clusters.
 
     Raises:
-        NoTables, WhichCluster, UnknownBroker, NoPlan. StorageError: a log that cannot be read.
+        NoTables, WhichCluster, UnknownBroker, BadDirectories, NoPlan. StorageError: a log that cannot be read.
     """
     trend = None
     if tables is None:

@@ -7,6 +7,7 @@ tool and `quorate reassign apply` take.
 
 The rules, hard: the number of replicas is kept, no broker twice; replicas stand in as many racks as there can be (never
 two in one while another has none); nothing new comes to a broker that takes none, nothing stays on one that is drained.
+A lost replica, in a log directory that is not online (`directories`), counts where it is but cannot lead.
 The goals, in this order: replica counts within 1 of even where the rules allow it, leader counts likewise, few moves.
 
 How it is found:

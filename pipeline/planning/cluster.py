@@ -109,12 +109,14 @@ class Cluster:
 
     Attributes:
         replicas: one row a partition, broker indexes in order, the preferred leader first, `NONE` behind the last.
-        sizes: bytes of one replica of each partition; None: every replica counts one.
+        sizes: bytes of one replica of each partition; None: every replica counts one. lost: the places whose replica
+            lies in a log directory that is not online (`directories`); None: no place.
     """
 
     brokers: Brokers
     replicas: Indexes
     sizes: NDArray[np.float64] | None = None
+    lost: Mask | None = None
 
     @classmethod
     def of(cls, brokers: Brokers, assignment: Sequence[Sequence[int]], **rest: Any) -> Cluster:

@@ -47,7 +47,11 @@ def pairs(sources: Indexes, others: Indexes, shape: tuple[int, int]) -> Counts:
 
 
 def leader_exchanges(brokers: Brokers, replicas: Indexes) -> Mask:
-    """Return for (from, to) whether some partition that prefers one has a replica on the other."""
+    """Return for (from, to) whether some partition that prefers one has a replica on the other.
+
+    Args:
+        replicas: without those that cannot lead (`rules.may_lead`).
+    """
     count = len(brokers)
     found = pairs(replicas[:, 0], replicas[:, 1:], (count, count)) > 0
     return np.asarray(found & brokers.takers[:, None] & brokers.takers[None, :])

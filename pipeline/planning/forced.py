@@ -6,17 +6,20 @@ Both steps go in parts, the counts renewed between them, so that many alike deci
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
 from pipeline.planning.cluster import NONE, Counts, Indexes, Mask, Role
 from pipeline.planning.placement import Placement
-from pipeline.planning.rules import distinct, racks_of
+from pipeline.planning.rules import distinct, lost_in, racks_of
 
 #: Parts in which a step is done, unless there are fewer rows.
 _PARTS = 256
 #: Rounds in which places are given by racks before what is left over is given one by one.
 _ROUNDS = 8
+#: More than any broker has too many.
+_LAST: Final = 1 << 40
 
 
 def follow_rules(placement: Placement, needed: Counts) -> None:
@@ -53,11 +56,13 @@ def _leave_crowded_racks(placement: Placement, needed: Counts) -> None:
     """Empty places whose rack holds another replica, where the open places do not suffice for the racks needed."""
     racks = racks_of(placement.brokers, placement.replicas)
     lacking = needed - distinct(racks) - np.count_nonzero(_open(placement), axis=1)
+    is_lost = lost_in(placement.cluster, placement.replicas)
     for rows in _parts(np.flatnonzero(lacking > 0)):
         replicas = placement.replicas[rows]
-        # Those stay that must, then those on the brokers that have the least too many.
-        excess = np.append(placement.loads - placement.wanted, np.iinfo(np.int32).max)[replicas]
-        excess[np.append(placement.brokers.roles == Role.KEEPS, False)[replicas]] = np.iinfo(np.int32).min
+        # Those stay that must, then those on the brokers that have the least too many, and lost ones do not.
+        excess = np.append(placement.loads - placement.wanted, _LAST)[replicas]
+        excess[is_lost[rows]] = _LAST - 1
+        excess[np.append(placement.brokers.roles == Role.KEEPS, False)[replicas]] = -_LAST
         order = np.argsort(excess, axis=1, kind="stable")
         ordered = np.take_along_axis(racks_of(placement.brokers, replicas), order, axis=1)
         is_second = _is_second(ordered) & (ordered != NONE)

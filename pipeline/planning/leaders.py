@@ -2,7 +2,8 @@
 
 Where order does not suffice (partitions of one replica have none), brokers exchange replicas: two moves for each.
 A replica on a broker that takes no replicas keeps its place: a partition that prefers such a broker goes on to do so,
-for the broker is expected back.
+for the broker is expected back. A lost replica (`directories`) cannot lead, and a disk is not expected back: a
+partition prefers another where it has one on a broker that takes replicas.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.planning.cluster import Brokers, Cluster, Counts, Indexes, Role, counts_of, even_shares
+from pipeline.planning.cluster import Cluster, Counts, Indexes, Role, counts_of, even_shares
 from pipeline.planning.evening import level, reached_from
 from pipeline.planning.placement import Placement
-from pipeline.planning.rules import holds
+from pipeline.planning.rules import holds, may_lead, passes_over
 
 #: A bound of the time: that many rounds were never needed.
 _EXCHANGES_PER_BROKER: Final = 50
@@ -33,13 +34,27 @@ def wanted_leads(cluster: Cluster) -> Counts:
 def even_leaders(placement: Placement) -> None:
     """Even the preferred leaders of a placement whose replica counts are even, and stay so."""
     left = _EXCHANGES_PER_BROKER * len(placement.brokers)
+    _pass_over_lost(placement)
     while True:
-        leaders = Leaders(placement.brokers, placement.replicas)
+        leaders = Leaders(placement.cluster, placement.replicas)
         leaders.even()
         placement.index()
         if left <= 0 or not _exchange(placement, leaders):
             return
         left -= 1
+
+
+def _pass_over_lost(placement: Placement) -> None:
+    """Let the next replica lead where the first is lost: the next of those that can, on a broker that takes."""
+    cluster, replicas = placement.cluster, placement.replicas
+    rows = np.flatnonzero(passes_over(cluster, replicas))
+    candidates = may_lead(cluster, replicas)[rows]
+    can = np.append(cluster.brokers.takers, False)[candidates]
+    can[:, 0] = False
+    columns = np.argmax(can, axis=1)
+    first = replicas[rows, 0]
+    replicas[rows, 0] = replicas[rows, columns]
+    replicas[rows, columns] = first
 
 
 def _exchange(placement: Placement, leaders: Leaders) -> bool:
@@ -60,11 +75,18 @@ def _exchange(placement: Placement, leaders: Leaders) -> bool:
 
 
 class Leaders:
-    """The choice of a preferred leader among the replicas of each partition."""
+    """The choice of a preferred leader among the replicas of each partition.
 
-    def __init__(self, brokers: Brokers, replicas: Indexes) -> None:
+    Args:
+        replicas: changed in place.
+    """
+
+    def __init__(self, cluster: Cluster, replicas: Indexes) -> None:
+        brokers = cluster.brokers
         self._brokers = brokers
         self._replicas = replicas
+        #: The same rows without those that cannot lead, which nothing is given to: kept up in the same way.
+        self._may_lead = may_lead(cluster, replicas)
         self.counts = counts_of(replicas[:, 0], len(brokers))
         order = np.argsort(replicas[:, 0], kind="stable")
         self._rows = np.split(order, np.cumsum(self.counts)[:-1])
@@ -75,18 +97,19 @@ class Leaders:
 
     def ways(self, source: int) -> Counts:
         """Return for each broker how many of the partitions that the source leads have a replica on it."""
-        found = counts_of(self._replicas[self._rows[source], 1:], len(self._brokers))
+        found = counts_of(self._may_lead[self._rows[source], 1:], len(self._brokers))
         found[~self._brokers.takers] = 0
         return found
 
     def move(self, source: int, sink: int, most: int) -> int:
         """Let the sink lead up to `most` of the source's partitions in its place; return how many."""
         rows = self._rows[source]
-        held = self._replicas[rows]
+        held = self._may_lead[rows]
         at = np.flatnonzero(holds(held, sink))[:most]
         moved, columns = rows[at], np.argmax(held[at] == sink, axis=1)
-        self._replicas[moved, columns] = source
-        self._replicas[moved, 0] = sink
+        for arrangement in (self._replicas, self._may_lead):
+            arrangement[moved, columns] = source
+            arrangement[moved, 0] = sink
         self._rows[source] = np.delete(rows, at)
         self._rows[sink] = np.concatenate([self._rows[sink], moved])
         self.counts[source] -= len(at)

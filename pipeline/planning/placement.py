@@ -128,22 +128,33 @@ class Placement:
         original = self.cluster.replicas[rows]
         return holds(original, source).astype(np.int64) - holds(original, sink)
 
+    def _are_lost(self, rows: Counts, broker: int) -> Mask:
+        """Return in which of these rows the broker's replica is lost."""
+        lost = self.cluster.lost
+        if lost is None:
+            return np.zeros(len(rows), np.bool_)
+        return holds(np.where(lost[rows], self.cluster.replicas[rows], NONE), broker)
+
     def place(self, rows: Counts, columns: Counts, sink: int) -> None:
         """Replace what these places hold by replicas on the sink; the rows are all different."""
         self.put(rows, columns, np.full(len(rows), sink, np.int32))
         self._came.setdefault(sink, []).append(rows * self.replicas.shape[1] + columns)
 
     def chosen(self, rows: Counts, columns: Counts, source: int, sink: int, most: int) -> tuple[Counts, Counts]:
-        """Return up to `most` of these to move: those that cost least, with as many leaders as make leaders even."""
+        """Return up to `most` of these to move: those that cost least, with as many leaders as make leaders even.
+
+        Lost ones before others that cost as much: they must be copied anew anyway, and elsewhere they are there again.
+        """
         costs = self._costs(rows, source, sink)
         leads = columns == 0
         over = self.leads[source] - self.wanted_leads[source]
         under = self.wanted_leads[sink] - self.leads[sink]
         leaders_wanted = int(max(0, min(most, over, under)))
         scattered = (rows * _SCATTER) & 0xFFFF_FFFF
-        order = np.lexsort((scattered, leads, costs))
+        is_healthy = ~self._are_lost(rows, source)
+        order = np.lexsort((scattered, leads, is_healthy, costs))
         if leaders_wanted:
-            best = np.lexsort((scattered, ~leads, costs))[:leaders_wanted]
+            best = np.lexsort((scattered, ~leads, is_healthy, costs))[:leaders_wanted]
             best = best[leads[best]]
             order = np.concatenate([best, order[~np.isin(order, best)]])
         if self.cluster.sizes is not None and len(order) > most:

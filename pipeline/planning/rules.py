@@ -55,3 +55,33 @@ def racks_needed(cluster: Cluster) -> Counts:
     racks = racks_of(brokers, cluster.replicas)
     beside = np.where(is_kept & ~rack_takes[racks], racks, NONE).astype(np.int32)
     return np.asarray(np.minimum(cluster.widths, np.count_nonzero(rack_takes) + distinct(beside)))
+
+
+def lost_in(cluster: Cluster, replicas: Indexes) -> Mask:
+    """Return which places of another arrangement hold a replica that is lost: it stands where it was.
+
+    A replica on another broker than before is a new copy, in a directory that is online.
+    """
+    found = np.zeros(replicas.shape, np.bool_)
+    if cluster.lost is not None:
+        rows = np.flatnonzero(cluster.lost.any(axis=1))
+        gone = np.where(cluster.lost[rows], cluster.replicas[rows], NONE)
+        found[rows] = (replicas[rows][:, :, None] == gone[:, None, :]).any(axis=2) & (replicas[rows] != NONE)
+    return found
+
+
+def may_lead(cluster: Cluster, replicas: Indexes) -> Indexes:
+    """Return the arrangement without the replicas that could be given the preferred leadership but cannot lead.
+
+    The first of each row is that which has it now, and stays.
+    """
+    is_lost = lost_in(cluster, replicas)
+    is_lost[:, 0] = False
+    return np.where(is_lost, NONE, replicas).astype(np.int32)
+
+
+def passes_over(cluster: Cluster, replicas: Indexes) -> Mask:
+    """Return which rows have a lost replica first and another, on a broker that takes replicas, that could lead."""
+    is_lost = lost_in(cluster, replicas)
+    takes = np.append(cluster.brokers.takers, False)[replicas]
+    return np.asarray(is_lost[:, 0] & (takes & ~is_lost).any(axis=1))

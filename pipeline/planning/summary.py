@@ -11,7 +11,7 @@ from pipeline.planning.bounds import fewest_moves
 from pipeline.planning.cluster import NONE, Indexes, NoPlan, Plan, Role, TooFewBrokers, counts_of
 from pipeline.planning.exchange import breaks_rack_rule
 from pipeline.planning.planner import plan as plan_of
-from pipeline.planning.rules import racks_needed
+from pipeline.planning.rules import lost_in, racks_needed
 from pipeline.planning.tables import NamedCluster
 from pipeline.planning.validator import Verdict, judge
 
@@ -39,6 +39,7 @@ class PlanSummary:
     """A plan's figures.
 
     Attributes:
+        lost: replicas in log directories that are not online. lost_moved: how many of them are put on another broker.
         fewest_moves: what no plan as even as this one does with less; None where it is not known to be the evenest.
         reordered: partitions in which only the order changes. bytes_moved: None without sizes.
     """
@@ -48,6 +49,8 @@ class PlanSummary:
     in_motion: int
     brokers: tuple[BrokerFigures, ...]
     rack_rule_broken_before: int
+    lost: int
+    lost_moved: int
     verdict: Verdict
     changed: int
     moves: int
@@ -77,7 +80,7 @@ def planned(named: NamedCluster) -> tuple[Plan, PlanSummary]:
     if verdict.problems:
         raise UnsoundPlan("; ".join(verdict.problems))
     cluster, rows = named.cluster, plan.changed
-    moves = plan.moves_by_row
+    moves, lost = plan.moves_by_row, 0 if cluster.lost is None else int(np.count_nonzero(cluster.lost))
     return plan, PlanSummary(
         partitions=len(cluster.replicas),
         replicas=int(np.count_nonzero(cluster.replicas != NONE)),
@@ -86,6 +89,8 @@ def planned(named: NamedCluster) -> tuple[Plan, PlanSummary]:
         rack_rule_broken_before=int(
             np.count_nonzero(breaks_rack_rule(cluster.brokers, cluster.replicas, racks_needed(cluster)))
         ),
+        lost=lost,
+        lost_moved=lost - int(np.count_nonzero(lost_in(cluster, plan.after))),
         verdict=verdict,
         changed=len(rows),
         moves=int(moves.sum()),

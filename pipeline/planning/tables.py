@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import PipelineError
 from pipeline.planning.cluster import NONE, Brokers, Cluster, Counts, Indexes, Role
+from pipeline.planning.directories import lost_replicas
 
 
 class UnknownBroker(PipelineError):
@@ -56,16 +57,23 @@ def named_cluster(
     """Return the cluster of two state tables.
 
     Args:
-        partitions: with topic, partition, replicas, removing_replicas, adding_replicas, leader. brokers: with
-            broker_id, rack, fenced. drained: brokers that are to hold nothing. excluded: brokers that get nothing and
-            keep what they have, as fenced ones do. sizes: bytes of a replica by partition; what is missing has none.
+        partitions: with topic, partition, replicas, directories, removing_replicas, adding_replicas, leader. brokers:
+            with broker_id, rack, fenced, log_dirs. drained: brokers that are to hold nothing. excluded: brokers that
+            get nothing and keep what they have, as fenced ones do. sizes: bytes of a replica by partition; what is
+            missing has none.
 
     Raises:
         UnknownBroker: one that is drained or excluded is not registered and holds no replica.
+        BadDirectories: the directories are not those of the replicas.
     """
     partitions = partitions.sort_by([("topic", "ascending"), ("partition", "ascending")])
     ids, removing = _padded(partitions["replicas"]), _padded(partitions["removing_replicas"])
-    ids = _packed(ids, _is_in(ids, removing))
+    lost = lost_replicas(partitions, brokers, ids)
+    # What is being removed does not count, wherever it stands in its row.
+    is_removed = _is_in(ids, removing)
+    ids[is_removed], lost[is_removed] = NONE, False
+    packed = np.argsort(ids == NONE, axis=1, kind="stable")
+    ids, lost = np.take_along_axis(ids, packed, axis=1), np.take_along_axis(lost, packed, axis=1)
     known = _brokers(brokers, ids, drained, excluded)
     replicas = np.searchsorted(known.ids, ids).astype(np.int32)
     replicas[ids == NONE] = NONE
@@ -79,7 +87,13 @@ def named_cluster(
         keys = zip(topics.tolist(), numbers.tolist(), strict=True)
         bytes_of = np.array([sizes.get(key, 0.0) for key in keys], np.float64)
     in_motion = _lengths(partitions["removing_replicas"]) + _lengths(partitions["adding_replicas"])
-    return NamedCluster(Cluster(known, replicas, bytes_of), topics, numbers, leaders, int(np.count_nonzero(in_motion)))
+    return NamedCluster(
+        Cluster(known, replicas, bytes_of, lost if lost.any() else None),
+        topics,
+        numbers,
+        leaders,
+        int(np.count_nonzero(in_motion)),
+    )
 
 
 def read_sizes(path: Path) -> dict[tuple[str, int], float]:
@@ -142,14 +156,3 @@ def _padded(lists: pa.ChunkedArray) -> Indexes:
 
 def _is_in(rows: Indexes, others: Indexes) -> NDArray[np.bool_]:
     return np.asarray((rows[:, :, None] == others[:, None, :]).any(axis=2) & (rows != NONE))
-
-
-def _packed(rows: Indexes, without: NDArray[np.bool_]) -> Indexes:
-    """Return rows without some values, the others in their order and to the left."""
-    if not without.any():
-        return rows
-    order = np.argsort(without, axis=1, kind="stable")
-    kept = np.where(np.take_along_axis(without, order, axis=1), NONE, np.take_along_axis(rows, order, axis=1))
-    # A value that was taken out stands behind the fill of its row: the fill is `NONE` too.
-    back = np.argsort(kept == NONE, axis=1, kind="stable")
-    return np.take_along_axis(kept, back, axis=1).astype(np.int32)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.planning.cluster import NONE, Brokers, Counts, Indexes, Mask, Plan, Role, counts_of
 from pipeline.planning.exchange import breaks_rack_rule, is_evenest, leader_exchanges, reachable, replica_exchanges
-from pipeline.planning.rules import racks_needed
+from pipeline.planning.rules import may_lead, passes_over, racks_needed
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def judge(plan: Plan) -> Verdict:
         Spread.of(counts_of(before[:, 0], count), takers),
         Spread.of(leads, takers),
         not problems and is_evenest(loads, takers, reachable(replica_exchanges(brokers, after))),
-        not problems and is_evenest(leads, takers, reachable(leader_exchanges(brokers, after))),
+        not problems and is_evenest(leads, takers, reachable(leader_exchanges(brokers, may_lead(plan.before, after)))),
     )
 
 
@@ -79,6 +79,7 @@ def _problems(plan: Plan) -> list[str]:
         "have a replica on a drained broker": (role == Role.DRAINS).any(axis=1),
         "get a replica on a broker that takes none": (came & (after != NONE) & (role != Role.TAKES)).any(axis=1),
         "stand in fewer racks than they could": breaks_rack_rule(brokers, after, racks_needed(plan.before)),
+        "prefer a lost replica though another could lead": passes_over(plan.before, after),
     }
     return [
         f"{rows.sum()} partitions {what}, the first in row {np.argmax(rows)}"

@@ -1,6 +1,7 @@
 """Plans of random clusters, held against rules and judgements written a second time, one partition after another."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -110,6 +111,40 @@ def test_verdict_and_bound_agree_with_the_plan(seed: int) -> None:
 
 
 @given(SEEDS)
+def test_lost_replicas_change_no_count_and_no_bound_and_do_not_lead(seed: int) -> None:
+    """A plan with lost replicas is as even in replicas as one without; leaders are as even as those that can lead."""
+    cluster = random_cluster(seed)
+    lost = (np.random.default_rng(seed).random(cluster.replicas.shape) < 0.3) & (cluster.replicas >= 0)
+    cluster = replace(cluster, lost=lost)
+    try:
+        found = plan(cluster)
+    except TooFewBrokers:
+        return
+    verdict = judge(found)
+    brokers = cluster.brokers
+    takers = {one for one in range(len(brokers)) if brokers.roles[one] == Role.TAKES}
+    by_order: dict[int, set[int]] = {one: set() for one in takers}
+    was_lost = [
+        {int(one) for one, is_lost in zip(row, flags, strict=True) if is_lost}
+        for row, flags in zip(cluster.replicas, lost, strict=True)
+    ]
+    for row, gone in zip(lists(found.after.tolist()), was_lost, strict=True):
+        could = set(row) & takers - gone
+        assert not could or row[0] not in gone
+        if row[0] in takers:
+            by_order[row[0]] |= could - {row[0]}
+
+    assert verdict.problems == ()
+    assert verdict.are_replicas_evenest
+    assert verdict.are_leaders_evenest
+    assert not two_apart(by_order, counts_of(found.after[:, 0], len(brokers)).tolist())
+    assert fewest_moves(found) <= found.moves
+    without = plan(replace(cluster, lost=None))
+    assert sorted(counts_of(found.after, len(brokers))) == sorted(counts_of(without.after, len(brokers)))
+    assert takes_from_those_that_keep(found) or fewest_moves(found) == fewest_moves(without)
+
+
+@given(SEEDS)
 def test_plan_of_a_planned_cluster_has_no_move(seed: int) -> None:
     """What is even stays: an operator who plans again after the plan was carried out has nothing to do."""
     cluster = random_cluster(seed)
@@ -168,12 +203,18 @@ def test_plan_needs_more_than_the_bound_only_for_leaders(seed: int) -> None:
         found = plan(cluster)
     except TooFewBrokers:
         return
-    if np.count_nonzero(kept(cluster)) > np.count_nonzero(kept(Cluster(cluster.brokers, found.after))):
+    if takes_from_those_that_keep(found):
         return
     placement = Placement(cluster, targets(cluster), found.after)
     save_moves(placement)
 
     assert Plan(cluster, placement.replicas).moves == fewest_moves(found)
+
+
+def takes_from_those_that_keep(found: Plan) -> bool:
+    """Whether a rack has a replica too many on brokers that keep theirs, so that one of them has to go."""
+    after = Cluster(found.before.brokers, found.after)
+    return int(np.count_nonzero(kept(found.before))) > int(np.count_nonzero(kept(after)))
 
 
 def tiny_cluster(seed: int) -> Cluster:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from metadata_log.ids import uuid_text
 from pipeline.jobs.capacity import NoTables, Wishes, capacity
 from pipeline.planning.files import write_plan
 from pipeline.table_clusters import WhichCluster
@@ -29,11 +30,18 @@ STATE = [
     ("topic", pa.string()),
     ("partition", pa.int32()),
     ("replicas", INTS),
+    ("directories", pa.list_(pa.string())),
     ("removing_replicas", INTS),
     ("adding_replicas", INTS),
     ("leader", pa.int32()),
 ]
-BROKER = [("cluster_id", pa.string()), ("broker_id", pa.int32()), ("rack", pa.string()), ("fenced", pa.bool_())]
+BROKER = [
+    ("cluster_id", pa.string()),
+    ("broker_id", pa.int32()),
+    ("rack", pa.string()),
+    ("fenced", pa.bool_()),
+    ("log_dirs", pa.list_(pa.string())),
+]
 
 #: (topic, partition, replicas, leader, days of validity; offsets are hundredfold days).
 VERSIONS: list[tuple[str, int, list[int], int, float, float | None]] = [
@@ -69,6 +77,7 @@ def write_history(directory: Path) -> None:
             "topic": topic,
             "partition": partition,
             "replicas": replicas,
+            "directories": [],
             "removing_replicas": [],
             "adding_replicas": [],
             "leader": leader,
@@ -77,7 +86,14 @@ def write_history(directory: Path) -> None:
         for topic, partition, replicas, leader, start, end in VERSIONS
     ]
     brokers = [
-        {"cluster_id": "one", "broker_id": broker, "rack": rack, "fenced": fenced, **validity(start, end)}
+        {
+            "cluster_id": "one",
+            "broker_id": broker,
+            "rack": rack,
+            "fenced": fenced,
+            "log_dirs": [],
+            **validity(start, end),
+        }
         for broker, rack, fenced, start, end in BROKERS
     ]
     write_table(directory / "partition_versions", partitions, pa.schema([*STATE, *VALID]))
@@ -130,6 +146,20 @@ def test_plan_of_the_last_state_gives_an_empty_broker_its_share(spark: SparkSess
     assert sum(13 in one["replicas"] for one in document["partitions"]) == 1
 
 
+def test_lost_directories_are_read_from_tables(spark: SparkSession, tmp_path: Path) -> None:
+    """Broker 11 has another directory than its replica of orders-0 lies in: 12 is to lead."""
+    mine, failed = uuid_text(bytes(15) + b"\xc8"), uuid_text(bytes(15) + b"\xc9")
+    row: list[Any] = ["one", "orders", 0, [11, 12], [failed, mine], [], [], 12]
+    write_table(tmp_path / "partitions", [dict(zip((name for name, _ in STATE), row, strict=True))], pa.schema(STATE))
+    rows: list[list[Any]] = [["one", id_, None, False, [mine]] for id_ in (11, 12)]
+    brokers = [dict(zip((name for name, _ in BROKER), one, strict=True)) for one in rows]
+    write_table(tmp_path / "brokers", brokers, pa.schema(BROKER))
+    found = capacity(spark, [], Wishes(), tables=tmp_path)
+
+    assert (found.summary.lost, found.summary.lost_moved, found.summary.moves) == (1, 0, 0)
+    assert [one.preferred_after for one in found.summary.brokers] == [0, 1]
+
+
 def test_plan_for_an_offset_is_that_of_the_state_below_it(spark: SparkSession, tmp_path: Path) -> None:
     """At offset 400 broker 13 is fenced, and keeps what it has."""
     write_history(tmp_path)
@@ -141,9 +171,10 @@ def test_plan_for_an_offset_is_that_of_the_state_below_it(spark: SparkSession, t
 
 def test_plan_of_state_tables_has_no_trend(spark: SparkSession, tmp_path: Path) -> None:
     """The replay job's tables are one state."""
-    row = ["one", "orders", 0, [11, 12], [], [], 11]
+    row: list[Any] = ["one", "orders", 0, [11, 12], [], [], [], 11]
     write_table(tmp_path / "partitions", [dict(zip((name for name, _ in STATE), row, strict=True))], pa.schema(STATE))
-    brokers = [dict(zip((name for name, _ in BROKER), ("one", id_, None, False), strict=True)) for id_ in (11, 12)]
+    rows: list[list[Any]] = [["one", id_, None, False, []] for id_ in (11, 12)]
+    brokers = [dict(zip((name for name, _ in BROKER), one, strict=True)) for one in rows]
     write_table(tmp_path / "brokers", brokers, pa.schema(BROKER))
     found = capacity(spark, [], Wishes(sizes={("orders", 0): 10.0}), tables=tmp_path)
 

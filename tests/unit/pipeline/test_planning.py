@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, uuid_text
 from metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from pipeline.planning.cluster import Brokers, Cluster, NoPlan, Plan, Role, counts_of
+from pipeline.planning.directories import BadDirectories
 from pipeline.planning.files import PlanNotWritten, write_plan
 from pipeline.planning.levels import targets
 from pipeline.planning.planner import plan
@@ -21,7 +23,9 @@ from scripts.cli.json_files import ReassignmentFile, read_json
 RACKS = {11: "a", 12: "b", 13: "a", 14: "b"}
 
 
-def partitions_table(rows: list[tuple[str, int, list[int]]], **lists: list[list[int]]) -> pa.Table:
+def partitions_table(
+    rows: list[tuple[str, int, list[int]]], directories: list[list[str]] | None = None, **lists: list[list[int]]
+) -> pa.Table:
     nothing: list[list[int]] = [[] for _ in rows]
     ints = pa.list_(pa.int32())
     return pa.table(
@@ -29,6 +33,7 @@ def partitions_table(rows: list[tuple[str, int, list[int]]], **lists: list[list[
             "topic": [row[0] for row in rows],
             "partition": pa.array([row[1] for row in rows], pa.int32()),
             "replicas": pa.array([row[2] for row in rows], ints),
+            "directories": pa.array(directories or nothing, pa.list_(pa.string())),
             "removing_replicas": pa.array(lists.get("removing", nothing), ints),
             "adding_replicas": pa.array(lists.get("adding", nothing), ints),
             "leader": pa.array([row[2][0] for row in rows], pa.int32()),
@@ -36,12 +41,15 @@ def partitions_table(rows: list[tuple[str, int, list[int]]], **lists: list[list[
     )
 
 
-def brokers_table(racks: dict[int, str | None], fenced: tuple[int, ...] = ()) -> pa.Table:
+def brokers_table(
+    racks: dict[int, str | None], fenced: tuple[int, ...] = (), log_dirs: dict[int, list[str]] | None = None
+) -> pa.Table:
     return pa.table(
         {
             "broker_id": pa.array(list(racks), pa.int32()),
             "rack": pa.array(list(racks.values()), pa.string()),
             "fenced": [one in fenced for one in racks],
+            "log_dirs": pa.array([(log_dirs or {}).get(one, []) for one in racks], pa.list_(pa.string())),
         }
     )
 
@@ -153,6 +161,102 @@ def test_sizes_choose_what_is_moved() -> None:
     assert [one.replicas_after for one in summary.brokers] == [20, 20]
     after = [one.bytes_after or 0.0 for one in summary.brokers]
     assert abs(after[0] - after[1]) <= 1000
+
+
+A, B, C = (uuid_text(bytes(15) + bytes([one])) for one in (200, 201, 202))
+LOST, UNASSIGNED, MIGRATING = map(uuid_text, (DIRECTORY_LOST, DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING))
+
+
+def lost_of(directories: list[list[str]], log_dirs: dict[int, list[str]]) -> list[list[bool]]:
+    rows = [("t", number, [11, 12]) for number in range(len(directories))]
+    named = named_cluster(partitions_table(rows, directories), brokers_table({**RACKS}, log_dirs=log_dirs))
+    lost = named.cluster.lost
+    return [[False, False]] * len(rows) if lost is None else lost.tolist()
+
+
+def test_replica_is_lost_where_its_broker_has_not_its_directory() -> None:
+    """Kafka's rule. B is 12's, not 11's; what is not assigned yet is online; an empty list says nothing."""
+    directories = [[A, B], [B, B], [LOST, B], [UNASSIGNED, MIGRATING], [C, C], []]
+
+    assert lost_of(directories, {11: [A], 12: [B]}) == [
+        [False, False],
+        [True, False],
+        [True, False],
+        [False, False],
+        [True, True],
+        [False, False],
+    ]
+
+
+def test_broker_that_named_no_directories_has_all_but_the_lost_one() -> None:
+    """As brokers do that registered before directories."""
+    assert lost_of([[A, LOST], [C, B]], {}) == [[False, True], [False, False]]
+
+
+@pytest.mark.parametrize(
+    ("directories", "message"),
+    [
+        ([[A, B], [A]], "1 partitions have not one directory for each replica, the first of them t-1: 1 for 2"),
+        ([[A, B, C], [A, B]], "the first of them t-0: 3 for 2"),
+        ([[A, "no id"], [A, B]], "a directory's id cannot be read: .*no id"),
+        ([[A, None], [A, B]], "a directory's id cannot be read"),
+    ],
+)
+def test_directories_that_are_not_the_replicas_are_refused(directories: list[list[str]], message: str) -> None:
+    """Tables may come from elsewhere; the sentence names the partition, or the id."""
+    with pytest.raises(BadDirectories, match=message):
+        lost_of(directories, {11: [A], 12: [B]})
+
+
+def test_directories_of_what_is_being_removed_go_with_it() -> None:
+    """The replica on 11 is lost and being removed: the one that is left is not."""
+    named = named_cluster(
+        partitions_table([("t", 0, [11, 12]), ("t", 1, [12, 11])], [[LOST, B], [B, LOST]], removing=[[11], []]),
+        brokers_table({**RACKS}),
+    )
+
+    assert named.cluster.lost is not None
+    assert named.cluster.lost.tolist() == [[False, False], [False, True]]
+
+
+def test_lost_replica_stays_and_counts_but_does_not_lead() -> None:
+    """Nothing is uneven but the leaders: orders change, nothing moves. t-4 has no other that could lead."""
+    order = [[11, 12], [12, 13], [13, 14], [14, 11]]
+    rows = [("t", number, row) for number, row in enumerate(order)] + [("t", 4, [12]), ("t", 5, [11, 14])]
+    directories = [[LOST, B], [B, B], [B, B], [B, B], [LOST], [LOST, LOST]]
+    named = named_cluster(partitions_table(rows, directories), brokers_table({11: None, 12: None, 13: None, 14: None}))
+    found, summary = planned(named)
+
+    assert summary.moves == 0
+    assert (summary.lost, summary.lost_moved) == (4, 0)
+    after = ids(named, found)
+    assert after[0] == [12, 11]
+    assert (after[4], after[5]) == ([12], [11, 14])
+    assert Plan(named.cluster, named.cluster.replicas).changed.tolist() == []
+    assert judge(Plan(named.cluster, named.cluster.replicas)).problems == (
+        "1 partitions prefer a lost replica though another could lead, the first in row 0",
+    )
+
+
+def test_lost_replicas_are_moved_before_others_where_as_many_move() -> None:
+    """Half of forty replicas go to the new broker: among them all that were lost on the old one."""
+    rows = [("t", number, [1]) for number in range(40)]
+    directories = [[LOST if number % 3 == 0 else A] for number in range(40)]
+    named = named_cluster(partitions_table(rows, directories), brokers_table({1: None, 2: None}))
+    _, summary = planned(named)
+
+    assert (summary.moves, summary.fewest_moves) == (20, 20)
+    assert (summary.lost, summary.lost_moved) == (14, 14)
+
+
+def test_of_two_in_a_rack_the_lost_one_goes() -> None:
+    """Wherever it stands."""
+    rows = [("t", 0, [11, 13]), ("t", 1, [12, 14])]
+    named = named_cluster(partitions_table(rows, [[A, LOST], [LOST, A]]), brokers_table({**RACKS}))
+    found, summary = planned(named)
+
+    assert (summary.moves, summary.lost_moved) == (2, 2)
+    assert [11 in ids(named, found)[0], 14 in ids(named, found)[1]] == [True, True]
 
 
 @pytest.mark.parametrize("line", ["orders,0", "orders,x,1", "orders,0,-1", "orders,0,inf"])
