@@ -47,9 +47,9 @@ def fresh_records() -> tuple[VersionedRecord, ...]:
     return tuple(VersionedRecord(FeatureLevelRecord(name, level), 0) for name, level in FRESH_FEATURES)
 
 
-def bootstrap_checkpoint(timestamp_ms: int) -> bytes:
-    """Content of a fresh cluster's ``bootstrap.checkpoint``."""
-    records = fresh_records()
+def bootstrap_checkpoint(timestamp_ms: int, records: Sequence[VersionedRecord] | None = None) -> bytes:
+    """Content of a ``bootstrap.checkpoint``: of these records, or of those of a fresh cluster."""
+    records = fresh_records() if records is None else records
     head: list[tuple[Record, int]] = [(SnapshotHeaderRecord(), 0)]
     footer: list[tuple[Record, int]] = [(SnapshotFooterRecord(), 0)]
     batches = (control_batch(head, timestamp_ms), data_batch(list(records), timestamp_ms))

@@ -97,6 +97,8 @@ class FormatPlan:
     #: For a founding voter the state it begins with; None for a node that joins later, which then has no vote.
     quorum_state: QuorumState | None
     imported: tuple[ImportedFile, ...] = field(default=())
+    #: Not for a directory that is for Kafka.
+    has_ballast: bool = True
 
 
 def voters_checkpoint(voters: VotersRecord, timestamp_ms: int) -> bytes:
@@ -165,7 +167,8 @@ def _fill(disk: Disk, path: str, plan: FormatPlan) -> None:
     log_directory = f"{path}/{LOG_DIRECTORY_NAME}"
     if not disk.exists(log_directory):
         disk.make_directory(log_directory)
-    _write(disk, path, BALLAST_NAME, bytes(BALLAST_BYTES))
+    if plan.has_ballast:
+        _write(disk, path, BALLAST_NAME, bytes(BALLAST_BYTES))
     if plan.bootstrap is not None:
         _write(disk, path, BOOTSTRAP_NAME, plan.bootstrap)
     topic = f"version: 0\ntopic_id: {uuid_text(METADATA_TOPIC_ID)}"

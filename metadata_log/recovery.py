@@ -5,7 +5,7 @@ First everything is read (``recovery_survey``), then judged (``recovery_verdict`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -219,15 +219,20 @@ class _Repair:
                 disk.unlink(f"{directory}/{name}")
 
     def _leader_epochs(self) -> bytes:
-        """Kafka's form: version 0, number of lines, then where each epoch starts."""
         entries = self.survey.entries
-        lines = []
+        starts = []
         index = 0
         while index < len(entries):
             epoch = entries.epoch_of(index)
-            lines.append(f"{epoch} {entries.base_of(index)}\n")
+            starts.append((epoch, entries.base_of(index)))
             index = entries.first_of_epoch_above(epoch)
-        return f"0\n{len(lines)}\n{''.join(lines)}".encode("ascii")
+        return leader_epochs_file(starts)
+
+
+def leader_epochs_file(starts: Sequence[tuple[int, int]]) -> bytes:
+    """Content of ``leader-epoch-checkpoint``, Kafka's: version 0, number of lines, then where epochs start."""
+    lines = "".join(f"{epoch} {offset}\n" for epoch, offset in starts)
+    return f"0\n{len(starts)}\n{lines}".encode("ascii")
 
 
 def _finish(steps: Iterator[None]) -> None:

@@ -18,16 +18,16 @@ from typing import Final
 
 from controller.bootstrap import bootstrap_checkpoint
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.directory import LOG_DIRECTORY_NAME, FormatPlan, ImportedFile, format_directory, voters_checkpoint
+from metadata_log.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
 from metadata_log.disk import RealDisk
-from metadata_log.errors import CorruptState
 from metadata_log.ids import Uuid, uuid_from_text, uuid_text
-from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
+from metadata_log.meta_properties import MetaProperties
+from metadata_log.quorum_state import QuorumState
 from metadata_log.reader import LogFile, find_files
 from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
 from scripts.cluster.plan import PLAN_NAME, ClusterError, ClusterPlan, PlannedBrokers, PlannedController
 from scripts.cluster.ports import LOOPBACK
+from scripts.cluster.source_state import source_cluster_id, source_quorum_state
 from snapshots.image import MetadataImage
 from snapshots.loading import load_image
 
@@ -108,13 +108,13 @@ def make_twin(directory: Path, source: Path, ports: Ports, brokers: str) -> Clus
         StorageError, ReplayError, ImageNotAvailable: the source cannot be read.
     """
     image = load_image(source)
-    state = _source_state(source)
+    state = source_quorum_state(source)
     plan = ClusterPlan(
         cluster_id=_new_id(),
         controllers=_plan_controllers(_twin_controller_ids(image, state), ports),
         brokers=_plan_twin_brokers(image, brokers, ports),
         kraft_version=image.kraft.version,
-        source_cluster_id=_source_cluster_id(source),
+        source_cluster_id=source_cluster_id(source),
         source=str(source.resolve()),
     )
     epoch = max(image.provenance.epoch, state.leader_epoch if state is not None else 0)
@@ -152,34 +152,6 @@ def _twin_controller_ids(image: MetadataImage, state: QuorumState | None) -> tup
     elif state is not None:
         ids = tuple(sorted(state.current_voters))
     return ids if len(ids) == len(TWIN_CONTROLLER_IDS) else TWIN_CONTROLLER_IDS
-
-
-def _source_directory(source: Path) -> Path | None:
-    """The directory of the source's log files."""
-    if source.is_dir():
-        inner = source / LOG_DIRECTORY_NAME
-        return inner if inner.is_dir() else source
-    return None
-
-
-def _source_state(source: Path) -> QuorumState | None:
-    directory = _source_directory(source)
-    path = None if directory is None else directory / QUORUM_STATE_NAME
-    if path is None or not path.is_file():
-        return None
-    try:
-        return decode_quorum_state(path.read_bytes(), str(path))
-    except CorruptState:
-        return None  # the log's own epochs are a lower bound, and the only thing that is needed
-
-
-def _source_cluster_id(source: Path) -> str | None:
-    directory = _source_directory(source)
-    for place in () if directory is None else (directory, directory.parent):
-        path = place / META_PROPERTIES_NAME
-        if path.is_file():
-            return decode_meta_properties(path.read_bytes(), str(path)).cluster_id
-    return None
 
 
 def _imported(files: list[LogFile], image: MetadataImage) -> Iterator[ImportedFile]:

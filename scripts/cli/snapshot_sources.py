@@ -1,0 +1,69 @@
+"""What `snapshot restore` and `snapshot export` share: where the state comes from, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from scripts.cluster.source_state import SourceState, read_source
+from snapshots.image_digest import digest_image
+
+Source = Annotated[
+    Path,
+    typer.Option("--from", metavar="PATH", help="A metadata directory, a segment or a checkpoint.", show_default=False),
+]
+Target = Annotated[
+    Path,
+    typer.Option("--to", metavar="DIR", help="The directory to make; it must not be there yet.", show_default=False),
+]
+At = Annotated[
+    int | None, typer.Option("--at", metavar="OFFSET", min=1, help="The state before this offset; default: the end.")
+]
+
+
+def loaded(source: Path, offset: int | None) -> SourceState:
+    """The state of a source, with a word on the terminal meanwhile.
+
+    Raises:
+        StorageError, ReplayError, ImageNotAvailable: as ``read_source``.
+    """
+    console = Console(stderr=True)
+    with console.status(f"reading {source}") if console.is_terminal else nullcontext():
+        return read_source(source, offset)
+
+
+def left_lines(state: SourceState) -> Iterator[str]:
+    """What the source has behind the state, for people."""
+    left = state.left
+    if left.records:
+        yield f"left out: {left.records} records behind it, up to offset {left.end_offset}"
+    if left.checkpoints:
+        yield f"left out: {left.checkpoints} later checkpoint{'s' * (left.checkpoints > 1)}"
+    if left.damage:
+        yield f"left out and not counted: what lies behind damage: {left.damage}"
+    if not (left.records or left.checkpoints or left.damage):
+        yield "left out: nothing"
+
+
+def source_document(state: SourceState) -> dict[str, Any]:
+    """The state and what was left out, for programs."""
+    provenance, left = state.image.provenance, state.left
+    return {
+        "end_offset": provenance.end_offset,
+        "epoch": provenance.epoch,
+        "last_record_ms": provenance.log_time_ms,
+        "digest": digest_image(state.image).text,
+        "next_epoch": state.next_epoch,
+        "source_cluster_id": state.cluster_id,
+        "left_out": {
+            "records": left.records,
+            "end_offset": left.end_offset,
+            "checkpoints": left.checkpoints,
+            "damage": left.damage,
+        },
+    }

@@ -1,0 +1,224 @@
+"""A directory for each voter of a new quorum that Apache Kafka 4 starts from: a checkpoint, or one and a log.
+
+Everything is in Kafka's own form, and nothing of ours is beside it. The controllers of the directories are the caller's
+choice, so whatever the source says of its voters is said anew: at the head of the checkpoint, and in the control
+batches of the tail, where a record of voters becomes one of the new voters. All other bytes of the tail stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from controller.bootstrap import bootstrap_checkpoint
+from metadata_log.batch import control_batch, iter_records, place_batch
+from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from metadata_log.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
+from metadata_log.disk import RealDisk
+from metadata_log.errors import QuorateError
+from metadata_log.ids import Uuid
+from metadata_log.meta_properties import MetaProperties
+from metadata_log.quorum_state import QuorumState
+from metadata_log.reader import FileBatch, find_files, iter_batches
+from metadata_log.records import (
+    FeatureLevelRecord,
+    KRaftVersionFeature,
+    KRaftVersionRecord,
+    VersionedRecord,
+    VoterEndpoint,
+    VotersRecord,
+    VotersVoter,
+)
+from metadata_log.recovery import LEADER_EPOCHS_NAME, leader_epochs_file
+from metadata_log.segment_files import segment_name
+from scripts.cluster.new_directories import all_or_nothing
+from scripts.cluster.source_state import SourceState
+from snapshots.checkpoint import checkpoint_batches
+from snapshots.image import MetadataImage
+from snapshots.image_parts import KRaftImage
+from snapshots.loading import load_image
+
+#: Kafka's segments hold no more.
+_TAIL_BYTES_MAX: Final = 1024**3
+
+
+class ExportError(QuorateError):
+    """The state cannot be exported as it is asked for. One sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedVoter:
+    """A controller that is to start on one of the directories."""
+
+    id: int
+    host: str
+    port: int
+    directory_id: Uuid
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPlan:
+    """What is wanted."""
+
+    cluster_id: str
+    voters: tuple[ExportedVoter, ...]
+    #: With static voters (kraft.version 0) nothing in the log says who they are: Kafka's settings do.
+    is_static: bool
+    listener: str = "CONTROLLER"
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The log between a checkpoint and the state that is exported."""
+
+    #: Where it begins; 0: the log's own beginning, and no checkpoint.
+    base_offset: int
+    batches: tuple[bytes, ...]
+    #: First offset of each epoch in it.
+    epochs: tuple[tuple[int, int], ...]
+
+
+def voter_directory(directory: Path, voter: ExportedVoter) -> Path:
+    """Metadata directory of one voter."""
+    return directory / f"controller-{voter.id}"
+
+
+def export(source: Path, state: SourceState, directory: Path, plan: ExportPlan, *, with_log: bool) -> int:
+    """Make ``directory``, which must not be there yet; the offset of its checkpoint (0: it has none).
+
+    Args:
+        with_log: keep the log from the newest checkpoint of the source on, instead of a checkpoint of the state.
+
+    Raises:
+        ExportError, ClusterError: it cannot be. StorageError: the source cannot be read.
+    """
+    record = _voters_record(plan)
+    kraft = KRaftImage() if plan.is_static else KRaftImage(1, record)
+    image, tail = state.image, None
+    if with_log:
+        image, tail = _split(source, state, None if plan.is_static else record)
+    image = image._replace(kraft=kraft)
+    files = tuple(_files(image, tail))
+    with all_or_nothing(directory) as making:
+        for voter in plan.voters:
+            path = voter_directory(making, voter)
+            format_directory(RealDisk(), str(path), _format_plan(plan, voter, state, record, image, files))
+    return image.provenance.end_offset
+
+
+def _voters_record(plan: ExportPlan) -> VotersRecord:
+    return VotersRecord(
+        tuple(
+            VotersVoter(
+                voter.id,
+                voter.directory_id,
+                (VoterEndpoint(plan.listener, voter.host, voter.port),),
+                KRaftVersionFeature(0, 1),
+            )
+            for voter in sorted(plan.voters, key=lambda voter: voter.id)
+        )
+    )
+
+
+def _format_plan(
+    plan: ExportPlan,
+    voter: ExportedVoter,
+    state: SourceState,
+    record: VotersRecord,
+    image: MetadataImage,
+    files: tuple[ImportedFile, ...],
+) -> FormatPlan:
+    now_ms = time.time_ns() // 1_000_000
+    is_beginning = image.provenance.end_offset == 0
+    ids = tuple(sorted(voter.id for voter in plan.voters))
+    return FormatPlan(
+        meta=MetaProperties(plan.cluster_id, voter.id, voter.directory_id),
+        bootstrap=bootstrap_checkpoint(now_ms, _feature_records(state.image)),
+        voters=voters_checkpoint(record, now_ms) if is_beginning and not plan.is_static else None,
+        quorum_state=QuorumState(
+            leader_epoch=state.next_epoch,
+            data_version=0 if plan.is_static else 1,
+            current_voters=ids if plan.is_static else (),
+        ),
+        imported=files,
+        has_ballast=False,
+    )
+
+
+def _feature_records(image: MetadataImage) -> list[VersionedRecord]:
+    levels = sorted(image.features.levels.items())
+    return [VersionedRecord(FeatureLevelRecord(name, level), 0) for name, level in levels]
+
+
+def _files(image: MetadataImage, tail: Tail | None) -> Iterator[ImportedFile]:
+    """The files of a log directory beside those that formatting makes."""
+    provenance = image.provenance
+    if provenance.end_offset:
+        name = checkpoint_name(CheckpointId(provenance.end_offset, provenance.epoch))
+        chunks = list(checkpoint_batches(image, time.time_ns() // 1_000_000))
+        yield ImportedFile(name, lambda: chunks)
+    if tail is not None and tail.batches:
+        yield ImportedFile(segment_name(tail.base_offset), lambda: tail.batches)
+        yield ImportedFile(LEADER_EPOCHS_NAME, lambda: (leader_epochs_file(tail.epochs),))
+
+
+# --- the log's tail ----------------------------------------------------------------------------------
+
+
+def _split(source: Path, state: SourceState, voters: VotersRecord | None) -> tuple[MetadataImage, Tail]:
+    """The newest checkpoint's state at or before the state that is exported, and the log between the two."""
+    end = state.image.provenance.end_offset
+    files = find_files(source)
+    offsets = [file.offset for file in files if file.is_checkpoint and file.offset is not None and file.offset <= end]
+    base = max(offsets, default=0)
+    batches: list[bytes] = []
+    epochs: list[tuple[int, int]] = []
+    size = 0
+    reached = base
+    for file in files:
+        for batch in () if file.is_checkpoint else iter_batches(file):
+            if not base < batch.header.end_offset <= end:
+                continue
+            size += batch.header.size
+            if size > _TAIL_BYTES_MAX:
+                raise ExportError(f"{source}: the log behind offset {base} is more than a segment: take a checkpoint")
+            batches.append(_with_voters(batch, voters))
+            if not epochs or batch.header.epoch > epochs[-1][0]:
+                epochs.append((batch.header.epoch, batch.header.base_offset))
+            reached = batch.header.end_offset
+    if reached != end:
+        raise ExportError(f"{source}: no batch ends at offset {end}: export another offset, or without the log")
+    return load_image(source, base), Tail(base, tuple(batches), tuple(epochs))
+
+
+def _with_voters(batch: FileBatch, voters: VotersRecord | None) -> bytes:
+    """A batch of the tail, with the new voters where it says who they are."""
+    header = batch.header
+    if not header.is_control:
+        return batch.data
+    logged = list(iter_records(batch.data))
+    if not any(isinstance(one.record, VotersRecord | KRaftVersionRecord) for one in logged):
+        return batch.data
+    if voters is None:
+        raise ExportError(
+            f"{batch.file.path}: the record at offset {header.base_offset} says who votes, which static voters have "
+            "not: leave the log out, or export dynamic voters"
+        )
+    records = [(voters if isinstance(one.record, VotersRecord) else one.record, one.version) for one in logged]
+    return place_batch(control_batch(records, header.timestamp), header.base_offset, header.epoch)
+
+
+def check_voters(voters: Iterable[ExportedVoter]) -> None:
+    """Refuse voters of which one is there twice.
+
+    Raises:
+        ExportError: see above.
+    """
+    seen: set[int] = set()
+    for voter in voters:
+        if voter.id in seen:
+            raise ExportError(f"voter {voter.id} is named twice")
+        seen.add(voter.id)

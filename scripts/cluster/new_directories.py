@@ -1,0 +1,33 @@
+"""Making a directory whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from metadata_log.disk import RealDisk
+from scripts.cluster.plan import ClusterError
+
+
+@contextmanager
+def all_or_nothing(directory: Path) -> Iterator[Path]:
+    """A directory beside ``directory`` that takes its name when the block ends, and is removed when it fails.
+
+    Raises:
+        ClusterError: ``directory`` is there already, or the one that it would lie in is not.
+    """
+    if directory.exists():
+        raise ClusterError(f"{directory} is there already, and nothing is ever written over: choose another directory")
+    if not directory.parent.is_dir():
+        raise ClusterError(f"{directory.parent}: no such directory")
+    making = directory.with_name(f".{directory.name}.making-{os.getpid()}")
+    making.mkdir()
+    try:
+        yield making
+        making.rename(directory)
+        RealDisk().sync_directory(str(directory.parent))
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
