@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
 from metadata_log.errors import NotController, OutcomeUnknown
@@ -27,6 +27,13 @@ class Unreachable(NotController):
     def __init__(self, reasons: Sequence[str], *, is_nobody_there: bool = False) -> None:
         super().__init__(None, f"no controller could be reached: {'; '.join(reasons)}")
         self.is_nobody_there = is_nobody_there
+
+
+class Sender(Protocol):
+    """What a client sends its requests through."""
+
+    async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
+        """The answer. A request that is not repeatable is carried out once at most."""
 
 
 class Attempts:

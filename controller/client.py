@@ -14,7 +14,7 @@ import aiohttp
 from pydantic import BaseModel
 
 from controller.access_client import AccessClient
-from controller.attempts import Attempts
+from controller.attempts import Attempts, Sender
 from controller.checkpoint_client import CheckpointClient
 from controller.connection import (
     Connection,
@@ -101,22 +101,28 @@ class ControllerClient:
         timeout_ms: float = DEFAULT_TIMEOUT_MS,
         principal: str | None = None,
         absent_ms: float | None = None,
+        at: str | None = None,
+        sender: Sender | None = None,
     ) -> None:
         """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
 
         ``absent_ms``: give up when none of them has taken a connection for so long; None: when the time is up.
+        ``at``: the moment whose state is read (``snapshots.moments``); None: the newest.
+        ``sender``: who answers instead of controllers, always of one state.
 
         Raises:
             InvalidUrl: one names no controller, or there is none. ApiError: INVALID_REQUEST, no such principal can be.
         """
         self.urls = tuple(dict.fromkeys(controller_url(url) for url in urls))
-        if not self.urls:
+        if not self.urls and sender is None:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
         self._shared_secret = shared_secret
         self._principal = None if principal is None else check_principal(principal)
         self._open_session: aiohttp.ClientSession | None = None
-        self._attempts = Attempts([Connection(self._session, url) for url in self.urls], absent_ms)
+        self._at = at
+        self._is_still = at is not None or sender is not None
+        self._attempts = sender or Attempts([Connection(self._session, url) for url in self.urls], absent_ms)
         #: Client quotas, SCRAM credentials, ACLs.
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)
@@ -360,7 +366,13 @@ class ControllerClient:
     # --- sending -------------------------------------------------------------------------------------
 
     async def _read(self, path: str, reply: type[R], parameters: Mapping[str, str | int] | None = None) -> R:
-        request = Request("GET", path, self._timeout_ms, parameters)
+        wanted = dict(parameters or {})
+        if self._is_still:
+            # A state that does not move has nothing to be fresh.
+            wanted.pop("consistency", None)
+        if self._at is not None:
+            wanted["at"] = self._at
+        request = Request("GET", path, self._timeout_ms, wanted)
         return (await self._attempts.send(request, is_repeatable=True)).model(reply)
 
     async def _write(self, path: str, body: BaseModel, reply: type[R]) -> R:

@@ -85,6 +85,10 @@ class Operations:
         self.access = AccessOperations(controller, role)
         self.tokens = TokenOperations(controller, role)
 
+    def over(self, controller: QuorumController) -> Operations:
+        """The same of another controller, with the same settings."""
+        return Operations(controller, self._role)
+
     # --- topics and partitions -----------------------------------------------------------------------
 
     async def create_topics(self, request: CreateTopicsRequest, timeout_ms: float) -> CreateTopicsResponse:

@@ -28,6 +28,7 @@ from controller.http.feed import MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.log_feed import LogFeedSource
 from controller.http.partition_counts import CountedImages
+from controller.http.past import PastImages
 from controller.http.ports import Node, NodePosition, Peer, QuorumView, VoterView
 from controller.http.serving import HttpServer
 from controller.leader_watch import LeaderWatch
@@ -314,15 +315,18 @@ def _node(
     cluster_id: str,
     secret: bytes,
 ) -> Node:
+    # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
+    source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
     return Node(
         cluster_id=cluster_id,
         peers={voter.id: Peer(voter.id, f"http://{voter.http}") for voter in settings.voters},
         controller=controller,
         operations=Operations(controller, role),
         cluster=cluster,
-        feed=_feed(settings, storage, controller),
+        feed=MetadataFeed(source, feed_limits(settings)),
         checkpoints=storage.checkpoints,
         checkpoint_taking=checkpoints,
+        past=PastImages(source, storage.checkpoints, lambda: controller.stable),
         counts=CountedImages(settings.topics.min_insync_replicas),
         search=PartitionSearch(role.config),
         heard=HeardBrokers(controller.scheduler.monotonic_ms),
@@ -370,12 +374,6 @@ def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: Real
     token_secret = None if key_file is None else read_secret(key_file, "tokens.secret_key_file", chars_min=1)
     config = controller_config(settings, directory.meta.cluster_id, token_secret)
     return ActiveRole(config, role_settings(settings), records, OsRandom(), new_uuid)
-
-
-def _feed(settings: ControllerSettings, storage: NodeStorage, controller: QuorumController) -> MetadataFeed:
-    # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
-    source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
-    return MetadataFeed(source, feed_limits(settings))
 
 
 def _checkpoint_writer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Final, TypeVar
 
 import aiohttp
@@ -15,13 +16,15 @@ from controller.http import headers
 from controller.http.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
 from controller.http.errors import HttpRefusal
 from controller.http.forwarding import active_peer, forward, hops_of
-from controller.http.models import Nothing, ReadParameters, ViewParameters
+from controller.http.models import MomentParameters, Nothing, ReadParameters, ViewParameters
 from controller.http.origins import origin_of
 from controller.http.ports import Node
 from controller.http.routing import Call, Route, Serving
+from controller.http.still_node import node_at
 from controller.origin import ORIGIN, Origin
 from controller.protocol import ItemResult
 from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
+from snapshots.moments import Moment, parse_moment
 
 T = TypeVar("T")
 
@@ -125,15 +128,29 @@ def _wants_active(route: Route, parameters: BaseModel) -> bool:
     if route.serving is Serving.CONSISTENT:
         return isinstance(parameters, ReadParameters) and parameters.consistency == "linearizable"
     if route.serving is Serving.VIEW:
-        return not (isinstance(parameters, ViewParameters) and parameters.local)
+        is_local = isinstance(parameters, ViewParameters) and parameters.local
+        return not is_local and _moment_of(parameters) is None
     return route.serving is Serving.ACTIVE
+
+
+def _moment_of(parameters: BaseModel) -> Moment | None:
+    """Of which old state the answer is wanted; None: of the newest."""
+    text = parameters.at if isinstance(parameters, MomentParameters) else None
+    return None if text is None else parse_moment(text)
 
 
 async def run_route(route: Route, call: Call, parameters: BaseModel, body: BaseModel) -> BaseModel:
     """What the route's handler gives within the client's time."""
-    work = route.handler(call, parameters, body)
+    work = _run(route, call, parameters, body)
     what = f"{route.method} {route.path}"
-    reply: BaseModel = await _bounded(work, call.timeout_ms + _GRACE_MS, what, is_write=route.is_write)
+    return await _bounded(work, call.timeout_ms + _GRACE_MS, what, is_write=route.is_write)
+
+
+async def _run(route: Route, call: Call, parameters: BaseModel, body: BaseModel) -> BaseModel:
+    moment = _moment_of(parameters)
+    if moment is not None:
+        call = replace(call, node=node_at(call.node, await call.node.past.at(moment)))
+    reply: BaseModel = await route.handler(call, parameters, body)
     return reply
 
 

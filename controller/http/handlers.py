@@ -15,6 +15,7 @@ from controller.http.models import (
     BrokerViewParameters,
     DigestParameters,
     Nothing,
+    PastViewParameters,
     ReadParameters,
     TopicParameters,
     TopicReadParameters,
@@ -114,7 +115,7 @@ async def get_status(call: Call, parameters: ViewParameters, body: Nothing) -> S
     )
 
 
-async def get_cluster(call: Call, parameters: ViewParameters, body: Nothing) -> ClusterReply:
+async def get_cluster(call: Call, parameters: PastViewParameters, body: Nothing) -> ClusterReply:
     node = call.node
     image = node.controller.stable
     return cluster_reply(
@@ -139,7 +140,7 @@ async def get_digest(call: Call, parameters: DigestParameters, body: Nothing) ->
 # --- brokers ---------------------------------------------------------------------------------------------
 
 
-async def list_brokers(call: Call, parameters: ViewParameters, body: Nothing) -> BrokersReply:
+async def list_brokers(call: Call, parameters: PastViewParameters, body: Nothing) -> BrokersReply:
     node = call.node
     view = node.cluster.quorum()
     return BrokersReply(

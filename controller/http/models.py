@@ -5,12 +5,13 @@ Every field is always present in a reply, null where there is nothing to say.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from controller.attribute_docs import attribute_docs
 from controller.protocol_configs import ResourceTypeName
+from snapshots.moments import MOMENT_FORM, parse_moment
 
 Retriable = Literal["yes", "no", "after-reading"]
 #: Offsets and positions: never negative, within an int64.
@@ -64,12 +65,37 @@ class ViewParameters(HttpModel):
     """The answering node's own view, even if another controller is active."""
 
 
-class ReadParameters(HttpModel):
+class MomentParameters(HttpModel):
+    """Which state is wanted."""
+
+    at: str | None = Field(default=None, max_length=40, pattern=MOMENT_FORM)
+    """The state at an offset (`2000`), before the first batch that is later than a time (`2026-01-31T12:00:00Z`), or at
+    the end of an epoch (`epoch:7`), from the log and the checkpoints of the asked controller. Without it the newest."""
+
+    @field_validator("at")
+    @classmethod
+    def _is_moment(cls, text: str | None) -> str | None:
+        if text is not None:
+            parse_moment(text)
+        return text
+
+
+class PastViewParameters(ViewParameters, MomentParameters):
+    """Whose view is wanted, and of which state."""
+
+
+class ReadParameters(MomentParameters):
     """How fresh a read must be."""
 
     consistency: Literal["committed", "linearizable"] = "committed"
     """`committed`: this node's committed state, which may lag. `linearizable`: everything acknowledged before this
-    request is in the answer; needs the active controller and a majority."""
+    request is in the answer; needs the active controller and a majority. With `at` there is nothing to be fresh."""
+
+    @model_validator(mode="after")
+    def _has_one_wish(self) -> Self:
+        if self.at is not None and self.consistency == "linearizable":
+            raise ValueError("`at` and `consistency=linearizable` exclude each other")
+        return self
 
 
 class TopicParameters(HttpModel):
@@ -99,7 +125,7 @@ class BrokerParameters(HttpModel):
     """Broker id."""
 
 
-class BrokerViewParameters(ViewParameters, BrokerParameters):
+class BrokerViewParameters(PastViewParameters, BrokerParameters):
     """One broker, and who is to say what it is."""
 
 

@@ -14,6 +14,7 @@ from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.partition_counts import CountedImages
+from controller.http.past import PastImages
 from controller.http.state_counts import CountedStates
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
@@ -199,6 +200,7 @@ class Node:
     feed: MetadataFeed
     checkpoints: Checkpoints
     checkpoint_taking: CheckpointTaking
+    past: PastImages
     counts: CountedImages
     search: PartitionSearch
     heard: HeardBrokers

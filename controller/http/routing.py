@@ -11,7 +11,7 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from controller.http.content import JSON
-from controller.http.models import Nothing
+from controller.http.models import MomentParameters, Nothing
 from controller.http.ports import Node
 
 P = TypeVar("P", bound=BaseModel)
@@ -115,7 +115,8 @@ def route(
         handler=handler,
         media=media,
         is_bulk=is_bulk,
-        errors=tuple(errors),
+        # Who asks for an old state may ask for one that is too old.
+        errors=tuple(dict.fromkeys((*errors, 409))) if issubclass(parameters, MomentParameters) else tuple(errors),
         is_raw=False,
         headers=(),
         tag=tag,

@@ -25,7 +25,7 @@ from controller.protocol_acls import (
 from scripts.cli.arguments import AsJson, DryRun, Yes, confirm
 from scripts.cli.asking import ask
 from scripts.cli.bulk import Outcome, report
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.requesting import make
 
@@ -88,6 +88,8 @@ def list_(
     operation: WhichOperation = None,
     permission: WhichPermission = None,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -96,7 +98,7 @@ def list_(
     Example: quorate acls list topic/orders --pattern match
     """
     wanted = _filter(resource, pattern, principal, host, operation, permission)
-    described = ask(controllers, secret_file, lambda client: client.access.describe_acls(wanted))
+    described = ask(controllers, secret_file, lambda client: client.access.describe_acls(wanted), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(described.model_dump_json() + "\n")

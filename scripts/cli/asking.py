@@ -8,11 +8,13 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import typer
 
+from controller.attempts import Sender
 from controller.client import ControllerClient
 from metadata_log.errors import NotController, OutcomeUnknown
 from scripts.cli import exit_codes
@@ -29,19 +31,32 @@ def ask(
     secret_file: Path | None,
     question: Callable[[ControllerClient], Awaitable[T]],
     principal: str | None = None,
+    *,
+    path: Path | None = None,
+    at: str | None = None,
 ) -> T:
-    """The answer to one question. ``principal``: who asks; without it the one that the environment names, if any.
+    """The answer to one question.
+
+    Args:
+        principal: who asks; without it the one that the environment names, if any.
+        path: no controller is asked: files answer, as a controller in their state would.
+        at: of which moment the answer is wanted; None: of now, or of all that the files hold.
 
     Ends the command with its own exit code where no active controller was found, or a change may have been made.
 
     Raises:
         ApiError: the answer is a refusal. typer.BadParameter, InvalidUrl: nobody to ask.
+        ImageNotAvailable, StorageError, ReplayError: nothing can be read from the files, or not of this moment.
     """
+    if path is not None:
+        from scripts.cli.offline import FileAnswers
+
+        return _run(partial(_put_to, FileAnswers(path, at), question))
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
     urls, secret = find_controllers(controllers), find_secret(secret_file)
 
     async def run() -> T:
-        async with ControllerClient(urls, shared_secret=secret, principal=who, absent_ms=_ABSENT_MS) as client:
+        async with ControllerClient(urls, shared_secret=secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client:
             return await question(client)
 
     try:
@@ -52,6 +67,11 @@ def ask(
     except OutcomeUnknown as error:
         sys.stderr.write(f"quorate: {error}\n")
         raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from None
+
+
+async def _put_to(answers: Sender, question: Callable[[ControllerClient], Awaitable[T]]) -> T:
+    async with ControllerClient((), sender=answers) as client:
+        return await question(client)
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -14,7 +14,7 @@ from controller.http.resources import BrokerReply
 from metadata_log.ids import uuid_text
 from scripts.cli.arguments import AsJson, Yes, confirm
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.feed import feed
 from scripts.cli.output import ago, columns, or_dash, reader_may_leave
 
@@ -25,12 +25,18 @@ BrokerId = Annotated[int, typer.Argument(metavar="ID", min=0, max=2**31 - 1, hel
 
 
 @app.command("list")
-def list_(as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None) -> None:
+def list_(
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
     """List the registered brokers.
 
     Example: quorate brokers list
     """
-    reply = ask(controllers, secret_file, lambda client: client.describe_brokers())
+    reply = ask(controllers, secret_file, lambda client: client.describe_brokers(), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(reply.model_dump_json() + "\n")
@@ -62,7 +68,12 @@ class BrokerDescription(BaseModel):
 
 @app.command()
 def describe(
-    broker_id: BrokerId, as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None
+    broker_id: BrokerId,
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
 ) -> None:
     """Show one broker, and how much lies on it.
 
@@ -79,7 +90,7 @@ def describe(
             ).matching,
         )
 
-    described = ask(controllers, secret_file, question)
+    described = ask(controllers, secret_file, question, path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(described.model_dump_json() + "\n")

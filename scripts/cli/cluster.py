@@ -10,7 +10,7 @@ import typer
 from controller.http.resources import ClusterReply
 from scripts.cli.arguments import AsJson
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 
 app = typer.Typer(help="The cluster's id, active controller, versions and counts.", no_args_is_help=True)
@@ -22,12 +22,18 @@ def _keep_names() -> None:
 
 
 @app.command()
-def describe(as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None) -> None:
+def describe(
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
     """Show the cluster's id, active controller, metadata.version and counts.
 
     Example: quorate cluster describe
     """
-    reply = ask(controllers, secret_file, lambda client: client.describe_cluster())
+    reply = ask(controllers, secret_file, lambda client: client.describe_cluster(), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(reply.model_dump_json() + "\n")
@@ -38,7 +44,9 @@ def describe(as_json: AsJson = False, controllers: Controllers = None, secret_fi
 def _facts(cluster: ClusterReply) -> Iterator[tuple[str, str]]:
     yield "cluster id", cluster.cluster_id
     yield "active controller", "none" if cluster.active_id is None else f"{cluster.active_id} (epoch {cluster.epoch})"
-    yield "as seen by", f"controller {cluster.observed_by} at offset {cluster.state_offset}"
+    # What files answer is seen by no controller.
+    observer = "files" if cluster.observed_by < 0 else f"controller {cluster.observed_by}"
+    yield "as seen by", f"{observer} at offset {cluster.state_offset}"
     yield "metadata.version", str(cluster.metadata_version)
     yield "features", ", ".join(f"{name}={level}" for name, level in cluster.features.items())
     yield "controllers", ",".join(map(str, cluster.controllers))

@@ -22,7 +22,7 @@ from controller.protocol_configs import (
 from metadata_log.errors import ApiError
 from scripts.cli.arguments import AsJson, DryRun, key_values
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 
 app = typer.Typer(
@@ -54,6 +54,8 @@ def describe(
     name: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this config; may be repeated.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what nobody has set: Kafka's defaults.")] = False,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -64,7 +66,13 @@ def describe(
     Example: quorate configs describe topic/orders --all
     """
     kind, resource_name = _resource(resource)
-    described = ask(controllers, secret_file, lambda c: c.describe_configs(kind, resource_name, is_linearizable=True))
+    described = ask(
+        controllers,
+        secret_file,
+        lambda c: c.describe_configs(kind, resource_name, is_linearizable=True),
+        path=from_path,
+        at=at,
+    )
     with reader_may_leave():
         if as_json:
             sys.stdout.write(described.model_dump_json() + "\n")

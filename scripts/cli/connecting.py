@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from scripts.cluster.plan import ClusterPlan
+from snapshots.moments import InvalidMoment, parse_moment
 
 #: Where `scripts/up` keeps its cluster.
 LOCAL_DIRECTORY: Final = Path("var")
@@ -35,6 +36,37 @@ Principal = Annotated[
         metavar="TYPE:NAME",
         envvar=PRINCIPAL_VARIABLE,
         help="In whose name to ask, such as User:ana.",
+        show_default=False,
+    ),
+]
+
+
+def _moment(text: str | None) -> str | None:
+    if text is not None:
+        try:
+            parse_moment(text)
+        except InvalidMoment as error:
+            raise typer.BadParameter(str(error)) from None
+    return text
+
+
+FromPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        help="Ask no controller: read a metadata directory, a segment or a checkpoint.",
+        show_default=False,
+    ),
+]
+AtMoment = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="OFFSET|TIME|epoch:N",
+        help="The state at an offset, before the first batch later than a time (2026-01-31T12:00:00Z), or at the end "
+        "of an epoch.",
+        callback=_moment,
         show_default=False,
     ),
 ]

@@ -12,7 +12,7 @@ from controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
 from metadata_log.errors import ApiError
 from scripts.cli.arguments import AsJson, DryRun
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 
 app = typer.Typer(help="Show, raise and lower the levels of a cluster's features.", no_args_is_help=True)
@@ -28,6 +28,8 @@ Levels = Annotated[
 @app.command()
 def describe(
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -35,7 +37,9 @@ def describe(
 
     Example: quorate features describe
     """
-    described = ask(controllers, secret_file, lambda client: client.describe_features(is_linearizable=True))
+    described = ask(
+        controllers, secret_file, lambda client: client.describe_features(is_linearizable=True), path=from_path, at=at
+    )
     with reader_may_leave():
         if as_json:
             sys.stdout.write(described.model_dump_json() + "\n")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from metadata_log.json_form import json_type, record_data
+from scripts.cli.connecting import AtMoment
 from scripts.cli.image_diff import diff
 from scripts.cli.output import format_time, reader_may_leave
 from snapshots.as_json import summary_json, topics_json
@@ -21,6 +22,7 @@ from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
+from snapshots.moments import parse_moment
 from snapshots.summary import ImageSummary, summarize
 
 app = typer.Typer(
@@ -37,24 +39,21 @@ def show(
             "--from", metavar="PATH", help="A metadata directory, a segment or a checkpoint.", show_default=False
         ),
     ],
-    offset: Annotated[
-        int | None,
-        typer.Option("--at", metavar="OFFSET", min=0, help="The state before this offset; default: the end."),
-    ] = None,
+    at: AtMoment = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole state as JSON.")] = False,
     as_records: Annotated[
         bool, typer.Option("--records", help="The records of a snapshot, one JSON a line, as Kafka would write them.")
     ] = False,
 ) -> None:
-    """Show the state at an offset, from Quorate's or Apache Kafka's files.
+    """Show the state at a moment, by default the end, from Quorate's or Apache Kafka's files.
 
-    Starts from the newest checkpoint at or before the offset and replays the log behind it.
+    Starts from the newest checkpoint at or before it and replays the log behind it.
 
     Example: quorate image show --from var/controller-1 --at 2000
     """
     if as_json and as_records:
         raise typer.BadParameter("--json and --records exclude each other")
-    image = load_image(path, offset)
+    image = load_image(path, None if at is None else parse_moment(at))
     with reader_may_leave():
         if as_json:
             sys.stdout.writelines(_json_lines(image))

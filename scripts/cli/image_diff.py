@@ -19,7 +19,9 @@ from snapshots.difference_entries import Entry, FieldChange, PartDifference
 from snapshots.image_difference import image_difference
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-_SOURCE = "A metadata directory, segment or checkpoint, or http://HOST:PORT of a controller; with @OFFSET behind it."
+_SOURCE = (
+    "A metadata directory, segment or checkpoint, or http://HOST:PORT of a controller; then @OFFSET, @TIME or @epoch:N."
+)
 
 A = Annotated[str, typer.Argument(metavar="A", help=_SOURCE, show_default=False)]
 B = Annotated[str, typer.Argument(metavar="B", help="The same.", show_default=False)]

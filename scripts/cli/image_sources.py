@@ -1,13 +1,13 @@
-"""What a command that compares states is pointed at: files, files at an offset, a running controller."""
+"""What a command that compares states is pointed at: files or a running controller, at a moment."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from snapshots.errors import ImageNotAvailable
 from snapshots.image import MetadataImage
 from snapshots.loading import load_image
+from snapshots.moments import Moment, parse_moment
 
 SCHEME: Final = "http://"
 
@@ -20,25 +20,23 @@ class Source(NamedTuple):
 
 
 def read_source(text: str, secret_file: Path | None) -> Source:
-    """The state that ``PATH``, ``PATH@OFFSET``, ``http://HOST:PORT`` or ``http://HOST:PORT@OFFSET`` names.
+    """The state that ``PATH``, ``PATH@MOMENT``, ``http://HOST:PORT`` or ``http://HOST:PORT@MOMENT`` names.
 
     Raises:
-        ImageNotAvailable: nothing is there, or not at this offset. QuorateError: it cannot be read.
+        InvalidMoment, ImageNotAvailable: nothing is there, or not at this moment. QuorateError: it cannot be read.
     """
-    place, offset = _taken_apart(text)
+    place, moment = _taken_apart(text)
     if place.startswith(SCHEME):
         # Asking a controller takes libraries that looking into a file must not wait for.
         from scripts.cli.live_image import live_image
 
-        return Source(text, live_image(place, offset, secret_file))
-    return Source(text, load_image(Path(place), offset))
+        return Source(text, live_image(place, moment, secret_file))
+    return Source(text, load_image(Path(place), moment))
 
 
-def _taken_apart(text: str) -> tuple[str, int | None]:
-    """The place and the offset. A file may have a name with an @ in it."""
-    place, at, digits = text.rpartition("@")
+def _taken_apart(text: str) -> tuple[str, Moment | None]:
+    """The place and the moment. A file may have a name with an @ in it."""
+    place, at, moment = text.rpartition("@")
     if not at or (not text.startswith(SCHEME) and Path(text).exists()):
         return text, None
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        raise ImageNotAvailable(f"{text}: nothing is there, and {digits[:80]!r} behind the @ is no offset")
-    return place, int(digits)
+    return place, parse_moment(moment)

@@ -8,12 +8,21 @@ from typing import Final
 
 from broker.checkpoint_fetch import checkpoint_contents, fetch_checkpoint
 from broker.controllers import ControllerFeed, connect_controllers
-from broker.feed import LOG_BEGIN, ControllerStatus, FeedUnavailable, LogPosition, PositionRefused, check_batches
+from broker.feed import (
+    LOG_BEGIN,
+    BatchesAnswer,
+    ControllerStatus,
+    FeedUnavailable,
+    LogPosition,
+    PositionRefused,
+    check_batches,
+)
 from metadata_log.errors import NotController
 from scripts.cli.connecting import find_secret
 from snapshots.checkpoint import read_checkpoint
 from snapshots.errors import ImageNotAvailable
 from snapshots.image import MetadataImage
+from snapshots.moments import Moment
 from snapshots.replay_state import ReplayState
 
 _BYTES_MAX: Final = 8 * 1024 * 1024
@@ -21,60 +30,71 @@ _TIMEOUT_MS: Final = 10_000.0
 _RETRY_SECONDS: Final = 0.1
 
 
-def live_image(url: str, offset: int | None, secret_file: Path | None) -> MetadataImage:
-    """The committed state of one controller, at an offset or at the end of what it had when it was first asked.
+def live_image(url: str, at: Moment | None, secret_file: Path | None) -> MetadataImage:
+    """The committed state of one controller, at a moment or at the end of what it had when it was first asked.
 
     Raises:
-        ImageNotAvailable: what it has does not reach back, or not forward, to the offset.
+        ImageNotAvailable: what it has does not reach back, or not forward, to the moment.
         NotController: it does not answer. UntrustworthyAnswer, ReplayError: it answers what cannot be.
         InvalidUrl: the URL names no controller.
     """
     try:
-        return asyncio.run(_read(url, offset, find_secret(secret_file)))
+        return asyncio.run(_read(url, at, find_secret(secret_file)))
     except FeedUnavailable as error:
         raise NotController(None, str(error)) from error
 
 
-async def _read(url: str, offset: int | None, secret: bytes | None) -> MetadataImage:
+async def _read(url: str, at: Moment | None, secret: bytes | None) -> MetadataImage:
     async with connect_controllers([url], secret, _TIMEOUT_MS) as controllers:
-        return await _Reading(controllers.feeds[0], offset).run()
+        return await _Reading(controllers.feeds[0], at).run()
 
 
 class _Reading:
-    def __init__(self, feed: ControllerFeed, offset: int | None) -> None:
+    def __init__(self, feed: ControllerFeed, at: Moment | None) -> None:
         self._feed = feed
-        self._offset = offset
+        self._at = at
         self._state = ReplayState()
         self._position = LOG_BEGIN
 
     async def run(self) -> MetadataImage:
-        end = self._offset
+        end: int | None = None
         while True:
             try:
                 answer = await self._feed.fetch_batches(self._position, 0, _BYTES_MAX)
             except PositionRefused:
                 await self._take_checkpoint()
                 continue
-            reached = answer.status.high_watermark
-            end = reached if end is None else end
-            if end > reached:
-                raise ImageNotAvailable(f"{self._feed.name}: its log is committed up to offset {reached}, before {end}")
-            view = memoryview(answer.data)
-            for start, header in check_batches(answer.data, self._position, answer.status):
-                if self._state.end_offset < end:
-                    self._state = self._state.replay_batch(view[start : start + header.size], below=end)
-                self._position = LogPosition(header.end_offset, header.epoch)
-            if self._position.offset >= end:
+            end = answer.status.high_watermark if end is None else end
+            if self._replay(answer):
                 return self._state.stable
+            if self._position.offset >= end:
+                self._require_reached()
+                return self._state.stable
+
+    def _replay(self, answer: BatchesAnswer) -> bool:
+        """Whether the moment was reached."""
+        view, at = memoryview(answer.data), self._at
+        for start, header in check_batches(answer.data, self._position, answer.status):
+            if at is not None and at.is_before(header):
+                return True
+            batch = view[start : start + header.size]
+            self._state = self._state.replay_batch(batch, below=None if at is None else at.offset)
+            self._position = LogPosition(header.end_offset, header.epoch)
+        return at is not None and at.is_reached_at(self._position.offset)
+
+    def _require_reached(self) -> None:
+        if self._at is not None and self._at.lies_beyond(*self._position):
+            raise ImageNotAvailable(f"{self._feed.name}: its committed log ends {self._at.shortfall(*self._position)}")
 
     async def _take_checkpoint(self) -> None:
         fetched = await fetch_checkpoint(self._feed, _BYTES_MAX, _accept, lambda: asyncio.sleep(_RETRY_SECONDS))
-        if self._offset is not None and fetched.id.end_offset > self._offset:
+        image = read_checkpoint(checkpoint_contents(fetched), *fetched.id)
+        if self._at is not None and not self._at.reaches(*fetched.id, image.provenance.log_time_ms):
             raise ImageNotAvailable(
-                f"{self._feed.name}: its log begins after offset {self._offset}, "
+                f"{self._feed.name}: its log begins after {self._at}, "
                 f"and its newest checkpoint is the state at {fetched.id.end_offset}"
             )
-        self._state = ReplayState(read_checkpoint(checkpoint_contents(fetched), *fetched.id))
+        self._state = ReplayState(image)
         self._position = LogPosition(*fetched.id)
 
 

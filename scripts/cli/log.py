@@ -16,9 +16,12 @@ from metadata_log.json_form import json_type, record_data
 from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
 from metadata_log.records import LoggedRecord
 from scripts.cli import exit_codes
+from scripts.cli.connecting import AtMoment
 from scripts.cli.log_verification import LogVerification, Verdict, total_bytes
 from scripts.cli.output import format_time, reader_may_leave
 from scripts.cli.progress import bytes_progress
+from snapshots.loading import is_at_or_before
+from snapshots.moments import Moment, parse_moment
 
 app = typer.Typer(help="Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", no_args_is_help=True)
 
@@ -34,26 +37,33 @@ Paths = Annotated[
 def dump(
     paths: Paths,
     as_json: Annotated[bool, typer.Option("--json", help="One record a line, in Kafka's JSON form.")] = False,
+    at: AtMoment = None,
 ) -> None:
     """Print batches and records in order.
 
     Reads segments (*.log) and checkpoints (*.checkpoint) one batch at a time. Where a file is damaged, says file,
-    byte position and offset, goes on with the next file and ends with exit code 1.
+    byte position and offset, goes on with the next file and ends with exit code 1. With --at only the records that the
+    state at that moment is made of, and no checkpoint that lies beyond it.
 
     Example: quorate log dump --json var/controller-1/__cluster_metadata-0
     """
     show = _json_lines if as_json else _text_lines
+    moment = None if at is None else parse_moment(at)
     with reader_may_leave():
-        sound = [_dump(file, show) for path in paths for file in find_files(path)]
+        sound = [_dump(file, show, moment) for path in paths for file in find_files(path)]
     if not all(sound):
         raise typer.Exit(exit_codes.REFUSED)
 
 
-def _dump(file: LogFile, show: Callable[[FileBatch], Iterator[str]]) -> bool:
-    """Print one file; whether it is whole."""
+def _dump(file: LogFile, show: Callable[[FileBatch, int | None], Iterator[str]], at: Moment | None) -> bool:
+    """Print one file, as far as it lies before the moment; whether it is whole so far."""
     try:
+        if at is not None and file.is_checkpoint and not is_at_or_before(file, at):
+            return True
         for batch in iter_batches(file):
-            sys.stdout.writelines(show(batch))
+            if at is not None and not file.is_checkpoint and at.is_before(batch.header):
+                break
+            sys.stdout.writelines(show(batch, None if at is None or file.is_checkpoint else at.offset))
     except CorruptBatch as error:
         sys.stdout.flush()
         sys.stderr.write(f"quorate: {error}\n")
@@ -105,9 +115,9 @@ def _count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def _records(batch: FileBatch) -> Iterator[LoggedRecord]:
+def _records(batch: FileBatch, below: int | None) -> Iterator[LoggedRecord]:
     try:
-        yield from iter_records(batch.data)
+        yield from (logged for logged in iter_records(batch.data) if below is None or logged.offset < below)
     except MalformedData as error:
         header = batch.header
         raise CorruptBatch(str(batch.file.path), batch.position, header.base_offset, str(error)) from error
@@ -117,11 +127,11 @@ def _records(batch: FileBatch) -> Iterator[LoggedRecord]:
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _json_lines(batch: FileBatch) -> Iterator[str]:
+def _json_lines(batch: FileBatch, below: int | None) -> Iterator[str]:
     # What is the same for all records of the batch is encoded once.
     file = _to_json(str(batch.file.path))
     about = _to_json(_batch_data(batch))
-    for logged in _records(batch):
+    for logged in _records(batch, below):
         data = _to_json(record_data(logged.record, logged.version))
         yield (
             f'{{"file":{file},"offset":{logged.offset},"timestamp":{logged.timestamp},"key_size":{logged.key_size},'
@@ -145,11 +155,11 @@ def _batch_data(batch: FileBatch) -> dict[str, Any]:
     }
 
 
-def _text_lines(batch: FileBatch) -> Iterator[str]:
+def _text_lines(batch: FileBatch, below: int | None) -> Iterator[str]:
     if batch.position == 0:
         yield f"{batch.file.path}\n"
     yield _batch_line(batch.header, batch.position)
-    for logged in _records(batch):
+    for logged in _records(batch, below):
         data = _to_json(record_data(logged.record, logged.version))
         yield f"    {logged.offset:>10}  {json_type(logged.record)} v{logged.version} {data}\n"
 

@@ -31,7 +31,7 @@ from scripts.cli.arguments import (
     wanted_parameters,
 )
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.paging import all_partitions, say_if_more, topics_described
 from scripts.cli.partition_rows import PARTITION_HEADINGS, ids_text, leader_text, partition_row
@@ -58,6 +58,8 @@ def list_(
     leader: Leader = None,
     limit: Limit = LIMIT_DEFAULT,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -70,7 +72,7 @@ def list_(
         under_replicated=under_replicated, offline=offline, under_min_isr=under_min_isr, at_min_isr=at_min_isr,
         not_preferred=not_preferred, reassigning=reassigning,
     )  # fmt: skip
-    found = ask(controllers, secret_file, lambda client: all_partitions(client, wanted, limit))
+    found = ask(controllers, secret_file, lambda client: all_partitions(client, wanted, limit), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(found.model_dump_json() + "\n")
@@ -103,6 +105,8 @@ def describe(
         list[str], typer.Argument(metavar="TOPIC-NUMBER", help="Partitions, as orders-17.", show_default=False)
     ],
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -120,7 +124,7 @@ def describe(
             raise NoSuchPartition(f"there is no partition {', '.join(missing)}")
         return NamedPartitions(partitions=[NamedPartition(topic=one[0], partition=by_name[one]) for one in named])
 
-    described = ask(controllers, secret_file, question)
+    described = ask(controllers, secret_file, question, path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(described.model_dump_json() + "\n")

@@ -13,7 +13,7 @@ from controller.metadata_version import METADATA_VERSION_FEATURE
 from metadata_log.ids import uuid_text
 from scripts.cli.arguments import AsJson
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import ago, columns, or_dash, reader_may_leave
 
 app = typer.Typer(help="Who leads the controllers, in which epoch, and how far each voter is.", no_args_is_help=True)
@@ -75,14 +75,20 @@ def _voter(voter: VoterReply) -> tuple[str, ...]:
 
 
 @app.command(name="controllers")
-def list_controllers(as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None) -> None:
+def list_controllers(
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
     """Show what the controllers have registered: process, listeners, and the metadata versions they can lead at.
 
     While a controller of the quorum is not registered no feature level is raised.
 
     Example: quorate quorum controllers
     """
-    reply = ask(controllers, secret_file, lambda client: client.describe_controllers())
+    reply = ask(controllers, secret_file, lambda client: client.describe_controllers(), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(reply.model_dump_json() + "\n")

@@ -18,7 +18,7 @@ from controller.protocol_quotas import (
 )
 from scripts.cli.arguments import AsJson, DryRun
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.requesting import make
 
@@ -49,6 +49,8 @@ def list_(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Only what has no other types than these.")] = False,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -63,7 +65,11 @@ def list_(
             raise typer.BadParameter(f"{type_} is named twice", param_hint="ENTITY")
         wanted[type_] = ("EXACT", name) if name else ("DEFAULT" if slash else "ANY", None)
     described = ask(
-        controllers, secret_file, lambda client: client.access.describe_client_quotas(wanted, is_strict=strict)
+        controllers,
+        secret_file,
+        lambda client: client.access.describe_client_quotas(wanted, is_strict=strict),
+        path=from_path,
+        at=at,
     )
     with reader_may_leave():
         if as_json:

@@ -23,7 +23,7 @@ from scripts.cli import exit_codes
 from scripts.cli.arguments import AsJson, Patterns, Yes, broker_ids, confirm, patterns_text
 from scripts.cli.asking import ask
 from scripts.cli.bulk import Outcome, exit_by, report
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.json_files import ReassignmentFile, TopicsFile, read_json
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.partition_rows import ids_text
@@ -183,12 +183,20 @@ def _outcomes(responses: list[ReassignableTopicResult], wanted: ReassignmentFile
 
 
 @app.command("list")
-def list_(as_json: AsJson = False, controllers: Controllers = None, secret_file: SecretFile = None) -> None:
+def list_(
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
     """List the reassignments that are open.
 
     Example: quorate reassign list
     """
-    reply = ask(controllers, secret_file, lambda c: c.list_partition_reassignments(is_linearizable=True))
+    reply = ask(
+        controllers, secret_file, lambda c: c.list_partition_reassignments(is_linearizable=True), path=from_path, at=at
+    )
     with reader_may_leave():
         if as_json:
             sys.stdout.write(reply.model_dump_json() + "\n")

@@ -21,7 +21,7 @@ from controller.protocol_tokens import (
 )
 from scripts.cli.arguments import AsJson
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, Principal, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, Principal, SecretFile
 from scripts.cli.output import columns, format_time, reader_may_leave
 
 app = typer.Typer(help="Make, renew, end and list delegation tokens.", no_args_is_help=True)
@@ -128,6 +128,8 @@ def list_(
         typer.Option(metavar="TYPE:NAME", help="Only tokens of this owner, requester or renewer.", show_default=False),
     ] = None,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -135,7 +137,7 @@ def list_(
 
     Example: quorate tokens list --owner User:ana
     """
-    tokens = ask(controllers, secret_file, partial(_all_tokens, owner))
+    tokens = ask(controllers, secret_file, partial(_all_tokens, owner), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             everything = DescribeDelegationTokenResponse(tokens=tokens, next_after=None)

@@ -53,7 +53,7 @@ from scripts.cli.arguments import (
 )
 from scripts.cli.asking import ask
 from scripts.cli.bulk import Outcome, report
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
 from scripts.cli.partition_rows import PARTITION_HEADINGS, partition_row
@@ -83,6 +83,8 @@ def list_(
     with_overrides: WithOverrides = False,
     limit: Limit = LIMIT_DEFAULT,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -96,7 +98,7 @@ def list_(
         not_preferred=not_preferred, reassigning=reassigning,
     )  # fmt: skip
     wanted |= _overrides(with_overrides)
-    found = ask(controllers, secret_file, lambda client: all_topics(client, wanted, limit))
+    found = ask(controllers, secret_file, lambda client: all_topics(client, wanted, limit), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(found.model_dump_json() + "\n")
@@ -157,6 +159,8 @@ def describe(
     with_overrides: WithOverrides = False,
     limit: Limit = LIMIT_DEFAULT,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -177,7 +181,7 @@ def describe(
         found = await all_topics(client, wanted | _overrides(with_overrides), limit)
         return _described(found, await all_partitions(client, wanted, limit))
 
-    described = ask(controllers, secret_file, question)
+    described = ask(controllers, secret_file, question, path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(described.model_dump_json() + "\n")

@@ -19,7 +19,7 @@ from controller.protocol_scram import (
 from controller.scram import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
 from scripts.cli.arguments import AsJson, Yes, confirm
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.requesting import make
 
@@ -39,6 +39,8 @@ Mechanism = Annotated[
 def list_(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.", show_default=False)] = None,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -46,7 +48,13 @@ def list_(
 
     Example: quorate users list
     """
-    described = ask(controllers, secret_file, lambda client: client.access.describe_user_scram_credentials(name))
+    described = ask(
+        controllers,
+        secret_file,
+        lambda client: client.access.describe_user_scram_credentials(name),
+        path=from_path,
+        at=at,
+    )
     with reader_may_leave():
         if as_json:
             sys.stdout.write(described.model_dump_json() + "\n")

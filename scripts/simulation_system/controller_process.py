@@ -23,6 +23,7 @@ from controller.http.feed import FeedLimits, MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.log_feed import LogFeedSource
 from controller.http.partition_counts import CountedImages
+from controller.http.past import PastImages
 from controller.http.ports import Node, Peer
 from controller.leader_watch import LeaderWatch
 from controller.operations import Operations
@@ -188,6 +189,7 @@ class ControllerProcess(SimulatedNode):
             feed=MetadataFeed(source, feed_limits, self.now),
             checkpoints=storage.checkpoints,
             checkpoint_taking=checkpoints,
+            past=PastImages(source, storage.checkpoints, lambda: controller.stable),
             counts=CountedImages(1),
             search=PartitionSearch(role.config),
             heard=HeardBrokers(controller.scheduler.monotonic_ms),

@@ -23,6 +23,7 @@ from controller.http.feed import FeedLimits, MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.log_feed import LogFeedSource
 from controller.http.partition_counts import CountedImages
+from controller.http.past import PastImages
 from controller.http.ports import Node, NodeLimits, NodePosition, Peer, QuorumView, VoterView
 from controller.http.routes import ROUTES
 from controller.http.routing import Route
@@ -238,6 +239,7 @@ class Member:
             feed=MetadataFeed(source, FeedLimits()),
             checkpoints=self.checkpoints,
             checkpoint_taking=self.writing.writer,
+            past=PastImages(source, self.checkpoints, lambda: self.controller.stable),
             counts=CountedImages(default_min_isr=1),
             search=PartitionSearch(self.role.config),
             heard=HeardBrokers(self.controller.scheduler.monotonic_ms),

@@ -35,6 +35,6 @@ async def test_controller_that_is_not_there_or_not_so_far_is_no_difference() -> 
     async with terminal({}) as user:
         url = user.stage.urls[1]
         beyond = await alone("image", "diff", url, f"{url}@1000000")
-        assert (beyond.code, "is committed up to offset" in beyond.err) == (exit_codes.USAGE, True)
+        assert (beyond.code, "its committed log ends at offset" in beyond.err) == (exit_codes.USAGE, True)
     gone = await alone("image", "diff", url, url)
     assert (gone.code, "cannot be reached" in gone.err) == (exit_codes.UNREACHABLE, True)

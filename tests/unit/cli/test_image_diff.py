@@ -75,7 +75,7 @@ def test_image_diff_json_has_every_part_and_as_many_entries_as_wanted(log: Path)
 def test_image_diff_of_what_cannot_be_read_is_no_difference(log: Path, tmp_path: Path) -> None:
     for wrong, says in (
         (f"{log}@99999", "the log ends at offset 10996, before 99999"),
-        (f"{log}@x", "'x' behind the @ is no offset"),
+        (f"{log}@x", "'x' is no moment"),
         (str(tmp_path), "holds no segment"),
     ):
         code, out, err = diff(log, wrong)

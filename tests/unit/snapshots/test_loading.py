@@ -15,23 +15,28 @@ from snapshots.errors import ImageNotAvailable, ReplayError
 from snapshots.image import EMPTY_IMAGE
 from snapshots.image_parts import Provenance
 from snapshots.loading import load_checkpoint, load_image
+from snapshots.moments import Moment
 from snapshots.replay import replay
 from tests.record_stream import versioned
 
 LOG = "log/__cluster_metadata-0"
 
 
-def value(path: Path, offset: int | None = None) -> str | None:
-    """What one config says at an offset."""
-    return load_image(path, offset).configs.topic_value("any", "name")
+def value(path: Path, at: Moment | int | None = None) -> str | None:
+    """What one config says at a moment."""
+    return load_image(path, at).configs.topic_value("any", "name")
 
 
-def write_segment(directory: Path, base: int, *batches: list[object], epoch: int = 1) -> Path:
+def write_segment(
+    directory: Path, base: int, *batches: list[object], epoch: int = 1, epochs: tuple[int, ...] = ()
+) -> Path:
+    """The time of a batch is its base offset. ``epochs``: of each batch, if not all are of one."""
     path = directory / f"{base:020d}.log"
     offset = base
     data = b""
-    for records in batches:
-        data += place_batch(data_batch([(record, 0) for record in records], offset), offset, epoch)  # type: ignore[misc]
+    for records, its_epoch in zip(batches, epochs or [epoch] * len(batches), strict=True):
+        items = [(record, 0) for record in records]
+        data += place_batch(data_batch(items, offset), offset, its_epoch)  # type: ignore[arg-type]
         offset += len(records)
     path.write_bytes(data)
     return path
@@ -54,6 +59,53 @@ def test_image_at_every_offset_is_what_the_records_below_it_add_up_to(tmp_path: 
     assert [value(tmp_path, offset) for offset in range(5)] == [None, "a", "b", "c", "d"]
     assert load_image(tmp_path, 2).provenance == Provenance(1, 1, 0)
     assert load_image(tmp_path, 4).provenance == Provenance(3, 1, 3)
+
+
+def test_image_at_a_time_is_that_before_the_first_later_batch(tmp_path: Path) -> None:
+    write_segment(tmp_path, 0, [config("a"), config("b")], [config("c")], [config("d")])
+
+    found = {time: value(tmp_path, Moment(time_ms=time)) for time in (-1, 0, 1, 2, 3, 10**15)}
+
+    assert found == {-1: None, 0: "b", 1: "b", 2: "c", 3: "d", 10**15: "d"}
+
+
+def test_image_at_an_epoch_is_that_at_its_end(tmp_path: Path) -> None:
+    write_segment(tmp_path, 0, [config("a")], [config("b")], [config("c")], [config("d")], epochs=(1, 1, 4, 6))
+
+    found = {epoch: value(tmp_path, Moment(epoch=epoch)) for epoch in range(7)}
+
+    assert found == {0: None, 1: "b", 2: "b", 3: "b", 4: "c", 5: "c", 6: "d"}
+    with pytest.raises(ImageNotAvailable, match="the log ends in epoch 6, before epoch 7"):
+        load_image(tmp_path, Moment(epoch=7))
+
+
+def test_moment_that_only_a_checkpoint_reaches_is_loaded_from_it(tmp_path: Path) -> None:
+    """The log begins where the checkpoint ends, whose last batch is of time 5 and epoch 1."""
+    write_checkpoint(tmp_path, 6, "kept")
+    write_segment(tmp_path, 6, [config("a")], [config("b")], epochs=(1, 2))
+
+    for moment, expected in (
+        (Moment(time_ms=5), "kept"),
+        (Moment(time_ms=6), "a"),
+        (Moment(epoch=1), "a"),
+        (Moment(epoch=2), "b"),
+    ):
+        assert value(tmp_path, moment) == expected, moment
+    for moment in (Moment(time_ms=4), Moment(epoch=0), Moment(offset=5)):
+        with pytest.raises(
+            ImageNotAvailable, match=r"middle of history, after .*earliest checkpoint is the state at 6"
+        ):
+            load_image(tmp_path, moment)
+
+
+def test_moment_of_a_checkpoint_file_is_what_it_covers(tmp_path: Path) -> None:
+    checkpoint = write_checkpoint(tmp_path, 6, "kept")
+
+    for moment in (Moment(offset=6), Moment(time_ms=5), Moment(epoch=1)):
+        assert value(checkpoint, moment) == "kept"
+    for moment in (Moment(offset=7), Moment(time_ms=4), Moment(epoch=2), Moment(epoch=0)):
+        with pytest.raises(ImageNotAvailable, match="holds the state at one offset, 6"):
+            load_image(checkpoint, moment)
 
 
 def test_image_at_offset_inside_transaction_is_that_before_it(tmp_path: Path) -> None:
@@ -123,7 +175,7 @@ def test_checkpoint_file_is_the_state_at_its_own_offset_only(tmp_path: Path) -> 
     checkpoint = write_checkpoint(tmp_path, 7, "a")
 
     assert value(checkpoint, 7) == "a"
-    with pytest.raises(ImageNotAvailable, match="the state at one offset, 7, not at 6"):
+    with pytest.raises(ImageNotAvailable, match="the state at one offset, 7, not at offset 6"):
         load_image(checkpoint, 6)
 
 

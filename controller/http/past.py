@@ -1,0 +1,152 @@
+"""Old states of a running controller, rebuilt from its checkpoints and its log.
+
+Committed batches never change, so an image that was built once stays right for as long as it is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from controller.http.feed import FeedSource
+from metadata_log.batch import checked_header
+from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo
+from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.wire import Buffer
+from snapshots.checkpoint import read_checkpoint
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.moments import Moment
+from snapshots.replay_state import ReplayState
+
+if TYPE_CHECKING:
+    from controller.http.ports import Checkpoints
+
+#: Whoever looks at an old state pages through it, and compares it with one or two others.
+IMAGES_MAX: Final = 4
+#: Of their columns; one image may be larger. A million partitions are some 35 MB.
+BYTES_MAX: Final = 256 * 1024 * 1024
+#: Read in one turn of the loop, and then replayed on a thread.
+_CHUNK_BYTES: Final = 1024 * 1024
+
+
+class _Step(NamedTuple):
+    """Replay so far."""
+
+    state: ReplayState
+    #: Whether the moment was reached: what comes behind it changes nothing.
+    is_there: bool
+
+
+class PastImages:
+    """Builds them off the loop, one at a time, and keeps the last few. Owned by the loop thread."""
+
+    def __init__(self, log: FeedSource, checkpoints: Checkpoints, newest: Callable[[], MetadataImage]) -> None:
+        """``newest``: gives the committed state as it is."""
+        self._log = log
+        self._checkpoints = checkpoints
+        self._newest = newest
+        self._kept: OrderedDict[Moment, MetadataImage] = OrderedDict()
+        self._lock = asyncio.Lock()
+        #: For tests: images that had to be built.
+        self.built = 0
+
+    async def at(self, moment: Moment) -> MetadataImage:
+        """The committed state at a moment.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, this node does not reach back, or not forward, to it; the message says
+                how far it does.
+        """
+        async with self._lock:
+            known = self._kept.get(moment)
+            if known is not None:
+                self._kept.move_to_end(moment)
+                return known
+            return await self._build(moment)
+
+    async def _build(self, moment: Moment) -> MetadataImage:
+        base = await self._base(moment)
+        step = _Step(ReplayState(base), moment.is_reached_at(base.provenance.end_offset))
+        self.built += 1
+        while not step.is_there and (position := step.state.end_offset) < self._log.high_watermark:
+            if position < self._log.log_start_offset:
+                raise self._out_of_reach(moment)  # retention has overtaken us
+            chunk = self._log.read_from(position, _CHUNK_BYTES)
+            step = await asyncio.to_thread(_replayed, step.state, chunk.data, moment)
+        head = step.state.head.provenance
+        if moment.lies_beyond(head.end_offset, head.epoch):
+            what = f"this controller's committed log ends {moment.shortfall(head.end_offset, head.epoch)}"
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
+        if step.is_there:
+            self._keep(moment, step.state.stable)
+        return step.state.stable
+
+    async def _base(self, moment: Moment) -> MetadataImage:
+        """The newest state at the moment or before it from which the log goes on."""
+        infos = [info for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID and self._is_usable(info, moment)]
+        kept = [image for image in (*self._kept.values(), self._newest()) if self._goes_on_from(image, moment)]
+        nearest = max(kept, key=lambda image: image.provenance.end_offset, default=None)
+        covered = -1 if nearest is None else nearest.provenance.end_offset
+        if infos and infos[-1].id.end_offset > covered:
+            return await asyncio.to_thread(_load, self._checkpoints, infos[-1])
+        if nearest is not None:
+            return nearest
+        if self._log.log_start_offset > 0:
+            raise self._out_of_reach(moment)
+        return EMPTY_IMAGE
+
+    def _is_usable(self, info: CheckpointInfo, moment: Moment) -> bool:
+        is_before = moment.reaches(info.id.end_offset, info.id.epoch, info.last_contained_timestamp)
+        return is_before and info.id.end_offset >= self._log.log_start_offset
+
+    def _goes_on_from(self, image: MetadataImage, moment: Moment) -> bool:
+        covers = image.provenance
+        is_before = moment.reaches(covers.end_offset, covers.epoch, covers.log_time_ms)
+        # The state at an offset may end inside a batch.
+        return is_before and (covers.end_offset == 0 or self._log.epoch_at(covers.end_offset) is not None)
+
+    def _out_of_reach(self, moment: Moment) -> ApiError:
+        start = self._log.log_start_offset
+        ends = [info.id.end_offset for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID]
+        reach = f"its earliest checkpoint is the state at offset {min(ends)}" if ends else "it has no checkpoint"
+        message = f"this controller does not reach back to {moment}: its log begins at offset {start}, and {reach}"
+        return ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+
+    def _keep(self, moment: Moment, image: MetadataImage) -> None:
+        self._kept[moment] = image
+        while len(self._kept) > IMAGES_MAX or (len(self._kept) > 1 and self._bytes() > BYTES_MAX):
+            self._kept.popitem(last=False)
+
+    def _bytes(self) -> int:
+        return sum(image.partitions.nbytes for image in self._kept.values())
+
+
+def _replayed(state: ReplayState, data: bytes, moment: Moment) -> _Step:
+    view = memoryview(data)
+    start = 0
+    while start < len(view):
+        header = checked_header(view, start)
+        if moment.is_before(header):
+            return _Step(state, is_there=True)
+        state = state.replay_batch(view, start, below=moment.offset)
+        if moment.is_reached_at(header.end_offset):
+            return _Step(state, is_there=True)
+        start += header.size
+    return _Step(state, is_there=False)
+
+
+def _load(checkpoints: Checkpoints, info: CheckpointInfo) -> MetadataImage:
+    data = bytearray()
+    while len(data) < info.size:
+        data += checkpoints.read_chunk(info.id, len(data), info.size - len(data)).data
+    return read_checkpoint(_batches(memoryview(data)), *info.id)
+
+
+def _batches(view: memoryview) -> Iterator[Buffer]:
+    start = 0
+    while start < len(view):
+        size = checked_header(view, start).size
+        yield view[start : start + size]
+        start += size

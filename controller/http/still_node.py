@@ -1,0 +1,158 @@
+"""The node that answers reads of one image: of an old state of a running controller, or of a file.
+
+What an image does not hold is not there: sessions of brokers, an active controller, other voters' positions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from controller.active_role import ActiveRole, RoleSettings
+from controller.checkpoint_writer import TakenCheckpoint
+from controller.config_resources import controller_ids
+from controller.controller_config import ControllerConfig, TokenConfig
+from controller.http.counters import Counters
+from controller.http.digests import Digests
+from controller.http.feed import Chunk, EpochEnd, FeedLimits, MetadataFeed
+from controller.http.heard import HeardBrokers
+from controller.http.partition_counts import CountedImages
+from controller.http.past import PastImages
+from controller.http.ports import Node, NodePosition, Peer, QuorumView, VoterView
+from controller.operations import Operations
+from controller.partition_search import PartitionSearch
+from controller.purgatory import Reply
+from controller.quorum_controller import QuorumController
+from controller.still_controller import still_controller
+from controller.surroundings import OsRandom, new_uuid
+from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.checkpoint_transfer import CheckpointChunk
+from metadata_log.errors import NotController
+from snapshots.image import MetadataImage
+
+#: No node: ids of nodes begin at 0.
+_NOBODY: Final = -1
+#: Where Kafka's ``min.insync.replicas`` is set nowhere.
+_MIN_ISR_DEFAULT: Final = 1
+
+
+def node_at(node: Node, image: MetadataImage) -> Node:
+    """A node that answers reads as this one would if its committed state were the image."""
+    controller = still_controller(image, node.node_id)
+    return replace(
+        node,
+        controller=controller,
+        operations=node.operations.over(controller),
+        cluster=_StillCluster(image),
+        heard=_nobody_heard(controller),
+    )
+
+
+def node_of(image: MetadataImage, cluster_id: str) -> Node:
+    """A node that answers reads of an image that is no node's. Defaults that only settings know are Kafka's.
+
+    Its parts beside those of reads are empty, and for nobody to use.
+    """
+    controller = still_controller(image, _NOBODY)
+    # Tokens can be read wherever there are some; the secret would be needed to make one.
+    config = ControllerConfig(_NOBODY, cluster_id, tokens=TokenConfig(b"none"))
+    role = ActiveRole(config, RoleSettings(), (), OsRandom(), new_uuid)
+    nothing = _NoFiles()
+    ids = controller_ids(image, config) - {_NOBODY}
+    return Node(
+        cluster_id=cluster_id,
+        peers={id_: Peer(id_, "") for id_ in ids},
+        controller=controller,
+        operations=Operations(controller, role),
+        cluster=_StillCluster(image),
+        feed=MetadataFeed(nothing, FeedLimits()),
+        checkpoints=nothing,
+        checkpoint_taking=nothing,
+        past=PastImages(nothing, nothing, lambda: image),
+        counts=CountedImages(_MIN_ISR_DEFAULT),
+        search=PartitionSearch(config),
+        heard=_nobody_heard(controller),
+        digests=Digests(),
+    )
+
+
+def _nobody_heard(controller: QuorumController) -> HeardBrokers:
+    return HeardBrokers(controller.scheduler.monotonic_ms)
+
+
+class _StillCluster:
+    """``controller.http.ports.Cluster`` at an image."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._covers = image.provenance
+        self._counters = Counters()
+
+    def quorum(self) -> QuorumView:
+        end, epoch = self._covers.end_offset, self._covers.epoch
+        no_voters: Mapping[int, VoterView] = MappingProxyType({})
+        return QuorumView(
+            leader_id=None,
+            epoch=epoch,
+            high_watermark=end,
+            log_start_offset=end,
+            log_end_offset=end,
+            durable_end=end,
+            is_voting=False,
+            voters=no_voters,
+            voted_id=None,
+            log_end_epoch=epoch,
+        )
+
+    def position(self) -> NodePosition:
+        return NodePosition(None, self._covers.epoch, self._covers.end_offset)
+
+    def faults(self) -> list[str]:
+        return []
+
+    def stalled_ms(self) -> float:
+        return 0.0
+
+    def counters(self) -> Counters:
+        return self._counters
+
+    def refreshed_counters(self) -> Counters:
+        return self._counters
+
+    def wall_ms(self) -> float:
+        return time.time() * 1000
+
+
+class _NoFiles:
+    """``FeedSource``, ``Checkpoints`` and ``CheckpointTaking`` of a node that has neither log nor checkpoint."""
+
+    log_start_offset = 0
+    log_end_offset = 0
+    high_watermark = 0
+    is_authoritative = False
+    infos: tuple[CheckpointInfo, ...] = ()
+    writing_offset: int | None = None
+
+    def epoch_at(self, offset: int) -> int | None:
+        return None
+
+    def end_of_epoch(self, epoch: int) -> EpochEnd:
+        raise NotController(None)
+
+    def bytes_from(self, offset: int) -> int:
+        return 0
+
+    def read_from(self, offset: int, max_bytes: int) -> Chunk:
+        raise NotController(None)
+
+    def manifest(self, checkpoint: CheckpointId) -> CheckpointManifest | None:
+        return None
+
+    def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
+        raise NotController(None)
+
+    def take(self, reply: Reply[TakenCheckpoint]) -> None:
+        raise NotController(None)

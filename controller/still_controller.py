@@ -1,0 +1,67 @@
+"""A controller that stands still: a standby that was given one image and never hears of another.
+
+Whatever reads of a controller reads an old state, or that of a file, by the same code. Writes are refused as by any
+standby that knows of no active controller.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from controller.decision import Decision
+from controller.loop_scheduler import LoopScheduler
+from controller.quorum_controller import QuorumController
+from controller.seams import ControllerLimits
+from metadata_log.errors import NotController
+from snapshots.image import MetadataImage
+from snapshots.replay_state import ReplayState
+
+
+def still_controller(image: MetadataImage, node_id: int) -> QuorumController:
+    """A controller whose committed state is the image, on the running loop."""
+    end_offset = image.provenance.end_offset
+    quorum = _NoQuorum(end_offset)
+    controller = QuorumController(node_id, quorum, _NoRole(), LoopScheduler(), _NoFaults(), ControllerLimits())
+    controller.on_snapshot(ReplayState(image), end_offset)
+    return controller
+
+
+class _NoQuorum:
+    """``controller.seams.Quorum`` of nobody."""
+
+    leader_id = None
+
+    def __init__(self, log_end_offset: int) -> None:
+        self.log_end_offset = log_end_offset
+
+    def append(self, epoch: int, payload: bytes, record_count: int) -> int:
+        raise NotController(None)
+
+    def resign(self, epoch: int) -> None:
+        """It never led."""
+
+    async def read_barrier(self) -> int:
+        raise NotController(None)
+
+
+class _NoRole:
+    """``controller.seams.Role`` of who is never active."""
+
+    def activation(self, state: ReplayState) -> Decision[None]:
+        raise AssertionError("it is never elected")
+
+    def activated(self) -> None:
+        raise AssertionError("it is never elected")
+
+    def renounced(self) -> None:
+        raise AssertionError("it is never elected")
+
+
+class _NoFaults:
+    """``controller.faults.FaultHandler``: nothing happens that could go wrong."""
+
+    def fault(self, what: str, error: Exception) -> None:
+        self.fatal(what, error)
+
+    def fatal(self, what: str, error: Exception) -> NoReturn:
+        raise AssertionError(what) from error
