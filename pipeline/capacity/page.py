@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.capacity.report import plan_lines
 from pipeline.capacity.trend import RecordsByDay, Trend, by_racks
-from pipeline.pages import Page, bars, heat_map, over_time
+from pipeline.pages import Page, bars, by_day, heat_map, over_time
 from pipeline.planning.summary import BrokerFigures, PlanSummary
 
 
@@ -20,7 +20,7 @@ def capacity_page(
         ("Partitions", summary.partitions),
         ("Replicas", summary.replicas),
         ("Brokers that take replicas", sum(one.role == "takes" for one in summary.brokers)),
-        ("Rack rule broken by", summary.rack_rule_broken_before),
+        ("Partitions that break the rack rule", summary.rack_rule_broken_before),
         ("Replicas in lost directories", summary.lost),
         ("Replicas a broker, now", f"{verdict.replicas_before.lowest:,} to {verdict.replicas_before.highest:,}"),
         ("With the plan", f"{verdict.replicas.lowest:,} to {verdict.replicas.highest:,}"),
@@ -61,10 +61,19 @@ def _plan_plots(page: Page, brokers: tuple[BrokerFigures, ...]) -> None:
         ),
     )
     has_sizes = any(one.bytes_before is not None for one in brokers)
-    columns = ["broker", "rack", "role", "replicas", "after", "leads now", "preferred", "after"]
+    columns = [
+        "broker",
+        "rack",
+        "role",
+        "replicas",
+        "with the plan",
+        "leads now",
+        "preferred leader of",
+        "with the plan",
+    ]
     page.table(
         "Brokers",
-        [*columns, "bytes", "after"] if has_sizes else columns,
+        [*columns, "bytes", "with the plan"] if has_sizes else columns,
         [_row(one, has_sizes=has_sizes) for one in shown],
         total=len(brokers),
     )
@@ -89,9 +98,9 @@ def _growth(page: Page, trend: Trend | None, records: RecordsByDay) -> None:
     if trend is not None:
         counts = {"partitions": trend.partitions, "replicas": trend.replicas, "topics": trend.topics}
         text = "Counted at the end of each day, or at moments evenly spread from the first record to the last."
-        page.plot("Topics, partitions, replicas", over_time(trend.times, counts, is_stepped=True), text)
+        page.plot("Topics, partitions, replicas", over_time(trend.times, counts, unit="count", is_stepped=True), text)
     if records.days:
-        page.plot("Records by type and day", bars(records.days, records.counts, unit="records", is_stacked=True))
+        page.plot("Records by type and day", by_day(records.days, records.counts, unit="records", is_stacked=True))
 
 
 def _balance(page: Page, trend: Trend, racks: dict[int, str | None]) -> None:

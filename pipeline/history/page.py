@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipeline.history.series import HistorySeries
-from pipeline.pages import Page, bars, over_time
+from pipeline.pages import Page, by_day, over_time
 
 if TYPE_CHECKING:
     from pipeline.jobs.history import HistoryReport
@@ -23,10 +23,12 @@ def history_page(report: HistoryReport, drawn: Mapping[str, HistorySeries]) -> P
     if len(report.clusters) == 1:
         (one,) = report.clusters
         offsets = f"offsets {one.first_offset:,} to {one.end_offset - 1:,}"
-        page = Page(f"History of cluster {one.cluster_id}", f"{report.records:,} records, {offsets}")
+        days = drawn[one.cluster_id].days
+        when = f", {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "") if days else ""
+        page = Page(f"History of cluster {one.cluster_id}", f"{report.records:,} records, {offsets}{when}")
     else:
         page = Page(f"History of {len(report.clusters)} clusters", f"{report.records:,} records")
-    page.facts([(name.replace("_", " "), written.rows) for name, written in report.tables.items()])
+    page.facts([(name.replace("_", " ").capitalize(), written.rows) for name, written in report.tables.items()])
     if len(report.clusters) > 1:
         rows = [(one.cluster_id, one.records, one.first_offset, one.end_offset) for one in report.clusters]
         page.table("Clusters", ["cluster", "records", "first offset", "end offset"], rows)
@@ -40,6 +42,22 @@ def _cluster(page: Page, series: HistorySeries, whose: str) -> None:
     if not series.days:
         page.text("The tables hold no version: nothing was ever made.")
         return
+    if len(series.days) == 1:
+        _one_day(page, series)
+    else:
+        _plots(page, series, whose)
+    rows = [(one.topic, one.versions, one.partitions, one.leaderless) for one in series.topics]
+    page.table("Topics that changed most", ["topic", "versions", "partitions", "without a leader"], rows)
+
+
+def _one_day(page: Page, series: HistorySeries) -> None:
+    """A plot of one point tells less than its number."""
+    page.text(f"All of it was on {series.days[0]}.")
+    held = [(name.capitalize(), counts[0]) for name, counts in series.held.items()]
+    page.facts([*held, ("Hours without a leader, of all partitions", series.leaderless_hours[0])])
+
+
+def _plots(page: Page, series: HistorySeries, whose: str) -> None:
     for name, counts in series.held.items():
         page.plot(
             name.capitalize(),
@@ -47,13 +65,10 @@ def _cluster(page: Page, series: HistorySeries, whose: str) -> None:
         )
     text = "Versions by the day on which they begin. A version is what held between two changes."
     page.section(f"Changes{whose}", text)
-    days = [day.isoformat() for day in series.days]
     for name, counts in series.begun.items():
         if any(counts):
-            page.plot(name.replace("_", " ").capitalize(), bars(days, {name: counts}, unit="versions"))
+            page.plot(name.replace("_", " ").capitalize(), by_day(series.days, {name: counts}, unit="versions"))
     page.section(f"Health{whose}")
     without = {"hours": series.leaderless_hours}
     text = "Of all partitions together, by the day on which they lost their leader."
-    page.plot("Hours without a leader", bars(days, without, unit="hours"), text)
-    rows = [(one.topic, one.versions, one.partitions, one.leaderless) for one in series.topics]
-    page.table("Topics that changed most", ["topic", "versions", "partitions", "without a leader"], rows)
+    page.plot("Hours without a leader", by_day(series.days, without, unit="hours"), text)

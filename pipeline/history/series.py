@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -49,11 +49,12 @@ def history_series(spark: SparkSession, tables: Path, cluster_id: str) -> Histor
     """Count the versions of one cluster in a directory that the history job has written."""
     is_its = sf.col("cluster_id") == cluster_id
     versions = {name: spark.read.parquet(str(tables / name)).where(is_its) for name in TABLES}
-    begun = {name: _by_day(table, "valid_from", sf.count("*")) for name, table in versions.items()}
+    count_and_last = sf.struct(sf.count("*").alias("count"), sf.max("valid_from").alias("last"))
+    begun = {name: _by_day(table, "valid_from", count_and_last) for name, table in versions.items()}
     known = sorted(set().union(*begun.values()))
     if not known:
         return HistorySeries([], {}, {}, [], [])
-    last = max(time for time in map(_last_time, versions.values()) if time is not None)
+    last = max(row["last"] for counts in begun.values() for row in counts.values())
     partitions = versions["partition_versions"]
     lasted = sf.unix_micros(sf.coalesce("valid_to", sf.lit(last))) - sf.unix_micros("valid_from")
     leaderless = sf.sum(sf.when(sf.col("leader") == -1, lasted).otherwise(0))
@@ -70,20 +71,14 @@ def history_series(spark: SparkSession, tables: Path, cluster_id: str) -> Histor
     }
     return HistorySeries(
         days=days,
-        begun={name: [int(counts.get(day, 0)) for day in days] for name, counts in begun.items()},
+        begun={name: [counts[day]["count"] if day in counts else 0 for day in days] for name, counts in begun.items()},
         held={name: _standing(made[name], ended[name], days) for name in _HELD},
         leaderless_hours=[hours.get(day, 0.0) for day in days],
         topics=_busy(partitions, leaderless),
     )
 
 
-def _last_time(table: DataFrame) -> datetime | None:
-    (row,) = table.agg(sf.max("valid_from").alias("last")).collect()
-    found: datetime | None = row["last"]
-    return found
-
-
-def _by_day(table: DataFrame, time: str, value: Column) -> dict[date, float]:
+def _by_day(table: DataFrame, time: str, value: Column) -> dict[date, Any]:
     day = sf.to_date(time).alias("on")
     return {row["on"]: row["value"] for row in table.groupBy(day).agg(value.alias("value")).collect()}
 

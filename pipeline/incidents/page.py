@@ -14,7 +14,7 @@ from pipeline.incidents.findings import Findings, at, at_or_none
 from pipeline.incidents.findings import Span as Stretch
 from pipeline.incidents.incident import Incident
 from pipeline.incidents.series import Series, Steps
-from pipeline.pages import UP_TIME_COLOURS, Page, Span, over_time, spans
+from pipeline.pages import UP_TIME_COLOURS, Page, Span, cell, over_time, spans
 from pipeline.pages.drawing import BAD
 
 _ROWS_SHOWN: Final = 500
@@ -42,7 +42,9 @@ def incidents_page(found: Findings, told: Sequence[Incident], drawn: Mapping[str
         drawn: by cluster.
     """
     clusters = ", ".join(span.cluster_id for span in found.spans)
-    page = Page(f"Incidents of {clusters}" if clusters else "Incidents", "outages reconstructed from the metadata log")
+    page = Page(
+        f"Incidents of cluster {clusters}" if clusters else "Incidents", "outages reconstructed from the metadata log"
+    )
     if not found.spans:
         page.text("The tables hold no partition: there is no history to look at.")
     for stretch in found.spans:
@@ -53,17 +55,20 @@ def incidents_page(found: Findings, told: Sequence[Incident], drawn: Mapping[str
 
 def _cluster(page: Page, stretch: Stretch, found: Findings, told: Sequence[Incident], drawn: Series) -> None:
     worst = {name: max((count for _, count in steps), default=0) for name, steps in drawn.health.items()}
-    page.section(f"Cluster {stretch.cluster_id}", f"Offsets {stretch.from_offset} to {stretch.to_offset}.")
+    page.section(
+        f"Cluster {stretch.cluster_id}",
+        f"Offsets {stretch.from_offset:,} to {stretch.to_offset:,}, {cell(stretch.begin)} to {cell(stretch.end)}.",
+    )
     page.facts(
         [
-            ("History", stretch.end - stretch.begin),
+            ("Length of the history", stretch.end - stretch.begin),
             ("Partitions", stretch.partitions),
             ("Incidents", len(told)),
             ("Open", sum(one.is_open for one in told)),
-            *((f"Most {_HEALTH_NAMES[name]} at once", count) for name, count in worst.items()),
+            *((f"Most at once: {_HEALTH_NAMES[name]}", count) for name, count in worst.items()),
         ]
     )
-    columns = ["offset", "begin", "end", "what", "cause", "partitions", "in words"]
+    columns = ["offset", "begin", "end, – if open", "what", "cause", "partitions", "in words"]
     rows = [[one.from_offset, one.begin, one.end, one.kind, one.cause, one.partitions, one.text] for one in told]
     page.table("Incidents", columns, rows, rows_max=_ROWS_SHOWN)
     events = [event for event in found.events if event.cluster_id == stretch.cluster_id]
@@ -75,7 +80,7 @@ def _cluster(page: Page, stretch: Stretch, found: Findings, told: Sequence[Incid
     _over_time(page, "ISR health", {_HEALTH_NAMES[name]: steps for name, steps in drawn.health.items()}, stretch)
     _over_time(page, "Partitions led", {f"broker {one}": steps for one, steps in sorted(drawn.led.items())}, stretch)
     if drawn.leaders:
-        text = "The partitions that were without a leader for longest, and who led them."
+        text = f"Who led each partition: of those that were ever without a leader the {len(drawn.leaders):,} worst."
         page.plot("Leadership", spans(leader_spans(drawn.leaders, stretch), colours={"none": BAD}), text)
 
 
@@ -83,7 +88,10 @@ def _over_time(page: Page, title: str, given: Mapping[str, Steps], stretch: Stre
     times = sorted({stretch.begin, stretch.end, *(time for steps in given.values() for time, _ in steps)})
     if any(given.values()):
         page.plot(
-            title, over_time(times, {name: _held(steps, times) for name, steps in given.items()}, is_stepped=True)
+            title,
+            over_time(
+                times, {name: _held(steps, times) for name, steps in given.items()}, unit="partitions", is_stepped=True
+            ),
         )
 
 
@@ -124,4 +132,4 @@ def leader_spans(leaders: Mapping[str, Steps], stretch: Stretch) -> Iterator[Spa
     for name, steps in leaders.items():
         for (start, leader), (end, _) in pairwise([*steps, (stretch.end, 0)]):
             if end > start:
-                yield Span(name, start, end, "none" if leader < 0 else str(leader))
+                yield Span(name, start, end, "none" if leader < 0 else f"broker {leader}")

@@ -25,6 +25,8 @@ def audit_page(result: AuditResult, document: dict[str, Any]) -> Page:
             ("Batches", counts.batches),
             ("Topics", result.topics),
             ("Partitions", result.partitions),
+            ("Comparisons", len(result.comparisons)),
+            ("Not the same", sum(not one.holds for one in result.comparisons)),
             ("Problems", len(result.problems)),
         ]
     )
@@ -50,7 +52,8 @@ def audit_page(result: AuditResult, document: dict[str, Any]) -> Page:
     page.section("Files", "All that was read, whole.")
     shown = result.files[:_FILES_DRAWN]
     page.plot(
-        "Bytes", bars([Path(file["name"]).name for file in shown], {"bytes": [f["bytes"] for f in shown]}, unit="bytes")
+        "Size of each file",
+        bars([Path(file["name"]).name for file in shown], {"bytes": [f["bytes"] for f in shown]}, unit="bytes"),
     )
     page.table("Hashes", ["file", "bytes", "SHA-256"], [(f["name"], f["bytes"], f["sha256"]) for f in result.files])
     return page

@@ -15,8 +15,9 @@ _NO_LEADER = -1
 
 def replay_page(spark: SparkSession, tables: Path, result: ReplayResult) -> Page:
     """Count what the replay job has written."""
-    page = Page(f"Cluster {result.cluster_id} at offset {result.offset:,}", f"digest {result.digest}")
-    facts = [(name, count) for name, count in sorted(result.rows.items())]
+    page = Page(f"State of cluster {result.cluster_id} at offset {result.offset:,}", f"digest {result.digest}")
+    names = {"entries": "Records of the state that are no partition's"}
+    facts = [(names.get(name, name.capitalize()), count) for name, count in sorted(result.rows.items())]
     if not result.rows.get("partitions"):
         page.facts(facts)
         page.text("There is no partition.")

@@ -21,7 +21,7 @@ too many to read or to draw, and say so.
 
 from pipeline.pages.cells import cell, duration
 from pipeline.pages.page import Page, PageNotWritten
-from pipeline.pages.plots import bars, heat_map, over_time
+from pipeline.pages.plots import bars, by_day, heat_map, over_time
 from pipeline.pages.spans import UP_TIME_COLOURS, Span, spans
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "PageNotWritten",
     "Span",
     "bars",
+    "by_day",
     "cell",
     "duration",
     "heat_map",

@@ -20,6 +20,10 @@ from pipeline.pages.drawing import Plot
 #: Rows of a table, unless more or fewer are asked for: about four printed pages.
 ROWS_MAX: Final = 200
 
+#: Characters: a longer text is broken anywhere, as a hash must be, a shorter one between its words or not at all.
+_WORDS_MAX: Final = 32
+_SHORT_MAX: Final = 20
+
 
 class PageNotWritten(QuorateError):
     """The file of a page cannot be made. What was there before is still there."""
@@ -28,11 +32,15 @@ class PageNotWritten(QuorateError):
 @dataclass(frozen=True, slots=True)
 class _Cell:
     text: str
-    is_number: bool
+    #: Class of the element.
+    style: str
 
     @classmethod
     def of(cls, value: Any) -> _Cell:
-        return cls(cell(value), is_number(value))
+        text = cell(value)
+        if is_number(value):
+            return cls(text, "number")
+        return cls(text, "long" if len(text) > _WORDS_MAX else "short" if len(text) <= _SHORT_MAX else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,5 +157,5 @@ class Page:
 
 def _cut(shown: int, total: int | None, *, is_cut: bool) -> str:
     if total is not None and total > shown:
-        return f"The first {shown:,} of {total:,} rows; the job's tables hold all of them."
-    return f"The first {shown:,} rows; the job's tables hold all of them." if is_cut else ""
+        return f"The first {shown:,} of {total:,} rows; what the job itself tells or writes has all of them."
+    return f"The first {shown:,} rows; what the job itself tells or writes has all of them." if is_cut else ""

@@ -1,7 +1,7 @@
 """The page library: one document, no reference to the outside, every name escaped, cut where it would be too long."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.pages.cells import cell, duration
 from pipeline.pages.page import Page, PageNotWritten
-from pipeline.pages.plots import BARS_MAX, HEAT_COLUMNS_MAX, POINTS_MAX, bars, heat_map, over_time
+from pipeline.pages.plots import BARS_MAX, HEAT_COLUMNS_MAX, OTHERS, POINTS_MAX, bars, by_day, heat_map, over_time
 from pipeline.pages.spans import SPANS_MAX, UP_TIME_COLOURS, Span, spans
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -223,6 +223,34 @@ def test_bars_of_ids_stand_as_names_and_are_cut() -> None:
     assert plot.figure.layout.xaxis.type == "category"
     assert len(plot.figure.data[0].y) == BARS_MAX
     assert plot.cut == "The first 200 of 1,000."
+
+
+def test_pile_of_more_parts_than_colours_joins_the_smallest() -> None:
+    """Two parts of one colour cannot be told apart."""
+    plot = bars(["a", "b"], {f"type {n}": [n, n] for n in range(20)}, is_stacked=True)
+
+    assert [bar.name for bar in plot.figure.data] == [*(f"type {n}" for n in range(19, 12, -1)), OTHERS]
+    assert list(plot.figure.data[-1].y) == [sum(range(13))] * 2
+
+
+def test_days_too_many_for_bars_are_a_line_without_a_gap() -> None:
+    """The last days of a long history are those that matter."""
+    days = [date(2020, 1, 1) + timedelta(n) for n in range(1_000)]
+    few, many = by_day(days[:10], {"versions": range(10)}), by_day(days, {"versions": range(1_000)})
+
+    assert (few.figure.data[0].type, many.figure.data[0].type) == ("bar", "scatter")
+    assert (many.cut, many.figure.data[0].x[-1][:10]) == ("", "2022-09-26")
+
+
+def test_only_long_texts_of_a_table_are_broken_inside_a_word() -> None:
+    """A hash must be, a broker's state must not."""
+    page = Page("Tables")
+    page.table("One", ["what", "hash", "n"], [("broker_crash", "0" * 64, 1)])
+
+    text = page.render()
+    assert '<td class="short">broker_crash</td>' in text
+    assert f'<td class="long">{"0" * 64}</td>' in text
+    assert '<td class="number">1</td>' in text
 
 
 def test_heat_map_of_many_columns_keeps_the_highest_of_neighbours() -> None:
