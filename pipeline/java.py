@@ -20,6 +20,9 @@ JAVA_VERSION_MIN: Final = 17
 #: A Java that does not answer within this time is none. Starting one takes a tenth of a second.
 _ANSWER_S_MAX: Final = 20
 
+#: Options for a JVM that hands bytes on: what takes its time is compiling and collecting.
+HANDS_ON: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
 _VECTOR_MODULE: Final = "--add-modules=jdk.incubator.vector"
 
 _STAND_IN: Final = """#!/bin/sh

@@ -8,10 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -29,14 +27,12 @@ from pipeline.failures import sentence_of_log, translated
 from pipeline.interrupts import interruptible
 from pipeline.java import find_java, home_for_spark
 from pipeline.memory import driver_memory, machine_bytes
+from pipeline.scratch import scratch_directory
 from pipeline.shipping import write_packages
 from pipeline.source.data_source import register
 from pipeline.spark_home import make_spark_home
 
-__all__ = ["HANDS_ON", "SessionSettings", "SparkSession", "spark_session"]
-
-#: For a job whose records never reach the JVM: it hands bytes on, and what takes its time is compiling and collecting.
-HANDS_ON: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+__all__ = ["SessionSettings", "SparkSession", "spark_session"]
 
 #: A JVM that was told to end is killed after this time.
 _END_S_MAX: Final = 60
@@ -96,8 +92,7 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
         return
     memory = driver_memory(settings.driver_memory, machine_bytes())
     java = find_java()
-    scratch = Path(tempfile.mkdtemp(prefix="quorate-spark-"))
-    try:
+    with scratch_directory() as scratch:
         variables = {
             "JAVA_HOME": str(home_for_spark(java, scratch)),
             "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
@@ -107,8 +102,6 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
         log = settings.log or scratch / "spark.log"
         with log.open("wb") as log_file, _unlogged(), _jvm(_conf(settings, memory, scratch), variables, log_file):
             yield _configured(SparkSession.builder.getOrCreate(), is_local=settings.is_local, scratch=scratch)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _shared_conf() -> dict[str, str]:

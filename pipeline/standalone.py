@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from pipeline.errors import ClusterFailed
-from pipeline.java import find_java, home_for_spark
+from pipeline.java import HANDS_ON, find_java, home_for_spark
 from pipeline.spark_home import make_spark_home
 
 _STATE_FILE: Final = "cluster.json"
@@ -145,7 +145,7 @@ def _start(
         # It would listen at a port of its own, the same for every cluster.
         "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "SPARK_DAEMON_JAVA_OPTS": " ".join(HANDS_ON),
     }
     with log.open("wb") as output:
         # A session of its own: Ctrl-C in the terminal is not meant for it.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.session import HANDS_ON
+from pipeline.java import HANDS_ON
 
 #: Of every JVM of the tests: a test's data are small, and what is compiled well is run too seldom to gain by it.
 QUICK_JAVA = HANDS_ON

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline.scratch import remove_dead
 from tests.spark.processes import QUICK_JAVA, children, descendants, is_alive
 from tests.waiting import eventually_sync
 
@@ -87,5 +88,12 @@ def test_job_whose_java_dies_says_so_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_job_that_is_killed_takes_its_java_and_its_workers_along(tmp_path: Path) -> None:
+    """Its temporary files are removed by the next job's start, for which a living job's are taboo."""
+    scratch = tmp_path / "scratch"
     with endless_job(tmp_path) as (job, _, _):
+        remove_dead(scratch)
+        assert len(list(scratch.iterdir())) == 1
         job.kill()
+    assert len(list(scratch.iterdir())) == 1
+    remove_dead(scratch)
+    assert list(scratch.iterdir()) == []

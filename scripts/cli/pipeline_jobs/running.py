@@ -95,7 +95,8 @@ class Run:
         Raises:
             PipelineError: Spark did not start, or the job failed.
         """
-        from pipeline.session import HANDS_ON, SessionSettings, spark_session
+        from pipeline.java import HANDS_ON
+        from pipeline.session import SessionSettings, spark_session
         from scripts.cli.pipeline_jobs.progress import stage_progress
 
         settings = SessionSettings(
