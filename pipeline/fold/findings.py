@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
@@ -47,24 +47,19 @@ class Findings:
 def bucket_findings(elements: Elements, records: list[Located], moments: Sequence[int]) -> Iterator[Findings]:
     """What is found at each moment, in order; the last one that can be told where a record is refused."""
     before = empty_elements()
-    last: Findings | None = None
-    end = max([*(located.offset for located in records), int(elements.last_offset.max(initial=-1))])
-    for moment in sorted(moments):
-        if last is not None and end < last.moment:
-            yield replace(last, moment=moment)  # nothing has happened in between
-            continue
-        try:
-            transactions = Transactions.of(located for located in records if located.offset < moment)
-            topics = Topics(transactions.counted(records, moment))
-            state = compose(elements, topics, transactions, moment)
-        except FoldRefused as error:
-            yield Findings(moment, 0, 0, 0, [Problem(error.offset, error.reason)])
-            return
+
+    def find(moment: int) -> Findings:
+        nonlocal before
+        transactions = Transactions.of(located for located in records if located.offset < moment)
+        topics = Topics(transactions.counted(records, moment))
+        state = compose(elements, topics, transactions, moment)
         names = {topic_id: life.name for topic_id, life in topics.alive().items()}
         problems = list(_problems(before, state, names))
-        last = Findings(moment, topic_leaves(state, names), len(state), len(names), problems)
-        yield last
         before = state
+        return Findings(moment, topic_leaves(state, names), len(state), len(names), problems)
+
+    end = max([*(located.offset for located in records), int(elements.last_offset.max(initial=-1))])
+    return _at_moments(moments, end, find)
 
 
 def _problems(before: Elements, state: Elements, names: dict[bytes, str]) -> Iterator[Problem]:
@@ -81,19 +76,30 @@ def _named(rule: str, rows: Longs, state: Elements, names: dict[bytes, str]) -> 
 
 def catalogue_findings(records: list[Located], moments: Sequence[int]) -> Iterator[Findings]:
     """The same of all that is no partition."""
+
+    def find(moment: int) -> Findings:
+        transactions = Transactions.of(located for located in records if located.offset < moment)
+        return Findings(moment, catalogue_leaves(replayed(transactions.counted(records, moment))), 0, 0, [])
+
+    return _at_moments(moments, max((located.offset for located in records), default=-1), find)
+
+
+def _at_moments(moments: Sequence[int], end: int, find: Callable[[int], Findings]) -> Iterator[Findings]:
+    """What is found at each moment; a moment before which nothing happened since the last one has what that had.
+
+    Args:
+        end: offset of the last record. find: called in order.
+    """
     last: Findings | None = None
-    end = max((located.offset for located in records), default=-1)
     for moment in sorted(moments):
         if last is not None and end < last.moment:
-            yield replace(last, moment=moment)
-            continue
-        try:
-            transactions = Transactions.of(located for located in records if located.offset < moment)
-            leaves = catalogue_leaves(replayed(transactions.counted(records, moment)))
-        except FoldRefused as error:
-            yield Findings(moment, 0, 0, 0, [Problem(error.offset, error.reason)])
-            return
-        last = Findings(moment, leaves, 0, 0, [])
+            last = replace(last, moment=moment)
+        else:
+            try:
+                last = find(moment)
+            except FoldRefused as error:
+                yield Findings(moment, 0, 0, 0, [Problem(error.offset, error.reason)])
+                return
         yield last
 
 

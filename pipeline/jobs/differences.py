@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +16,9 @@ from pipeline.fold.catalogue import Catalogue
 from pipeline.fold.cells import join, state_cell
 from pipeline.fold.compose import compose
 from pipeline.fold.elements import Elements
-from pipeline.fold.fields import LISTS
+from pipeline.fold.fields import LISTS, Longs
 from pipeline.fold.findings import Problem
+from pipeline.fold.grouping import ids_by_code, topic_codes
 from pipeline.fold.reading import ReadCounts
 from pipeline.fold.state import FoldedState, replayed
 from pipeline.fold.timeline import Located, Topics, Transactions
@@ -48,32 +50,42 @@ def folded_state(spark: SparkSession, plan: FoldPlan, moment: int) -> FoldedStat
 
 def first_difference(ours: FoldedState, theirs: FoldedState, moment: int, whose: str) -> Problem:
     """What differs and was changed first in the log; what is only in the other state was changed before the moment."""
-    found = [*_partitions(ours, theirs, moment, whose), *_entries(ours.catalogue, theirs.catalogue, moment, whose)]
+    entries = _entries(ours.catalogue, theirs.catalogue, moment, whose)
+    found = chain(_partitions(ours, theirs, moment, whose), entries)
     unknown = Problem(moment, f"the digest is not that of {whose}, though no entry differs")
     return min(found, key=lambda problem: problem.offset, default=unknown)
 
 
-def _partitions(ours: FoldedState, theirs: FoldedState, moment: int, whose: str) -> list[Problem]:
+def _partitions(ours: FoldedState, theirs: FoldedState, moment: int, whose: str) -> Iterator[Problem]:
+    """Topic by topic: as columns two states of a million partitions are small, as Python's objects they are not."""
     names = {topic_id: topic.name for state in (theirs, ours) for topic_id, topic in state.catalogue.topics.items()}
-    mine, other = _rows(ours.partitions), _rows(theirs.partitions)
-    found = []
-    for key in mine.keys() | other.keys():
-        fields = _differing(mine.get(key), other.get(key))
-        if fields:
-            row = mine.get(key)
-            offset = int(ours.partitions.last_offset[row["row"]]) if row else moment
-            topic_id, partition = key
-            found.append(Problem(offset, f"not as in {whose}: {fields}", names.get(topic_id), partition))
-    return found
+    mine, other = _topics(ours.partitions), _topics(theirs.partitions)
+    nothing = np.empty(0, np.int64)
+    for topic_id in mine.keys() | other.keys():
+        here = _rows(ours.partitions.take(mine.get(topic_id, nothing)))
+        there = _rows(theirs.partitions.take(other.get(topic_id, nothing)))
+        for partition in here.keys() | there.keys():
+            row = here.get(partition)
+            fields = _differing(row, there.get(partition))
+            if fields:
+                offset = row["last_offset"] if row else moment
+                yield Problem(offset, f"not as in {whose}: {fields}", names.get(topic_id), partition)
 
 
-def _rows(state: Elements) -> dict[tuple[Uuid, int], dict[str, Any]]:
-    columns = {name: getattr(state, name).tolist() for name in _SCALARS}
+def _topics(state: Elements) -> dict[Uuid, Longs]:
+    """Where each topic's partitions are."""
+    numbers = topic_codes(state.topic_ids)
+    rows = np.argsort(numbers, kind="stable")
+    parts = np.split(rows, np.cumsum(np.bincount(numbers))[:-1]) if len(rows) else []
+    return dict(zip(ids_by_code(state.topic_ids, numbers), parts, strict=True))
+
+
+def _rows(state: Elements) -> dict[int, dict[str, Any]]:
+    """The partitions of one topic."""
+    columns = {name: getattr(state, name).tolist() for name in (*_SCALARS, "last_offset")}
     columns |= {name: [_set(name, value) for value in state.lists[name].to_pylist()] for name in LISTS}
-    columns["row"] = np.arange(len(state)).tolist()
     rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-    ids = zip(map(bytes, state.topic_ids), state.partition_ids.tolist(), strict=True)
-    return dict(zip(ids, rows, strict=True))
+    return dict(zip(state.partition_ids.tolist(), rows, strict=True))
 
 
 def _set(name: str, value: Sequence[Any]) -> Any:
