@@ -24,7 +24,7 @@ from metadata_log.records import (
     VersionedRecord,
 )
 from metadata_log.runs import BatchItem
-from snapshots.image_parts import BROKER_RESOURCE, ELR_VERSION, METADATA_VERSION
+from snapshots.image_parts import BROKER_RESOURCE, ELR_VERSION, METADATA_VERSION, FeaturesImage
 from snapshots.replay_state import ReplayState
 
 #: What a cluster formatted by Kafka 4.3.1 starts with. ``kraft.version`` is a control record, not one of these.
@@ -55,6 +55,11 @@ def bootstrap_checkpoint(timestamp_ms: int, records: Sequence[VersionedRecord] |
     batches = (control_batch(head, timestamp_ms), data_batch(list(records), timestamp_ms))
     placed = place_batch(batches[0], 0, 0) + place_batch(batches[1], 1, 0)
     return placed + place_batch(control_batch(footer, timestamp_ms), 1 + len(records), 0)
+
+
+def feature_records(features: FeaturesImage) -> list[VersionedRecord]:
+    """The feature levels of a state."""
+    return [VersionedRecord(FeatureLevelRecord(name, level), 0) for name, level in sorted(features.levels.items())]
 
 
 def bootstrap_records(checkpoint: bytes, path: str) -> tuple[VersionedRecord, ...]:

@@ -228,7 +228,7 @@ _COMMANDS: Final = {
     "acls": _Command(_acls, "Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", _ACCESS),
     "tokens": _Command(_tokens, "Make, renew, end and list delegation tokens.", _ACCESS),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
-    "snapshot": _Command(_snapshot, "Take, list, verify, show and export checkpoints of the metadata.", _FILES),
+    "snapshot": _Command(_snapshot, "Take, list, verify, show, restore and export checkpoints.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
     "recover": _Command(
         _recover, "Found a quorum anew whose majority is lost for good: survey, plan, apply, verify.", _FILES

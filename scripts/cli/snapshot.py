@@ -22,11 +22,13 @@ from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.progress import bytes_progress
 from scripts.cli.snapshot_export import export
 from scripts.cli.snapshot_listing import TITLES, Listed, of_directory, table_rows
+from scripts.cli.snapshot_restore import restore
 from scripts.cli.snapshot_taking import Taken, list_controllers, take_everywhere, take_first
 from scripts.cli.snapshot_verification import CheckpointVerdict, Verification
 
-app = typer.Typer(help="Take, list, verify, show and export checkpoints of the metadata.", no_args_is_help=True)
+app = typer.Typer(help="Take, list, verify, show, restore and export checkpoints.", no_args_is_help=True)
 
+app.command()(restore)
 app.command()(export)
 
 _AllControllers = Annotated[bool, typer.Option("--all", help="Every controller of the quorum, not the first one.")]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from controller.bootstrap import bootstrap_checkpoint
+from controller.bootstrap import bootstrap_checkpoint, feature_records
 from metadata_log.batch import control_batch, iter_records, place_batch
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from metadata_log.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
@@ -24,10 +24,8 @@ from metadata_log.meta_properties import MetaProperties
 from metadata_log.quorum_state import QuorumState
 from metadata_log.reader import FileBatch, find_files, iter_batches
 from metadata_log.records import (
-    FeatureLevelRecord,
     KRaftVersionFeature,
     KRaftVersionRecord,
-    VersionedRecord,
     VoterEndpoint,
     VotersRecord,
     VotersVoter,
@@ -136,7 +134,7 @@ def _format_plan(
     ids = tuple(sorted(voter.id for voter in plan.voters))
     return FormatPlan(
         meta=MetaProperties(plan.cluster_id, voter.id, voter.directory_id),
-        bootstrap=bootstrap_checkpoint(now_ms, _feature_records(state.image)),
+        bootstrap=bootstrap_checkpoint(now_ms, feature_records(state.image.features)),
         voters=voters_checkpoint(record, now_ms) if is_beginning and not plan.is_static else None,
         quorum_state=QuorumState(
             leader_epoch=state.next_epoch,
@@ -146,11 +144,6 @@ def _format_plan(
         imported=files,
         has_ballast=False,
     )
-
-
-def _feature_records(image: MetadataImage) -> list[VersionedRecord]:
-    levels = sorted(image.features.levels.items())
-    return [VersionedRecord(FeatureLevelRecord(name, level), 0) for name, level in levels]
 
 
 def _files(image: MetadataImage, tail: Tail | None) -> Iterator[ImportedFile]:

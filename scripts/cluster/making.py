@@ -74,19 +74,19 @@ def make_fresh(directory: Path, ports: Ports, controller_count: int, broker_coun
     Raises:
         ClusterError: the directory holds something else.
     """
-    controllers = _plan_controllers(FRESH_CONTROLLER_IDS[:controller_count], ports)
+    controllers = plan_controllers(FRESH_CONTROLLER_IDS[:controller_count], ports)
     racks = "abc"
     brokers = tuple(
         PlannedBrokers(ids=(FIRST_BROKER_ID + n,), http_port=ports.take(), racks=(racks[n % len(racks)],))
         for n in range(broker_count)
     )
-    plan = ClusterPlan(cluster_id=_new_id(), controllers=controllers, brokers=brokers)
+    plan = ClusterPlan(cluster_id=new_id(), controllers=controllers, brokers=brokers)
     now_ms = time.time_ns() // 1_000_000
     _make(
         directory,
         plan,
         partial(
-            _format_plan,
+            format_plan,
             plan,
             bootstrap=bootstrap_checkpoint(now_ms),
             voters=voters_checkpoint(_voters(plan), now_ms),
@@ -110,34 +110,37 @@ def make_twin(directory: Path, source: Path, ports: Ports, brokers: str) -> Clus
     image = load_image(source)
     state = source_quorum_state(source)
     plan = ClusterPlan(
-        cluster_id=_new_id(),
-        controllers=_plan_controllers(_twin_controller_ids(image, state), ports),
-        brokers=_plan_twin_brokers(image, brokers, ports),
+        cluster_id=new_id(),
+        controllers=plan_controllers(twin_controller_ids(image, state), ports),
+        brokers=plan_twin_brokers(image, brokers, ports),
         kraft_version=image.kraft.version,
         source_cluster_id=source_cluster_id(source),
         source=str(source.resolve()),
     )
     epoch = max(image.provenance.epoch, state.leader_epoch if state is not None else 0)
     imported = tuple(_imported(find_files(source), image))
-    _make(directory, plan, partial(_format_plan, plan, bootstrap=None, voters=None, epoch=epoch, imported=imported))
+    _make(directory, plan, partial(format_plan, plan, bootstrap=None, voters=None, epoch=epoch, imported=imported))
     return plan
 
 
 # --- what is planned ---------------------------------------------------------------------------------
 
 
-def _new_id() -> str:
+def new_id() -> str:
+    """Of a cluster or a directory."""
     return uuid_text(uuid.uuid4().bytes)
 
 
-def _plan_controllers(ids: Iterable[int], ports: Ports) -> tuple[PlannedController, ...]:
+def plan_controllers(ids: Iterable[int], ports: Ports) -> tuple[PlannedController, ...]:
+    """Controllers with these ids, in new directories."""
     return tuple(
-        PlannedController(id=node, quorum_port=ports.take(), http_port=ports.take(), directory_id=_new_id())
+        PlannedController(id=node, quorum_port=ports.take(), http_port=ports.take(), directory_id=new_id())
         for node in ids
     )
 
 
-def _plan_twin_brokers(image: MetadataImage, which: str, ports: Ports) -> tuple[PlannedBrokers, ...]:
+def plan_twin_brokers(image: MetadataImage, which: str, ports: Ports) -> tuple[PlannedBrokers, ...]:
+    """Those of the imported brokers that are played: ``live`` (not fenced), ``all`` or ``none``."""
     ids = sorted(b.id for b in image.cluster.brokers.values() if which == "all" or not b.is_fenced)
     if which == "none" or not ids:
         return ()
@@ -145,13 +148,16 @@ def _plan_twin_brokers(image: MetadataImage, which: str, ports: Ports) -> tuple[
     return tuple(PlannedBrokers(ids=group, http_port=ports.take(), is_twin=True) for group in groups)
 
 
-def _twin_controller_ids(image: MetadataImage, state: QuorumState | None) -> tuple[int, ...]:
+def twin_controller_ids(
+    image: MetadataImage, state: QuorumState | None, count: int = len(TWIN_CONTROLLER_IDS)
+) -> tuple[int, ...]:
+    """The source's voters if they are that many, else new ones."""
     ids: tuple[int, ...] = ()
     if image.kraft.voters is not None:
         ids = tuple(sorted(voter.voter_id for voter in image.kraft.voters.voters))
     elif state is not None:
         ids = tuple(sorted(state.current_voters))
-    return ids if len(ids) == len(TWIN_CONTROLLER_IDS) else TWIN_CONTROLLER_IDS
+    return ids if len(ids) == count else tuple(range(TWIN_CONTROLLER_IDS[0], TWIN_CONTROLLER_IDS[0] + count))
 
 
 def _imported(files: list[LogFile], image: MetadataImage) -> Iterator[ImportedFile]:
@@ -186,7 +192,7 @@ def _voters(plan: ClusterPlan) -> VotersRecord:
     )
 
 
-def _format_plan(
+def format_plan(
     plan: ClusterPlan,
     controller: PlannedController,
     *,
@@ -194,11 +200,13 @@ def _format_plan(
     voters: bytes | None,
     epoch: int,
     imported: tuple[ImportedFile, ...],
+    generation: int = 0,
 ) -> FormatPlan:
+    """The directory of one controller of a plan, a voter in ``epoch``."""
     directory_id: Uuid = uuid_from_text(controller.directory_id)
     is_static = plan.kraft_version == 0
     return FormatPlan(
-        meta=MetaProperties(plan.cluster_id, controller.id, directory_id, plan.source_cluster_id),
+        meta=MetaProperties(plan.cluster_id, controller.id, directory_id, plan.source_cluster_id, generation),
         bootstrap=bootstrap,
         voters=voters,
         quorum_state=QuorumState(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from metadata_log.directory import LOG_DIRECTORY_NAME
 from metadata_log.errors import CorruptBatch, CorruptState
-from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
+from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
 from metadata_log.reader import LogFile, find_files, iter_batches
 from snapshots.image import MetadataImage
@@ -37,6 +37,8 @@ class SourceState:
     highest_epoch: int
     #: None where no `meta.properties` says it.
     cluster_id: str | None
+    #: How often its quorum was founded anew, as ``MetaProperties.generation``.
+    generation: int
     left: LeftBehind
 
     @property
@@ -58,7 +60,9 @@ def read_source(source: Path, offset: int | None) -> SourceState:
     state = source_quorum_state(source)
     epochs = [image.provenance.epoch, tail_epoch, *(file.epoch or 0 for file in files if file.is_checkpoint)]
     highest = max(*epochs, 0 if state is None else state.leader_epoch)
-    return SourceState(image, highest, source_cluster_id(source), left)
+    meta = _meta_properties(source)
+    cluster_id, generation = (None, 0) if meta is None else (meta.cluster_id, meta.generation)
+    return SourceState(image, highest, cluster_id, generation, left)
 
 
 def _behind(files: list[LogFile], end: int) -> tuple[LeftBehind, int]:
@@ -104,9 +108,14 @@ def source_quorum_state(source: Path) -> QuorumState | None:
 
 def source_cluster_id(source: Path) -> str | None:
     """The cluster that the source belongs to, as far as it says so."""
+    meta = _meta_properties(source)
+    return None if meta is None else meta.cluster_id
+
+
+def _meta_properties(source: Path) -> MetaProperties | None:
     directory = _log_directory(source)
     for place in () if directory is None else (directory, directory.parent):
         path = place / META_PROPERTIES_NAME
         if path.is_file():
-            return decode_meta_properties(path.read_bytes(), str(path)).cluster_id
+            return decode_meta_properties(path.read_bytes(), str(path))
     return None

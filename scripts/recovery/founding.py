@@ -16,9 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from controller.checkpoint_writer import manifest_of
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, checkpoint_name, manifest_name
-from metadata_log.checkpoint_manifest import encode_manifest
 from metadata_log.directory import (
     BALLAST_BYTES,
     BOOTSTRAP_NAME,
@@ -35,11 +32,11 @@ from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, d
 from metadata_log.quorum_state import QuorumState
 from metadata_log.recovery_survey import Survey
 from metadata_log.segment_files import list_segments
+from scripts.cluster.log_content import LogContent, checkpoint_content
 from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.holdings import Holding, fingerprint, log_files
 from scripts.recovery.plan import PlannedVoter, RecoveryPlan
-from snapshots.checkpoint import checkpoint_batches
 from snapshots.image import MetadataImage
 from snapshots.image_digest import digest_image
 from snapshots.image_parts import Provenance
@@ -133,7 +130,7 @@ def _require_unchanged(plan: RecoveryPlan) -> None:
             raise RecoveryError(f"{path} has changed since the plan was made: make a new plan")
 
 
-def _require_room(plan: RecoveryPlan, content: _Content) -> None:
+def _require_room(plan: RecoveryPlan, content: LogContent) -> None:
     size = content.size + 2 * BALLAST_BYTES
     by_device: dict[int, list[Path]] = {}
     for voter in plan.voters:
@@ -152,18 +149,7 @@ def _require_room(plan: RecoveryPlan, content: _Content) -> None:
 # --- what a new directory is made of -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """The files of a log directory, and their bytes together."""
-
-    files: tuple[ImportedFile, ...]
-    size: int
-
-    def __add__(self, other: _Content) -> _Content:
-        return _Content(self.files + other.files, self.size + other.size)
-
-
-def _content(plan: RecoveryPlan) -> _Content:
+def _content(plan: RecoveryPlan) -> LogContent:
     """The log of every new directory, the same bytes in each.
 
     There is always a checkpoint, if there is any state: whoever followed the log beyond its end takes it.
@@ -173,12 +159,12 @@ def _content(plan: RecoveryPlan) -> _Content:
         moved = image._replace(
             provenance=Provenance(plan.end_offset - 1, plan.generation, image.provenance.log_time_ms)
         )
-        return _checkpoint_files(moved, image.provenance.log_time_ms)
+        return checkpoint_content(moved, image.provenance.log_time_ms)
     found = log_files(plan.seed)
     files = tuple(ImportedFile(path.name, partial(_chunks, path, size)) for path, size in found)
-    kept = _Content(files, sum(size for _, size in found))
+    kept = LogContent(files, sum(size for _, size in found))
     last = _last_image(plan.seed)
-    return kept if last is None else kept + _checkpoint_files(last, last.provenance.log_time_ms)
+    return kept if last is None else kept + checkpoint_content(last, last.provenance.log_time_ms)
 
 
 def _last_image(seed: Holding) -> MetadataImage | None:
@@ -202,18 +188,6 @@ def _batch_end_at_or_before(seed: Holding, offset: int) -> int:
     return survey.entries.base_of(survey.entries.containing(offset))
 
 
-def _checkpoint_files(image: MetadataImage, timestamp_ms: int) -> _Content:
-    data = b"".join(checkpoint_batches(image, timestamp_ms))
-    checkpoint = CheckpointId(image.provenance.end_offset, image.provenance.epoch)
-    info = CheckpointInfo.of_bytes(checkpoint, data, image.provenance.log_time_ms)
-    manifest = encode_manifest(manifest_of(digest_image(image)), info)
-    files = (
-        ImportedFile(manifest_name(checkpoint), lambda: [manifest]),
-        ImportedFile(checkpoint_name(checkpoint), lambda: [data]),
-    )
-    return _Content(files, len(manifest) + len(data))
-
-
 def _chunks(path: Path, size: int) -> Iterator[bytes]:
     with path.open("rb") as file:
         while size and (chunk := file.read(min(size, _COPY_BYTES))):
@@ -221,7 +195,7 @@ def _chunks(path: Path, size: int) -> Iterator[bytes]:
             yield chunk
 
 
-def _make(plan: RecoveryPlan, voter: PlannedVoter, content: _Content) -> None:
+def _make(plan: RecoveryPlan, voter: PlannedVoter, content: LogContent) -> None:
     target = _making(voter)
     if _is_of(target, plan) or _is_of(Path(voter.directory), plan):
         return

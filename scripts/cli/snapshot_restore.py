@@ -1,0 +1,147 @@
+"""`quorate snapshot restore`: a fresh cluster, or one node, from a checkpoint or a state of a log."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from controller.surroundings import new_uuid
+from metadata_log.errors import InvalidId
+from metadata_log.ids import uuid_from_text, uuid_text
+from scripts.cli.arguments import AsJson, broker_ids
+from scripts.cli.output import format_time
+from scripts.cli.snapshot_sources import At, Source, Target, left_lines, loaded, source_document
+from scripts.cluster.making import Ports, controller_directory, new_id
+from scripts.cluster.plan import ClusterPlan
+from scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
+from scripts.cluster.source_state import SourceState
+from snapshots.image_digest import digest_image
+
+_PLAYED: Final = ("live", "all", "none")
+
+_Nodes = Annotated[
+    int | None,
+    typer.Option(
+        "--nodes",
+        min=1,
+        max=5,
+        metavar="N",
+        help="All voters of a cluster for `quorate up`.",
+        show_default=False,
+    ),
+]
+_NodeId = Annotated[
+    int | None,
+    typer.Option("--node-id", min=0, max=2**31 - 1, metavar="ID", help="One node's directory.", show_default=False),
+]
+_Voters = Annotated[
+    str | None,
+    typer.Option(
+        "--voters",
+        metavar="IDS",
+        help="With --node-id, of a state with static voters (kraft.version 0): all of them, as 1-3.",
+        show_default=False,
+    ),
+]
+_ClusterId = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster-id", metavar="ID|same", help="Default: a new one; `same`: the source's.", show_default=False
+    ),
+]
+_Brokers = Annotated[
+    str, typer.Option("--brokers", metavar="live|all|none", help="With --nodes: which brokers are played.")
+]
+_BasePort = Annotated[int, typer.Option(min=1024, max=65_000, help="With --nodes: the first of its loopback ports.")]
+
+
+def restore(
+    source: Source,
+    target: Target,
+    offset: At = None,
+    nodes: _Nodes = None,
+    node_id: _NodeId = None,
+    voters: _Voters = None,
+    cluster_id: _ClusterId = None,
+    brokers: _Brokers = "live",
+    base_port: _BasePort = 18_080,
+    as_json: AsJson = False,
+) -> None:
+    """Make new directories that start from a state: for a fresh cluster, or to rehearse on.
+
+    The state at --at becomes the newest checkpoint; nothing behind it is taken, and what was left out is said. The
+    epoch is above every one in the source. A directory that is there already is never touched, and one that cannot be
+    made whole is not made. The source is only read: a stopped controller's directory, or a copy.
+
+    This is no way to take a running cluster back: its brokers and other controllers have seen what is left out. For
+    that there is `quorate recover`. A node with the source's cluster id must not meet the source's other nodes.
+
+    Examples:
+
+      quorate snapshot restore --from var/controller-1 --at 2000 --nodes 3 --to rehearsal
+
+      quorate up --dir rehearsal
+
+      quorate snapshot restore --from backup/controller-1 --node-id 1 --to /srv/quorate/1
+    """
+    if (nodes is None) == (node_id is None):
+        raise typer.BadParameter("say --nodes N, for a local cluster, or --node-id ID, for one node")
+    if brokers not in _PLAYED:
+        raise typer.BadParameter(f"{brokers!r}: {', '.join(_PLAYED)}", param_hint="--brokers")
+    state = loaded(source, offset)
+    wanted_id = _cluster_id(cluster_id, state)
+    if nodes is not None:
+        plan = restore_cluster(source, state, target, Ports.from_base(base_port), nodes, brokers, wanted_id)
+        used_id, made = plan.cluster_id, _cluster_document(target, plan)
+    else:
+        node = _node(node_id or 0, voters, wanted_id, state)
+        restore_node(state, target, node)
+        used_id, made = node.cluster_id, [_made(node.node_id, uuid_text(node.directory_id), target)]
+    if as_json:
+        sys.stdout.write(json.dumps(source_document(state) | {"cluster_id": used_id, "nodes": made}) + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in _lines(state, used_id, made))
+
+
+def _cluster_id(text: str | None, state: SourceState) -> str | None:
+    if text != "same":
+        try:
+            return None if text is None else uuid_text(uuid_from_text(text))
+        except InvalidId as error:
+            raise typer.BadParameter(str(error), param_hint="--cluster-id") from None
+    if state.cluster_id is None:
+        raise typer.BadParameter("the source does not say to which cluster it belongs", param_hint="--cluster-id")
+    return state.cluster_id
+
+
+def _node(node_id: int, voters: str | None, cluster_id: str | None, state: SourceState) -> RestoredNode:
+    is_static = state.image.kraft.version == 0
+    if is_static and voters is None:
+        raise typer.BadParameter("this state has static voters: who are they?", param_hint="--voters")
+    ids = tuple(broker_ids(voters or "", "--voters")) if is_static else ()
+    if is_static and node_id not in ids:
+        raise typer.BadParameter(f"node {node_id} is not among them", param_hint="--voters")
+    return RestoredNode(node_id, cluster_id or new_id(), new_uuid(), ids)
+
+
+def _cluster_document(target: Path, plan: ClusterPlan) -> list[dict[str, Any]]:
+    return [_made(one.id, one.directory_id, controller_directory(target, one)) for one in plan.controllers]
+
+
+def _made(node_id: int, directory_id: str, directory: Path) -> dict[str, Any]:
+    return {"id": node_id, "directory_id": directory_id, "directory": str(directory)}
+
+
+def _lines(state: SourceState, cluster_id: str, made: list[dict[str, Any]]) -> Iterator[str]:
+    provenance = state.image.provenance
+    when = format_time(provenance.log_time_ms)
+    yield f"Restored the state at offset {provenance.end_offset} (epoch {provenance.epoch}, {when})."
+    yield f"  cluster {cluster_id}, epochs from {state.next_epoch} on, digest {digest_image(state.image).text}"
+    yield from (f"  {line}" for line in left_lines(state))
+    for one in made:
+        yield f"  node {one['id']}, directory id {one['directory_id']}: {one['directory']}"

@@ -1,0 +1,37 @@
+"""What the log directory of a new node begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.checkpoint_writer import manifest_of
+from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, checkpoint_name, manifest_name
+from metadata_log.checkpoint_manifest import encode_manifest
+from metadata_log.directory import ImportedFile
+from snapshots.checkpoint import checkpoint_batches
+from snapshots.image import MetadataImage
+from snapshots.image_digest import digest_image
+
+
+@dataclass(frozen=True, slots=True)
+class LogContent:
+    """The files of a log directory, and their bytes together."""
+
+    files: tuple[ImportedFile, ...]
+    size: int
+
+    def __add__(self, other: LogContent) -> LogContent:
+        return LogContent(self.files + other.files, self.size + other.size)
+
+
+def checkpoint_content(image: MetadataImage, timestamp_ms: int) -> LogContent:
+    """A checkpoint of a state, and its manifest."""
+    data = b"".join(checkpoint_batches(image, timestamp_ms))
+    checkpoint = CheckpointId(image.provenance.end_offset, image.provenance.epoch)
+    info = CheckpointInfo.of_bytes(checkpoint, data, image.provenance.log_time_ms)
+    manifest = encode_manifest(manifest_of(digest_image(image)), info)
+    files = (
+        ImportedFile(manifest_name(checkpoint), lambda: [manifest]),
+        ImportedFile(checkpoint_name(checkpoint), lambda: [data]),
+    )
+    return LogContent(files, len(manifest) + len(data))

@@ -1,0 +1,139 @@
+"""`quorate snapshot restore`: the state of then and nothing behind it, above every epoch, all or nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from metadata_log.directory import MetadataDirectory
+from metadata_log.disk import RealDisk
+from metadata_log.quorum_state import QuorumState, decode_quorum_state
+from scripts.cli import exit_codes
+from scripts.cli.snapshot import app
+from scripts.cluster.making import Ports, make_twin
+from scripts.cluster.plan import ClusterError, ClusterPlan
+from snapshots.errors import ImageNotAvailable
+from snapshots.image_digest import digest_image
+from snapshots.loading import load_image
+
+STATIC, DYNAMIC = "static/m3/log", "dynamic-small/m1/log"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["restore", *map(str, arguments)], catch_exceptions=False)
+
+
+def restored(source: Path, target: Path, *options: str) -> dict[str, Any]:
+    result = run("--json", "--from", source, "--to", target, *options)
+    assert result.exit_code == exit_codes.DONE, result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def quorum_state(directory: Path) -> QuorumState:
+    return decode_quorum_state((directory / "__cluster_metadata-0" / "quorum-state").read_bytes(), "")
+
+
+@pytest.mark.parametrize(("moment", "offset", "last_epoch"), [(STATIC, 9000, 2), (DYNAMIC, 60, 2)])
+def test_restored_cluster_holds_the_state_of_then_and_nothing_behind_it(
+    kafka_data: Path, tmp_path: Path, moment: str, offset: int, last_epoch: int
+) -> None:
+    source = kafka_data / moment
+    document = restored(source, tmp_path / "new", "--nodes", "3", "--at", str(offset))
+    image = load_image(source, offset)
+    assert (document["end_offset"], document["digest"]) == (offset, digest_image(image).text)
+    assert document["left_out"]["records"] > 0
+    plan = ClusterPlan.load(tmp_path / "new")
+    assert plan is not None
+    assert plan.cluster_id == document["cluster_id"] != document["source_cluster_id"]
+    assert len(document["nodes"]) == 3
+    for node in document["nodes"]:
+        directory = Path(node["directory"])
+        opened = MetadataDirectory.open(RealDisk(), str(directory), node["id"], plan.cluster_id)
+        opened.close()
+        assert load_image(directory) == image
+        assert {path.suffix for path in (directory / "__cluster_metadata-0").iterdir()} == {
+            "",
+            ".checkpoint",
+            ".manifest",
+            ".metadata",
+        }
+        assert quorum_state(directory).leader_epoch == document["next_epoch"] == last_epoch + 1
+        assert CliRunner().invoke(app, ["verify", str(directory)]).exit_code == exit_codes.DONE
+
+
+def test_restored_directory_is_a_source_of_twins(kafka_data: Path, tmp_path: Path) -> None:
+    """`scripts/up --from` of it starts from the same state."""
+    document = restored(kafka_data / DYNAMIC, tmp_path / "new", "--node-id", "7", "--at", "60")
+    plan = make_twin(tmp_path / "twin", tmp_path / "new", Ports.from_base(20_000), "none")
+    assert (
+        digest_image(load_image(tmp_path / "twin" / f"controller-{plan.controllers[0].id}")).text == document["digest"]
+    )
+
+
+def test_restored_node_is_of_the_cluster_that_was_asked_for(kafka_data: Path, tmp_path: Path) -> None:
+    source = kafka_data / DYNAMIC
+    (node,) = restored(source, tmp_path / "new", "--node-id", "7", "--cluster-id", "same")["nodes"]
+    opened = MetadataDirectory.open(RealDisk(), node["directory"], 7)
+    opened.close()
+    assert (opened.meta.cluster_id, opened.meta.source_cluster_id) == (plan_id(source), None)
+    restored(source, tmp_path / "other", "--node-id", "7", "--cluster-id", "EV-rfLMFR5qMVnUD5yfdVw")
+    opened = MetadataDirectory.open(RealDisk(), str(tmp_path / "other"), 7)
+    opened.close()
+    assert (opened.meta.cluster_id, opened.meta.source_cluster_id) == ("EV-rfLMFR5qMVnUD5yfdVw", plan_id(source))
+
+
+def plan_id(source: Path) -> str:
+    lines = (source / "meta.properties").read_text().splitlines()
+    return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))
+
+
+def test_restored_node_with_static_voters_is_told_who_they_are(kafka_data: Path, tmp_path: Path) -> None:
+    source = kafka_data / STATIC
+    for wrong in ([], ["--voters", "1-3"], ["--voters", "seven"]):
+        assert run("--from", source, "--to", tmp_path / "new", "--node-id", "7", *wrong).exit_code == exit_codes.USAGE
+    restored(source, tmp_path / "new", "--node-id", "7", "--voters", "7-9")
+    state = quorum_state(tmp_path / "new")
+    assert (state.leader_epoch, state.data_version, state.current_voters) == (3, 0, (7, 8, 9))
+
+
+def test_restore_from_before_the_first_feature_level_starts_afresh(kafka_data: Path, tmp_path: Path) -> None:
+    restored(kafka_data / DYNAMIC, tmp_path / "new", "--node-id", "7", "--at", "2")
+    assert load_image(tmp_path / "new").features.metadata_version == 0
+    assert (tmp_path / "new" / "bootstrap.checkpoint").stat().st_size > 0
+
+
+@pytest.mark.parametrize("wrong", [[], ["--nodes", "3", "--node-id", "1"], ["--nodes", "3", "--brokers", "some"]])
+def test_restore_that_does_not_say_what_is_wanted_is_refused(
+    kafka_data: Path, tmp_path: Path, wrong: list[str]
+) -> None:
+    assert run("--from", kafka_data / DYNAMIC, "--to", tmp_path / "new", *wrong).exit_code == exit_codes.USAGE
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_restore_never_writes_over_a_directory_and_leaves_nothing_when_it_fails(
+    kafka_data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "there").mkdir()
+    for options in (("--nodes", "3"), ("--node-id", "7")):
+        with pytest.raises(ClusterError, match="is there already"):
+            run("--from", kafka_data / DYNAMIC, "--to", tmp_path / "there", *options)
+        with pytest.raises(ImageNotAvailable):
+            run("--from", kafka_data / DYNAMIC, "--to", tmp_path / "new", *options, "--at", "100000")
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_restore_counts_what_it_leaves_out_up_to_the_damage(kafka_data: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    data = bytearray((kafka_data / DYNAMIC / "__cluster_metadata-0" / f"{0:020d}.log").read_bytes())
+    data[-3] ^= 1
+    (source / f"{0:020d}.log").write_bytes(data)
+    left = restored(source, tmp_path / "new", "--node-id", "7", "--at", "60")["left_out"]
+    assert left["records"] == left["end_offset"] - 60 > 0
+    assert "the CRC does not match" in left["damage"]
