@@ -15,7 +15,8 @@ from metadata_log.errors import StorageError
 from pipeline.delta import make_delta
 from pipeline.table_format import TableFormat
 
-_MANIFEST: Final = "manifest.json"
+#: What the run came to, beside the tables.
+MANIFEST: Final = "manifest.json"
 _STAGING: Final = ".writing"
 
 
@@ -47,7 +48,7 @@ class ResultDirectory:
         """Everything is written: make it visible."""
         if self._format is TableFormat.DELTA:
             make_delta(self.staging, self._day)
-        (self.staging / _MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        (self.staging / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
         if self._out.exists():
             self._out.rmdir()
         self.staging.rename(self._out)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pipeline.comparing.report import Differences, Side
+from collections.abc import Sequence
+
+from pipeline.comparing.report import Differences, Side, not_compared_text
 from pipeline.pages import Page, bars
 
 _ROWS_SHOWN = 500
 
 
-def compare_page(a: Side, b: Side, found: list[Differences]) -> Page:
+def compare_page(a: Side, b: Side, found: list[Differences], not_compared: Sequence[str]) -> Page:
     """Counts of each kind, and the first differences with old and new."""
     clusters = (
         f"Two states of cluster {a.cluster_id}"
@@ -22,6 +24,8 @@ def compare_page(a: Side, b: Side, found: list[Differences]) -> Page:
             *((f"{kind.kind.capitalize()} that differ", kind.total) for kind in found),
         ]
     )
+    if not_compared:
+        page.text(f"{not_compared_text(not_compared)}.")
     changes = {"only_a": "only in A", "only_b": "only in B", "changed": "changed"}
     series = {name: [kind.counts[change] for kind in found] for change, name in changes.items()}
     page.plot("Differences", bars([kind.kind for kind in found], series, unit="rows", is_stacked=True))

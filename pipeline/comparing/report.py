@@ -47,18 +47,21 @@ class Differences:
         return sum(self.counts.values())
 
 
-def document(a: Side, b: Side, matched_by: str, found: Sequence[Differences]) -> dict[str, Any]:
+def document(
+    a: Side, b: Side, matched_by: str, found: Sequence[Differences], not_compared: Sequence[str]
+) -> dict[str, Any]:
     """The comparison with every field."""
     return {
         "a": asdict(a),
         "b": asdict(b),
         "matched_by": matched_by,
+        "not_compared": list(not_compared),
         "equal": all(kind.is_equal for kind in found),
         "kinds": {kind.kind: {name: value for name, value in asdict(kind).items() if name != "kind"} for kind in found},
     }
 
 
-def report(a: Side, b: Side, matched_by: str, found: Sequence[Differences]) -> list[str]:
+def report(a: Side, b: Side, matched_by: str, found: Sequence[Differences], not_compared: Sequence[str]) -> list[str]:
     """The comparison in lines: a summary of each kind, then the first differences, `-` only in A, `+` only in B."""
     lines = [
         f"A: cluster {a.cluster_id}, {a.moment}: {a.path}",
@@ -68,8 +71,15 @@ def report(a: Side, b: Side, matched_by: str, found: Sequence[Differences]) -> l
         lines.append("Matched by topic name: ids and epochs, which each cluster makes up for itself, are not compared.")
     for kind in found:
         lines += _kind_lines(kind)
+    if not_compared:
+        lines.append(f"{not_compared_text(not_compared)}.")
     lines.append("Equal." if all(kind.is_equal for kind in found) else "Different.")
     return lines
+
+
+def not_compared_text(kinds: Sequence[str]) -> str:
+    """Which kinds were not compared, and why."""
+    return f"Not compared, for tables of history do not hold them: {', '.join(kinds).replace('_', ' ')}"
 
 
 def _kind_lines(kind: Differences) -> list[str]:

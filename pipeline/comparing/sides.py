@@ -1,16 +1,27 @@
-"""The state of one side of a comparison: what held at one moment in the tables of the history job."""
+"""The state of one side of a comparison: what a log adds up to, or what held in tables, at one moment.
+
+- Tables of the history job hold every moment from where they begin on, and no entries: quotas, ACLs and the like.
+- Tables of the replay job hold one moment.
+- Anything else is a log or a checkpoint, whose state the replay job makes.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from pipeline.comparing.entries import OF_TABLES
 from pipeline.errors import BadSetting, PipelineError
+from pipeline.inputs import InputError, find_inputs
+from pipeline.jobs.replay import ReplayOptions, replay, state_manifest
+from pipeline.result_directory import MANIFEST
 from pipeline.table_clusters import chosen_cluster
 
 _TABLES: Final = {
@@ -23,6 +34,7 @@ _TABLES: Final = {
 _VALIDITY: Final = (
     "valid_from_offset", "valid_to_offset", "valid_from", "valid_to", "record_offset", "change", "removed", "day",
 )  # fmt: skip
+_ENTRIES: Final = "entries"
 
 
 class NoState(PipelineError):
@@ -70,6 +82,16 @@ def moment(text: str | None) -> Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """One side as it was asked for."""
+
+    path: Path
+    moment: Moment
+    #: Of tables which of their clusters, None where there is one; of a log whose it is where no file tells it.
+    cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """One side: its tables by kind."""
 
@@ -77,33 +99,104 @@ class State:
     cluster_id: str
     moment: str
     tables: dict[str, DataFrame]
+    #: Rows of the table of entries that are in no other; None where there is no such table.
+    entries: list[Mapping[str, str]] | None
 
 
-def state_of(spark: SparkSession, directory: Path, at: Moment, cluster_id: str | None, option: str) -> State:
+def state_of(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> State:
     """The state of one cluster at a moment.
 
     Args:
-        cluster_id: which of the tables' clusters; None where there is one. option: by which one is chosen.
+        scratch: a directory that is not there, for the tables of a log's state; they are read as long as the state is.
+        option: by which one of several clusters in tables is chosen.
 
     Raises:
-        NoState: no such tables, or a moment before the history begins.
-        WhichCluster: not the cluster that is asked for, or several of which none is.
+        NoState: no log, no checkpoint, no tables, or a moment that they do not hold.
+        WhichCluster: not the cluster that is asked for, or several of which none is. StorageError, PipelineError: as
+            ``replay``.
     """
+    found = {name for name in (*_TABLES.values(), _ENTRIES) if (asked.path / name).is_dir()}
+    if found - {_ENTRIES}:
+        return _of_history(spark, asked, option)
+    if found:
+        return _of_tables(spark, asked, asked.path, option)
+    return _of_log(spark, asked, scratch, option)
+
+
+# --- a log -------------------------------------------------------------------------------------------
+
+
+def _of_log(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> State:
+    at, time = asked.moment.offset, asked.moment.time
+    try:
+        (cluster,) = find_inputs([str(asked.path)], cluster_id=asked.cluster_id)
+    except InputError as error:
+        raise NoState(f"{error} (a side is a log, a checkpoint, or tables of history or replay)") from error
+    if at is None and time is None and not cluster.segments:
+        at = cluster.checkpoints[-1].offset
+    time_ms = None if time is None else int(time.timestamp() * 1000)
+    replay(spark, [str(asked.path)], scratch, ReplayOptions(at, time_ms, cluster_id=asked.cluster_id))
+    return _of_tables(spark, Asked(asked.path, Moment(), asked.cluster_id), scratch, option, str(asked.moment))
+
+
+# --- tables of one state -----------------------------------------------------------------------------
+
+
+def _of_tables(spark: SparkSession, asked: Asked, directory: Path, option: str, at: str | None = None) -> State:
+    """``at``: of which moment they are, in words; None where their offset says it."""
+    manifest = state_manifest(directory)
+    offset, wanted = manifest["offset"], asked.moment
+    if wanted.time is not None or wanted.offset not in (None, offset):
+        raise NoState(f"{directory}: holds the state at offset {offset} alone; ask for no other moment than that")
+    chosen = chosen_cluster(directory, {manifest["cluster_id"]}, asked.cluster_id, option)
+    tables = {kind: spark.read.parquet(str(directory / kind)) for kind in (*_TABLES, _ENTRIES)}
+    entries = tables.pop(_ENTRIES).where(~sf.col("kind").isin(*OF_TABLES)).select("kind", "data").collect()
+    said = f"offset {offset}" if at in (None, f"offset {offset}") else f"{at}, offset {offset}"
+    return State(str(asked.path), chosen, said, tables, [row.asDict() for row in entries])
+
+
+# --- tables of a history -----------------------------------------------------------------------------
+
+
+def _of_history(spark: SparkSession, asked: Asked, option: str) -> State:
+    directory, at = asked.path, asked.moment
     missing = [name for name in _TABLES.values() if not (directory / name).is_dir()]
     if missing:
         raise NoState(f"{directory}: holds no {missing[0]}; make the tables with: quorate pipeline history")
     whole = {kind: spark.read.parquet(str(directory / name)) for kind, name in _TABLES.items()}
+    is_base = sf.col("change") == "base"
     rows = (
-        whole["brokers"].select("cluster_id", "valid_from_offset", "change")
-        .unionByName(whole["topics"].select("cluster_id", "valid_from_offset", "change"))
-        .groupBy("cluster_id").agg(sf.min(sf.when(sf.col("change") == "base", sf.col("valid_from_offset"))))
-        .collect()
+        whole["brokers"].select("cluster_id", "valid_from_offset", "valid_from", "change")
+        .unionByName(whole["topics"].select("cluster_id", "valid_from_offset", "valid_from", "change"))
+        .groupBy("cluster_id").agg(
+            sf.min(sf.when(is_base, sf.col("valid_from_offset"))).alias("offset"),
+            sf.unix_micros(sf.min(sf.when(is_base, sf.col("valid_from")))).alias("us"),
+        ).collect()
     )  # fmt: skip
-    bases: dict[str, int | None] = dict(rows)
-    chosen = chosen_cluster(directory, bases, cluster_id, option)
-    base = bases[chosen]
-    if base is not None and at.offset is not None and at.offset <= base:
-        raise NoState(f"{directory}: begins at offset {base + 1}, behind {at}; ask for a later one")
+    bases = {row.cluster_id: row for row in rows}
+    chosen = chosen_cluster(directory, bases, asked.cluster_id, option)
+    _require_moment(directory, at, bases[chosen], chosen)
     holds = at.holds() & (sf.col("cluster_id") == chosen)
     tables = {kind: table.where(holds).drop(*_VALIDITY) for kind, table in whole.items()}
-    return State(str(directory), chosen, str(at), tables)
+    return State(str(directory), chosen, str(at), tables, None)
+
+
+def _require_moment(directory: Path, at: Moment, base: Any, cluster_id: str) -> None:
+    if at.offset is not None:
+        if base.offset is not None and at.offset <= base.offset:
+            raise NoState(f"{directory}: begins at offset {base.offset + 1}, behind {at}; ask for a later one")
+        end = _end_of(directory, cluster_id)
+        if at.offset > end:
+            raise NoState(f"{directory}: ends at offset {end}, before {at}; ask for an offset up to {end}")
+    if at.time is not None and base.us is not None and at.time.timestamp() * 1_000_000 < base.us:
+        begin = datetime.fromtimestamp(base.us / 1_000_000, UTC).isoformat()
+        raise NoState(f"{directory}: begins at {begin}, after {at}; ask for a later time")
+
+
+def _end_of(directory: Path, cluster_id: str) -> int:
+    """The offset (exclusive) up to which a history goes."""
+    try:
+        clusters = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["clusters"]
+        return next(int(one["end_offset"]) for one in clusters if one["cluster_id"] == cluster_id)
+    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        raise NoState(f"{directory}: its {MANIFEST} does not tell where it ends; make the tables again") from error

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from pipeline.comparing.differences import differences
+from pipeline.comparing.entries import ENTRY_KINDS, entry_differences
 from pipeline.comparing.kinds import KINDS
 from pipeline.comparing.report import Differences, Side
-from pipeline.comparing.sides import Moment, state_of
+from pipeline.comparing.sides import Asked, State, state_of
+from pipeline.scratch import scratch_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +22,13 @@ class Comparison:
     b: Side
     match_ids: bool
     kinds: list[Differences]
+    #: Kinds that one of the sides does not hold.
+    not_compared: tuple[str, ...]
 
     @property
     def is_equal(self) -> bool:
         """Nothing differs of what was compared."""
         return all(kind.is_equal for kind in self.kinds)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One side as it was asked for."""
-
-    path: Path
-    moment: Moment
-    #: Which of those in the tables; None where there is one.
-    cluster_id: str | None = None
 
 
 def compare(spark: SparkSession, a: Asked, b: Asked, *, match_ids: bool, limit: int) -> Comparison:
@@ -46,12 +39,15 @@ def compare(spark: SparkSession, a: Asked, b: Asked, *, match_ids: bool, limit: 
         limit: so many differing rows of each kind are told one by one.
 
     Raises:
-        NoState: a side that has none. WhichCluster: a side of several clusters, or not of the one asked for.
+        NoState, WhichCluster, StorageError, PipelineError: a side that has none, as ``state_of``.
     """
-    left, right = (
-        state_of(spark, side.path, side.moment, side.cluster_id, option)
-        for side, option in ((a, "--cluster-a"), (b, "--cluster-b"))
-    )
+    with scratch_directory() as scratch:
+        left = state_of(spark, a, scratch / "a", "--cluster-a")
+        right = state_of(spark, b, scratch / "b", "--cluster-b")
+        return _compared(left, right, match_ids=match_ids, limit=limit)
+
+
+def _compared(left: State, right: State, *, match_ids: bool, limit: int) -> Comparison:
     same_cluster = left.cluster_id == right.cluster_id
     found = [
         differences(
@@ -60,5 +56,11 @@ def compare(spark: SparkSession, a: Asked, b: Asked, *, match_ids: bool, limit: 
         )
         for kind in KINDS
     ]  # fmt: skip
+    not_compared: tuple[str, ...] = ()
+    if left.entries is None or right.entries is None:
+        not_compared = tuple(kind.name for kind in ENTRY_KINDS)
+    else:
+        own = same_cluster or match_ids
+        found += [entry_differences(kind, left.entries, right.entries, own=own, limit=limit) for kind in ENTRY_KINDS]
     a_side, b_side = (Side(state.path, state.cluster_id, state.moment) for state in (left, right))
-    return Comparison(a_side, b_side, match_ids, found)
+    return Comparison(a_side, b_side, match_ids, found, not_compared)

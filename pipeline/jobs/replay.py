@@ -23,7 +23,7 @@ from pipeline.fold.timeline import Located, Topics, Transactions
 from pipeline.inputs import InputCluster, ReplayBase, find_inputs, replay_base, require_offset
 from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
 from pipeline.ranges import plan_log
-from pipeline.result_directory import ResultDirectory
+from pipeline.result_directory import MANIFEST, ResultDirectory
 from pipeline.state_tables import PARTITIONS, TABLES, catalogue_tables, partitions_table
 from pipeline.table_format import TableFormat
 from pipeline.walk import read_range
@@ -32,7 +32,6 @@ from snapshots.digest import DIGEST_BYTES, digest_bytes, root
 
 _RESULT: Final = "leaves binary, rows string, counts string"
 _SCHEMA: Final = pa.schema([("leaves", pa.binary()), ("rows", pa.string()), ("counts", pa.string())])
-_MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def _base(cluster: InputCluster, at: int | None, tables: Path | None) -> tuple[R
     if tables is None:
         base = replay_base(cluster, at)
         return base, None if base.checkpoint is None else base.checkpoint.name, None
-    manifest = _manifest(tables)
+    manifest = state_manifest(tables)
     offset = manifest["offset"]
     if manifest["cluster_id"] != cluster.cluster_id:
         raise PipelineError(
@@ -136,9 +135,14 @@ def _base(cluster: InputCluster, at: int | None, tables: Path | None) -> tuple[R
     return ReplayBase(None, offset), str(tables), tables
 
 
-def _manifest(tables: Path) -> dict[str, Any]:
+def state_manifest(tables: Path) -> dict[str, Any]:
+    """What the tables of a state say of themselves: ``cluster_id``, ``offset`` and the rest of ``ReplayResult``.
+
+    Raises:
+        PipelineError: they are none.
+    """
     try:
-        found: dict[str, Any] = json.loads((tables / _MANIFEST).read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads((tables / MANIFEST).read_text(encoding="utf-8"))
         return {"cluster_id": found["cluster_id"], "offset": int(found["offset"]), **found}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PipelineError(f"{tables}: holds no tables of a state ({error}); give what replay wrote") from error

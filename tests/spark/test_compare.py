@@ -1,24 +1,27 @@
 """Two moments of a captured cluster, compared."""
 
-from collections.abc import Callable
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from metadata_log.directory import LOG_DIRECTORY_NAME
+from pipeline.comparing.entries import ENTRY_KINDS
 from pipeline.comparing.page import compare_page
 from pipeline.comparing.report import document, report
-from pipeline.comparing.sides import Moment, NoState
-from pipeline.errors import BadSetting
-from pipeline.jobs.compare import Asked, Comparison, compare
+from pipeline.comparing.sides import Asked, Moment, NoState, state_of
+from pipeline.errors import BadSetting, PipelineError
+from pipeline.inputs import InputError
+from pipeline.jobs.compare import Comparison, compare
 from pipeline.jobs.history import HistoryOptions, make_history
+from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.table_clusters import WhichCluster
 from pipeline.table_format import TableFormat
 from tests.pipeline_logs import BEHEADED_LOG
 
 SMALL_CLUSTER, LARGE_CLUSTER = "xnVrj2ZpTPOxSQQa-ebb-g", "CGX0FmftRoq9tiEOLU7vAA"
-
-Compare = Callable[[int | None, int | None], Comparison]
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +61,13 @@ def test_what_happened_in_between_is_told_field_by_field(spark: SparkSession, ta
     assert fenced == [{"key": {"broker_id": 12}, "change": "changed", "field": "fenced", "old": "false", "new": "true"}]
     leaders = [one for one in kinds["partitions"].first if one["field"] == "leader"]
     assert {one["old"] for one in leaders} == {"12"}
-    lines = report(found.a, found.b, "name", found.kinds)
+    told = (found.a, found.b, "name", found.kinds, found.not_compared)
+    lines = report(*told)
     assert "  + ants-4" in lines
     assert lines[-1] == "Different."
-    assert document(found.a, found.b, "name", found.kinds)["equal"] is False
-    assert "ants-4" in compare_page(found.a, found.b, found.kinds).render()
+    assert lines[-2].startswith("Not compared, for tables of history do not hold them: quotas, acls, credentials")
+    assert document(*told)["equal"] is False
+    assert "ants-4" in compare_page(found.a, found.b, found.kinds, found.not_compared).render()
 
 
 def test_a_topic_that_was_deleted_is_on_one_side_only(spark: SparkSession, tables: Path) -> None:
@@ -100,9 +105,67 @@ def test_side_of_several_clusters_must_say_which(spark: SparkSession, tables: Pa
         compare(spark, early, early, match_ids=False, limit=3)
 
 
-def test_directory_without_tables_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(NoState, match="holds no topic_versions; make the tables"):
-        compared(spark, tmp_path, None, None)
+def test_logs_and_tables_of_a_state_are_sides_too(
+    spark: SparkSession, tables: Path, kafka_data: Path, tmp_path: Path
+) -> None:
+    """The log at 47 beside its state at 60, which has a quota's two values (47..49) and a credential (49) more."""
+    log, state = kafka_data / "dynamic-small/m1/log", tmp_path / "state"
+    replay(spark, [str(log)], state, ReplayOptions(at=60))
+
+    found = compare(spark, Asked(log, Moment(47)), Asked(state, Moment(60)), match_ids=False, limit=9)
+    same = compare(spark, Asked(state, Moment()), Asked(tables, Moment(60), SMALL_CLUSTER), match_ids=False, limit=9)
+
+    kinds = {kind.kind: kind for kind in found.kinds}
+    assert found.not_compared == ()
+    assert (found.a.moment, found.b.moment) == ("offset 47", "offset 60")
+    assert [kinds["quotas"].counts["only_b"], kinds["credentials"].counts["only_b"]] == [2, 1]
+    assert kinds["quotas"].first[0]["key"]["entity"] == "user=u1"
+    assert kinds["topics"].first[0]["key"] == {"topic": "wasps"}
+    assert kinds["features"].is_equal
+    assert kinds["features"].rows_a > 0
+    assert (same.is_equal, same.not_compared) == (True, tuple(kind.name for kind in ENTRY_KINDS))
+    with pytest.raises(NoState, match="state: holds the state at offset 60 alone"):
+        compare(spark, Asked(log, Moment(47)), Asked(state, Moment(61)), match_ids=False, limit=9)
+    with pytest.raises(WhichCluster, match=f"hold no cluster other: they hold {SMALL_CLUSTER}"):
+        state_of(spark, Asked(state, Moment(), "other"), tmp_path, "--cluster-a")
+
+
+def test_checkpoint_is_the_state_that_it_holds(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
+    """And no other moment's."""
+    log = kafka_data / "dynamic-small/m1/log" / LOG_DIRECTORY_NAME
+    shutil.copy(log / "00000000000000000073-0000000002.checkpoint", tmp_path)
+    (file,) = tmp_path.iterdir()
+
+    held = state_of(spark, Asked(file, Moment(), SMALL_CLUSTER), tmp_path / "scratch", "--cluster-a")
+
+    assert (held.cluster_id, held.moment) == (SMALL_CLUSTER, "the end, offset 73")
+    assert {row.topic for row in held.tables["topics"].collect()} == {"ants", "bees"}
+    with pytest.raises(InputError, match="add the segments from offset 73 on, or ask for offset 73"):
+        state_of(spark, Asked(file, Moment(77)), tmp_path / "other", "--cluster-a")
+
+
+def test_side_that_holds_no_such_state_is_refused(
+    spark: SparkSession, tables: Path, kafka_data: Path, tmp_path: Path
+) -> None:
+    """What is no log and no tables, and moments that are not reached."""
+    text, half, scratch = tmp_path / "text", tmp_path / "half", tmp_path / "scratch"
+    text.write_text("Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt.")
+    (half / "partition_versions").mkdir(parents=True)
+    log = kafka_data / "dynamic-small/m1/log"
+    early = Moment(time=datetime(2020, 1, 1, tzinfo=UTC))
+
+    for asked, problem in (
+        (Asked(text, Moment()), r"text: is neither a segment nor a checkpoint .*\(a side is a log, a checkpoint, or"),
+        (Asked(tmp_path, Moment()), r"holds no segment .*\(a side is a log, a checkpoint, or tables of history"),
+        (Asked(tmp_path / "gone", Moment()), "gone: no such file or directory"),
+        (Asked(half, Moment()), "half: holds no topic_versions; make the tables"),
+        (Asked(log, Moment(1000)), "the log ends at offset 77, before 1000"),
+        (Asked(tables, Moment(1000), SMALL_CLUSTER), "ends at offset 77, before offset 1000; ask for an offset up to"),
+        (Asked(tables, early, LARGE_CLUSTER), r"begins at 2026-11-21T.*, after 2020-01-01T.*; ask for a later time"),
+    ):
+        with pytest.raises(PipelineError, match=problem):
+            state_of(spark, asked, scratch, "--cluster-a")
+    assert not scratch.exists()
 
 
 def test_moment_that_is_none_is_refused() -> None:

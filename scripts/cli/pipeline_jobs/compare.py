@@ -11,7 +11,10 @@ from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Run
 
 A = Annotated[
-    Path, typer.Argument(metavar="A", help="Tables that `quorate pipeline history` made.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="A", help="A log, a checkpoint, or tables that `history` or `replay` made.", show_default=False
+    ),
 ]
 B = Annotated[Path | None, typer.Argument(metavar="B", help="Others; default: A, for two moments.", show_default=False)]
 AtA = Annotated[
@@ -19,7 +22,7 @@ AtA = Annotated[
 ]
 AtB = Annotated[str | None, typer.Option("--at-b", metavar="MOMENT", help="B's state then.")]
 ClusterA = Annotated[
-    str | None, typer.Option("--cluster-a", metavar="ID", help="A's cluster, where its tables hold several.")
+    str | None, typer.Option("--cluster-a", metavar="ID", help="A's cluster, where it holds several or does not tell.")
 ]
 ClusterB = Annotated[
     str | None, typer.Option("--cluster-b", metavar="ID", help="B's cluster; default: that of A where B is A.")
@@ -42,14 +45,16 @@ def compare(
     limit: Limit = 20,
     html: Html = None,
 ) -> None:
-    """Compare two clusters, or two moments of one: topics, partitions field by field, brokers, configs.
+    """Compare two clusters, or two moments of one: topics, partitions, brokers, configs, field by field.
 
-    Example: quorate pipeline compare tables --at-a 10996 --at-b 2026-11-21T00:16:00Z
+    Quotas, ACLs, credentials (never what they are), tokens, features and the quorum too, unless a side is tables of
+    history, which do not hold them.
+
+    Example: quorate pipeline compare var/controller-1 --at-a 10996 --at-b 2026-11-21T00:16:00Z
     """
     from pipeline.comparing.page import compare_page
     from pipeline.comparing.report import document, report
-    from pipeline.comparing.sides import moment
-    from pipeline.jobs.compare import Asked
+    from pipeline.comparing.sides import Asked, moment
     from pipeline.jobs.compare import compare as compare_states
 
     if b is None:
@@ -59,7 +64,8 @@ def compare(
         found = compare_states(spark, *asked, match_ids=match_ids, limit=limit)
     matched_by = "id" if match_ids else "name"
     if html is not None:
-        compare_page(found.a, found.b, found.kinds).write(html)
-    run.show(report(found.a, found.b, matched_by, found.kinds), document(found.a, found.b, matched_by, found.kinds))
+        compare_page(found.a, found.b, found.kinds, found.not_compared).write(html)
+    told = (found.a, found.b, matched_by, found.kinds, found.not_compared)
+    run.show(report(*told), document(*told))
     if expect_equal and not found.is_equal:
         raise typer.Exit(exit_codes.REFUSED)
