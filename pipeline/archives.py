@@ -1,7 +1,8 @@
 """Where a file's bytes are: on disk, in a gzip, or in a member of a zip or tar archive; read as a stream.
 
 Nothing is unpacked to disk: a member is read from its first byte to its last, also by who wants a part of it.
-A zip's member is found at once. A tar is read from its start for each member, so a large one is better unpacked.
+A zip's member and a plain tar's are found at once. A compressed tar is read from its start by each task, which is
+quadratic work: a large one is refused.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from metadata_log.errors import StorageError
 FILE_BYTES_MAX: Final = 2**31 - 1
 #: Members of one archive: a year of segments of a large cluster has some thousands.
 MEMBERS_MAX: Final = 100_000
+
+#: Unpacked, of all files in a compressed tar: tasks of 32 MiB then unpack some 16 times as much together.
+COMPRESSED_TAR_BYTES_MAX: Final = 1024**3
 
 _SKIPPED_BYTES: Final = 1024 * 1024
 
@@ -100,7 +104,7 @@ def open_place(place: Place) -> Iterator[BinaryIO]:
                 with zipfile.ZipFile(place.full_path) as archive, archive.open(place.member) as stream:
                     yield _limited(place, stream)
             case Form.TAR:
-                with tarfile.open(place.full_path, "r|*") as tape:
+                with _open_tar(place.full_path) as tape:
                     yield _limited(place, _tar_member(tape, place))
     except _READ_ERRORS as error:
         raise unreadable(place, error) from error
@@ -176,15 +180,34 @@ def _zip_members(path: str, head_bytes: int) -> Iterator[Member]:
 
 
 def _tar_members(path: str, head_bytes: int) -> Iterator[Member]:
-    with tarfile.open(path, "r|*") as tape:
-        count = 0
+    with _open_tar(path) as tape:
+        count = size = 0
         for info in tape:
             stream = tape.extractfile(info) if info.isfile() else None
             if stream is None:
                 continue
             count += 1
             _require_few(path, count)
+            size += info.size
+            if size > COMPRESSED_TAR_BYTES_MAX and not _is_plain_tar(path):
+                raise StorageError(
+                    f"{path}: holds more than {COMPRESSED_TAR_BYTES_MAX} bytes in a compressed tar, which each task "
+                    "would unpack from its start; unpack it, or pack it as .zip or .tar"
+                )
             yield Member(info.name, info.size, stream.read(head_bytes))
+
+
+def _open_tar(path: str) -> tarfile.TarFile:
+    return tarfile.open(path, "r:") if _is_plain_tar(path) else tarfile.open(path, "r|*")
+
+
+def _is_plain_tar(path: str) -> bool:
+    """Whether it can be sought in; else it is compressed, or none at all."""
+    try:
+        with tarfile.open(path, "r:"):
+            return True
+    except tarfile.ReadError:
+        return False
 
 
 def _require_few(path: str, count: int) -> None:

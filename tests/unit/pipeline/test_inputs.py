@@ -87,6 +87,23 @@ def test_cluster_without_properties_is_named_by_option_or_directory(tmp_path: Pa
     assert only(tmp_path / "mine", cluster_id="theirs").cluster_id == "theirs"
 
 
+def test_large_tar_is_refused_only_where_it_is_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each task would unpack it from its start; in a plain one a member is found at once."""
+    monkeypatch.setattr("pipeline.archives.COMPRESSED_TAR_BYTES_MAX", 100)
+    name = f"{0:020d}.log"
+    (tmp_path / name).write_bytes(bytes(200))
+    with tarfile.open(tmp_path / "plain.tar", "w") as archive:
+        archive.add(tmp_path / name, name)
+    with tarfile.open(tmp_path / "packed.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / name, name)
+
+    (cluster,) = find_inputs([str(tmp_path / "plain.tar")])
+    with open_place(cluster.segments[0].place) as stream:
+        assert stream.read(300) == bytes(200)
+    with pytest.raises(StorageError, match=r"packed\.tar\.gz: holds more than 100 bytes in a compressed tar"):
+        find_inputs([str(tmp_path / "packed.tar.gz")])
+
+
 @pytest.mark.parametrize("pack", [pack_zip, pack_tar])
 def test_archive_of_a_directory_is_read_as_the_directory(tmp_path: Path, pack: object) -> None:
     """Same files, same cluster, same bytes."""
