@@ -1,4 +1,4 @@
 """What went wrong, and why: outages read out of the versions of partitions, brokers and configs.
 
-Pure modules (`brokers`, `causes`, `failovers`, `story`) know no Spark; the others build Spark queries.
+Everything is decided by pure modules, over arrays; only `search` and `epochs` know Spark, which moves their bytes.
 """

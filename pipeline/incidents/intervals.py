@@ -1,122 +1,179 @@
-"""From when to when something was true of a partition: the runs in its changes, and how many ran at any time."""
+"""From when to when something was true of a partition: the runs in its changes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as sf
+import numpy as np
+import pyarrow as pa
 
-from pipeline.incidents.changes import KEY, in_order
-from pipeline.incidents.min_isr import MinIsrSteps
+from pipeline.fold.fields import Bools, Ints, Longs
+from pipeline.incidents import kinds
+from pipeline.incidents.causes import NONE
+from pipeline.incidents.changes import CODES, Changes, cause_names
+from pipeline.incidents.lists import NOBODY
+from pipeline.incidents.min_isr import MinIsrSteps, Step
+from pipeline.incidents.tables import RUNS, table_of, times
+from pipeline.incidents.versions import NEVER, Versions
 
-REMOVED: Final = "topic_removed"
-OPEN: Final = "open"
-MIN_ISR_CHANGED: Final = "min_isr_changed"
+#: Room for an offset beside a topic's number in one int64.
+_OFFSET_BITS: Final = 44
 
 
-def leaderless() -> Column:
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What a run may begin or end with: changes, or whatever lies between them; in order."""
+
+    versions: Versions
+    #: The change in which each lies.
+    rows: Longs
+    offset: Longs
+    time_us: Longs
+    cause: Longs
+    subject: Ints
+    cause_offset: Longs
+
+    @classmethod
+    def of(cls, changes: Changes) -> Self:
+        """The changes themselves."""
+        versions = changes.versions
+        return cls(
+            versions,
+            np.arange(len(versions)),
+            versions.offset,
+            versions.time_us,
+            changes.cause,
+            changes.subject,
+            changes.cause_offset,
+        )
+
+
+def leaderless(versions: Versions) -> Bools:
     """No broker leads the partition."""
-    return sf.col("leader") < 0
+    found: Bools = versions.leader < 0
+    return found
 
 
-def under_replicated() -> Column:
+def under_replicated(versions: Versions) -> Bools:
     """Fewer in the ISR than replicas, those not counted that a reassignment is still adding (as Kafka counts)."""
-    return sf.size("isr") < sf.size(sf.array_except("replicas", "adding_replicas"))
+    needed = versions.replicas.lengths.copy()
+    adding = np.flatnonzero(versions.adding.lengths)
+    needed[adding] = versions.replicas.take(adding).without(versions.adding.take(adding)).lengths
+    found: Bools = versions.isr.lengths < needed
+    return found
 
 
-def runs(changes: DataFrame, condition: Column, at_end: Sequence[str] = ()) -> DataFrame:
-    """One row per run of versions in which the condition holds.
+def edges(group: Longs, holds: Bools) -> tuple[Longs, Longs]:
+    """Where the condition begins to hold, and where it ends; ``NEVER`` if it does not within the partition.
 
     Args:
-        changes: ``changes.partition_changes``, or rows made of it, with any further columns.
-        condition: of one row.
-        at_end: columns of the row that ended the run, to be given as the struct ``end``.
-
-    Returns:
-        The key, ``topic``, ``from_offset``, ``from_time``, ``to_offset``, ``to_time`` (null: it holds still),
-        ``cause``, ``broker`` and ``cause_offset`` of the change that began it, and ``ended_by``: the cause of the
-        change that ended it, ``topic_removed`` or ``open``.
+        group: number of each row's partition.
     """
-    seen = changes.withColumn("now", sf.coalesce(condition, sf.lit(False)))
-    seen = seen.withColumn("was", sf.coalesce(sf.lag("now").over(in_order()), sf.lit(False)))
-    edges = seen.where(sf.col("now") != sf.col("was"))
-    following = sf.lead(sf.struct("offset", "time", "cause", *at_end)).over(in_order())
-    begun = edges.withColumn("end", following).where("now")
-    return begun.select(
-        *KEY,
-        "topic",
-        sf.col("offset").alias("from_offset"),
-        sf.col("time").alias("from_time"),
-        sf.coalesce("end.offset", "gone_offset").alias("to_offset"),
-        sf.coalesce("end.time", "gone_time").alias("to_time"),
-        "cause",
-        sf.col("subject").alias("broker"),
-        "cause_offset",
-        sf.when(sf.col("end").isNotNull(), sf.col("end.cause"))
-        .when(sf.col("gone_offset").isNotNull(), REMOVED)
-        .otherwise(OPEN)
-        .alias("ended_by"),
-        *(["end"] if at_end else []),
+    same = group[1:] == group[:-1]
+    was = np.append(False, holds[:-1] & same)[: len(holds)]
+    found = np.flatnonzero(holds != was)
+    following = np.append(found[1:], NEVER)[: len(found)]
+    ends_inside = np.append(group[found[1:]] == group[found[:-1]], False)[: len(found)]
+    following = np.where(ends_inside, following, NEVER)
+    # A condition that held to a partition's end leaves no edge there: the next one begins by itself.
+    begins = holds[found]
+    return found[begins], following[begins]
+
+
+def runs(moments: Moments, holds: Bools) -> pa.Table:
+    """One row per run of moments in which the condition holds: a table of ``RUNS``."""
+    versions = moments.versions
+    first, end = edges(versions.group[moments.rows], holds)
+    row, is_ended = moments.rows[first], end != NEVER
+    gone = versions.gone_offset[row]
+    not_ended = np.where(gone != NEVER, CODES[kinds.TOPIC_REMOVED], CODES[kinds.OPEN])
+    to_offset = np.where(is_ended, moments.offset[end], gone)
+    broker, cause_offset = moments.subject[first], moments.cause_offset[first]
+    return table_of(
+        {
+            **versions.key(row),
+            "from_offset": pa.array(moments.offset[first]),
+            "from_time": times(moments.time_us[first]),
+            "to_offset": pa.array(to_offset, mask=to_offset == NEVER),
+            "to_time": times(np.where(is_ended, moments.time_us[end], versions.gone_us[row]), to_offset == NEVER),
+            "cause": cause_names(moments.cause[first]),
+            "broker": pa.array(broker, mask=broker == NOBODY),
+            "cause_offset": pa.array(cause_offset, mask=cause_offset == NONE),
+            "ended_by": cause_names(np.where(is_ended, moments.cause[end], not_ended)),
+        },
+        RUNS,
     )
 
 
-def under_min_isr(spark: SparkSession, changes: DataFrame, steps: MinIsrSteps) -> DataFrame:
+# --- min.insync.replicas ------------------------------------------------------------------------------
+
+
+def under_min_isr(changes: Changes, steps: MinIsrSteps) -> pa.Table:
     """Runs with fewer in the ISR than min.insync.replicas asks for, whichever of the two changed.
 
     As in Kafka a topic of fewer replicas than that needs them all.
     """
-    table = spark.createDataFrame(
-        steps.rows(), "cluster_id string, topic string, steps array<struct<from:bigint,to:bigint,us:bigint,value:int>>"
-    )
-    of_topic = table.where("topic is not null").withColumnRenamed("steps", "of_topic")
-    of_cluster = table.where("topic is null").drop("topic").withColumnRenamed("steps", "of_cluster")
-    wide = changes.join(sf.broadcast(of_topic), ["cluster_id", "topic"], "left")
-    wide = wide.join(sf.broadcast(of_cluster), ["cluster_id"], "left")
-    holding = sf.array(
-        sf.struct(
-            sf.lit(-1).alias("from"),
-            sf.lit(None).alias("to"),
-            sf.lit(0).alias("us"),
-            sf.lit(steps.default).alias("value"),
+    versions = changes.versions
+    moments, values = _Values.of(versions, steps).moments(changes)
+    needed = np.minimum(values, versions.replicas.lengths[moments.rows])
+    return runs(moments, versions.isr.lengths[moments.rows] < needed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The steps of the topics of a bucket, one topic after the other, to be searched."""
+
+    #: Number of each row's topic; topics of one name have the same steps.
+    topic: Longs
+    #: Topic and offset from which each step holds, as one number: one more than the offset, for the first is -1.
+    keys: Longs
+    offset: Longs
+    time_us: Longs
+    value: Longs
+
+    @classmethod
+    def of(cls, versions: Versions, steps: MinIsrSteps) -> Self:
+        clusters, names = versions.cluster.names, versions.topic.names
+        pairs, topic = np.unique(
+            versions.cluster.codes.astype(np.int64) * len(names) + versions.topic.codes, return_inverse=True
         )
-    ).cast("array<struct<from:bigint,to:bigint,us:bigint,value:int>>")
-    wide = wide.withColumn("until", sf.lead("offset").over(in_order())).withColumn(
-        "steps", sf.coalesce("of_topic", "of_cluster", holding)
-    )
-    touching = sf.filter(
-        "steps",
-        lambda step: (
-            (sf.col("until").isNull() | (step["from"] < sf.col("until")))
-            & (step["to"].isNull() | (step["to"] > sf.col("offset")))
-        ),
-    )
-    later = sf.col("step.from") > sf.col("offset")
-    pieces = wide.withColumn("step", sf.explode(touching)).select(
-        *KEY,
-        "topic",
-        "isr",
-        "replicas",
-        "gone_offset",
-        "gone_time",
-        "record_offset",
-        sf.greatest("offset", "step.from").alias("offset"),
-        sf.when(later, sf.timestamp_micros("step.us")).otherwise(sf.col("time")).alias("time"),
-        sf.when(later, MIN_ISR_CHANGED).otherwise(sf.col("cause")).alias("cause"),
-        sf.when(~later, sf.col("subject")).alias("subject"),
-        sf.when(~later, sf.col("cause_offset")).alias("cause_offset"),
-        sf.least("step.value", sf.size("replicas")).alias("needed"),
-    )
-    return runs(pieces, sf.size("isr") < sf.col("needed"))
+        found = [
+            (number, step)
+            for number, pair in enumerate(pairs.tolist())
+            for step in _steps_of(clusters[pair // len(names)], names[pair % len(names)], steps)
+        ]
+        columns = np.array([(number, *step[:1], *step[2:]) for number, step in found], np.int64).reshape(-1, 4)
+        keys = (columns[:, 0] << _OFFSET_BITS) | (columns[:, 1] + 1)
+        return cls(topic, keys, columns[:, 1], columns[:, 2], columns[:, 3])
+
+    def moments(self, changes: Changes) -> tuple[Moments, Longs]:
+        """Each change once for every value that held while it did, and the values."""
+        versions = changes.versions
+        base = self.topic << _OFFSET_BITS
+        first = np.searchsorted(self.keys, base | (versions.offset + 1), "right") - 1
+        last = np.searchsorted(self.keys, base | ((1 << _OFFSET_BITS) - 1), "right") - 1
+        inner = np.flatnonzero(~np.append(versions.is_start[1:], True)[: len(versions)])
+        # What holds to the offset of the next change, exclusive; of two changes at one offset the first holds never.
+        last[inner] = np.searchsorted(self.keys, base[inner] | (versions.offset[inner + 1] + 1), "left") - 1
+        count = last - first + 1
+        rows = np.repeat(np.arange(len(versions)), count)
+        step = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count) + first[rows]
+        is_later = self.offset[step] > versions.offset[rows]
+        moments = Moments(
+            versions,
+            rows,
+            np.maximum(versions.offset[rows], self.offset[step]),
+            np.where(is_later, self.time_us[step], versions.time_us[rows]),
+            np.where(is_later, CODES[kinds.MIN_ISR_CHANGED], changes.cause[rows]),
+            np.where(is_later, NOBODY, changes.subject[rows]).astype(np.int32),
+            np.where(is_later, NONE, changes.cause_offset[rows]),
+        )
+        return moments, self.value[step]
 
 
-def counts_over_time(intervals: DataFrame) -> DataFrame:
-    """How many of the runs were on, at each time at which that number changed: ``cluster_id``, ``time``, ``count``."""
-    begins = intervals.select("cluster_id", sf.col("from_time").alias("time"), sf.lit(1).alias("step"))
-    ends = intervals.where("to_time is not null").select(
-        "cluster_id", sf.col("to_time").alias("time"), sf.lit(-1).alias("step")
-    )
-    net = begins.union(ends).groupBy("cluster_id", "time").agg(sf.sum("step").alias("step"))
-    until_now = Window.partitionBy("cluster_id").orderBy("time").rowsBetween(Window.unboundedPreceding, 0)
-    return net.where("step != 0").select("cluster_id", "time", sf.sum("step").over(until_now).alias("count"))
+def _steps_of(cluster_id: str, topic: str, steps: MinIsrSteps) -> list[Step]:
+    for key in ((cluster_id, topic), (cluster_id, None)):
+        if key in steps.by_topic:
+            return steps.by_topic[key]
+    return [Step(-1, None, 0, steps.default)]

@@ -1,4 +1,4 @@
-"""Names of what a partition's change was, where it was no loss of a broker (those are ``brokers.LOSSES``)."""
+"""Names of what a change was, where it was no loss of a broker (those are ``brokers.LOSSES``), and of how runs end."""
 
 from __future__ import annotations
 
@@ -19,3 +19,25 @@ ASSIGNED_DIRECTORIES: Final = "directories_assigned"
 UNCLEAN_STOP: Final = "broker_stopped_uncleanly"
 #: The topic was deleted.
 REMOVED: Final = "topics_removed"
+
+#: What a change can be by itself.
+OWN_CAUSES: Final = (
+    CREATED,
+    BASE,
+    UNCLEAN,
+    LAST_KNOWN,
+    REASSIGNMENT,
+    PREFERRED,
+    ELECTED,
+    LAGGED,
+    CAUGHT_UP,
+    ASSIGNED_DIRECTORIES,
+    UNCLEAN_STOP,
+)
+
+#: How something that lasts can end, or begin, without a change of the partition: its topic's removal, another value of
+#: min.insync.replicas; or it lasts still.
+TOPIC_REMOVED: Final = "topic_removed"
+MIN_ISR_CHANGED: Final = "min_isr_changed"
+OPEN: Final = "open"
+ENDS: Final = (TOPIC_REMOVED, MIN_ISR_CHANGED, OPEN)

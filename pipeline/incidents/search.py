@@ -1,193 +1,288 @@
-"""Run the queries over version tables and gather what they found."""
+"""Search version tables with Spark, which only moves bytes: everything is decided in `bucket` and `merging`.
+
+Workers read files of versions and share their rows out by topic. Each bucket of topics meets in one worker, which gives
+whole tables, small parts that are merged here, and rows that come together by time in one further step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
-from pipeline.incidents import instants, intervals, partitions
-from pipeline.incidents.brokers import BrokerVersion, events, incarnations, outages
-from pipeline.incidents.causes import BrokerTimeline
-from pipeline.incidents.changes import partition_changes
+from pipeline.fold.fields import Longs
+from pipeline.history.bucket_keys import partition_keys
+from pipeline.incidents.brokers import events, incarnations, outages
+from pipeline.incidents.bucket import Known, by_time_of, parts_of, tables_of
 from pipeline.incidents.failovers import Epoch, failovers
-from pipeline.incidents.findings import Findings, Row, Span
+from pipeline.incidents.findings import Findings
+from pipeline.incidents.merging import merge, merged_instants
 from pipeline.incidents.min_isr import NAME as MIN_ISR
-from pipeline.incidents.min_isr import ConfigSpan, MinIsrSteps, min_isr_steps
+from pipeline.incidents.min_isr import min_isr_steps
+from pipeline.incidents.reading import UNCLEAN_ALLOWED, VersionTables
+from pipeline.incidents.series import Series, series, stretches_of, summed_up, widths_us
+from pipeline.incidents.tables import INSTANTS, TABLES, from_bytes, rows_of, to_bytes
 from pipeline.incidents.thresholds import Thresholds
+from pipeline.incidents.versions import COLUMNS, Versions
+from pipeline.worker_use import Clock, WorkerUse
 
-UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
-#: Rows of single partitions that a report holds; the tables have them all.
-ROWS_MAX: Final = 1_000
+#: Bytes of Parquet in a bucket of topics: some million versions, which take a worker a few hundred MB.
+BUCKET_BYTES: Final = 16 * 1024 * 1024
+#: Bytes of Parquet that one task reads.
+TASK_BYTES: Final = 8 * 1024 * 1024
 #: An instant of fewer changes is not looked at when mass events are joined: a tenth of the threshold.
 _INSTANT_SHARE: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class VersionTables:
-    """The tables that the history job writes, as far as incidents need them."""
-
-    partitions: DataFrame
-    brokers: DataFrame
-    configs: DataFrame
+_CELLS: Final = "key int, data binary"
+#: A table's part, with its bucket as the key; or a part of what is merged, with the key of where it is.
+_RESULTS: Final = "kind string, name string, key int, data binary"
+_TABLE: Final = "table"
+_PART: Final = "part"
+_BY_TIME: Final = "by time"
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found, and the whole tables behind it."""
+    """What was found, and what stands behind it as long as the context that gave it."""
 
     findings: Findings
-    tables: dict[str, DataFrame]
-    changes: DataFrame
+    use: WorkerUse
+    _results: DataFrame
+    _keys: list[int]
+    _instants: list[pa.Table]
+    _leaders: list[pa.Table]
+
+    def write(self, directory: Path) -> list[str]:
+        """Write the whole tables, as Parquet, and return their names; a bucket's files have its number."""
+        target = str(directory)
+        for name in TABLES:
+            (directory / name).mkdir()
+
+        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for row in _rows(batches):
+                path = Path(target) / row["name"] / f"part-{row['key']:04d}.parquet"
+                pq.write_table(from_bytes(row["data"]), path, compression="zstd", compression_level=1)
+                yield pa.RecordBatch.from_pydict({"written": pa.array([1], pa.int32())})
+
+        self._results.where(sf.col("kind") == _TABLE).mapInArrow(write, "written int").collect()
+        instants = pa.concat_tables([INSTANTS.empty_table(), *self._instants])
+        pq.write_table(instants, directory / "instants" / "part-0000.parquet")
+        for name, schema in TABLES.items():
+            if not any((directory / name).iterdir()):
+                pq.write_table(schema.empty_table(), directory / name / "part-0000.parquet")
+        return sorted(TABLES)
+
+    def series(self) -> dict[str, Series]:
+        """What the page draws, by cluster."""
+        spans = self.findings.spans
+        widths = widths_us(spans)
+        tables = _together(
+            self._results,
+            "steps",
+            self._keys,
+            lambda steps: stretches_of(steps, widths),
+            lambda parts: summed_up(pa.concat_tables(parts), widths),
+        )
+        rows = [row for table in tables for row in rows_of(table)]
+        return series(spans, rows, [row for part in self._leaders for row in rows_of(part)])
 
 
 @contextmanager
 def searched(
-    spark: SparkSession,
-    versions: VersionTables,
-    epochs: Iterable[Epoch],
-    thresholds: Thresholds,
-    progress: Callable[[str], None] = lambda _: None,
+    spark: SparkSession, tables: VersionTables, epochs: Iterable[Epoch], thresholds: Thresholds
 ) -> Iterator[Search]:
-    """The findings, and while the context lasts their tables: they stand on rows that are kept on disk until then."""
-    brokers = broker_versions(versions.brokers)
-    configs = config_spans(versions.configs)
-    found = events(brokers)
-    progress("partitions' changes")
-    changes = partition_changes(versions.partitions, BrokerTimeline(found), _us(thresholds.same_event))
-    changes = changes.persist(StorageLevel.DISK_ONLY)
-    findings = Findings(_spans(changes), found, incarnations(brokers), outages(found), failovers(epochs))
-    findings.unclean_allowed = _unclean_allowed(configs)
-    try:
-        steps = min_isr_steps((span for name, span in configs if name == MIN_ISR), thresholds.min_isr)
-        tables = _tables(spark, changes, steps, thresholds)
-        _gather(findings, changes, tables, thresholds, progress)
-        yield Search(findings, tables, changes)
-    finally:
-        changes.unpersist()
-
-
-def _tables(
-    spark: SparkSession, changes: DataFrame, steps: MinIsrSteps, thresholds: Thresholds
-) -> dict[str, DataFrame]:
-    window = thresholds.flap_window
-    return {
-        "leaderless": intervals.runs(changes, intervals.leaderless()),
-        "under_replicated": intervals.runs(changes, intervals.under_replicated()),
-        "under_min_isr": intervals.under_min_isr(spark, changes, steps),
-        "risky_elections": partitions.risky_elections(changes),
-        "reassignments": partitions.reassignments(changes),
-        "isr_flapping": partitions.flapping(changes, thresholds.flaps, window),
-        "instants": instants.instants(changes, max(1, thresholds.mass_partitions // _INSTANT_SHARE)),
-    }
-
-
-def _gather(
-    findings: Findings,
-    changes: DataFrame,
-    tables: dict[str, DataFrame],
-    thresholds: Thresholds,
-    progress: Callable[[str], None],
-) -> None:
-    progress("mass events and causes")
-    findings.instants = rows(tables["instants"])
-    findings.effects = rows(instants.effects(changes))
-    findings.unclean_stops = rows(instants.unclean_stops(changes))
-    for name in ("leaderless", "under_replicated", "under_min_isr"):
-        progress(name.replace("_", " "))
-        setattr(findings, name, rows(instants.grouped_runs(tables[name])))
-    progress("elections and reassignments")
-    findings.elections = rows(instants.grouped_elections(tables["risky_elections"]))
-    findings.reassignment_outcomes = rows(tables["reassignments"].groupBy("cluster_id", "outcome").count())
-    findings.reassignments = _slow(tables["reassignments"], findings.spans, thresholds.slow_reassignment)
-    findings.flapping = rows(tables["isr_flapping"].orderBy(sf.desc("most"), "first_offset").limit(ROWS_MAX))
-
-
-def rows(frame: DataFrame) -> list[Row]:
-    """The rows of a small table; times keep their zone."""
-    return [dict(row) for row in frame.toArrow().to_pylist()]
-
-
-def _spans(changes: DataFrame) -> list[Span]:
-    last = sf.greatest(sf.max("offset"), sf.max("gone_offset"))
-    found = changes.groupBy("cluster_id").agg(
-        sf.min("offset"),
-        last,
-        sf.min("time"),
-        sf.greatest(sf.max("time"), sf.max("gone_time")),
-        sf.count_distinct("topic_id", "partition"),
-    )
-    return sorted((Span(*row.values()) for row in rows(found)), key=lambda span: span.cluster_id)
-
-
-def _slow(table: DataFrame, spans: list[Span], slow: timedelta) -> list[Row]:
-    """The open ones, and those that took longer, the longest first; each with how long it ``lasted``."""
-    ends = {span.cluster_id: span.end for span in spans}
-    took = sf.unix_millis("to_time") - sf.unix_millis("from_time")
-    wanted = table.where((sf.col("outcome") == "open") | (took > int(slow.total_seconds() * 1000)))
-    found = rows(wanted.orderBy(sf.desc(sf.coalesce(took, sf.lit(1 << 60))), "from_offset").limit(ROWS_MAX))
-    return [dict(row, lasted=(row["to_time"] or ends[row["cluster_id"]]) - row["from_time"]) for row in found]
-
-
-def broker_versions(table: DataFrame) -> list[BrokerVersion]:
-    """The rows of ``broker_versions``."""
-    wanted = table.select(
-        "cluster_id",
-        "broker_id",
-        "incarnation_id",
-        "rack",
-        "fenced",
-        "in_controlled_shutdown",
-        "log_dirs",
-        "valid_from_offset",
-        sf.unix_micros("valid_from").alias("from_us"),
-        "valid_to_offset",
-        sf.unix_micros("valid_to").alias("to_us"),
-        "removed",
-    )
-    return [BrokerVersion(**_renamed(row)) for row in rows(wanted)]
-
-
-def config_spans(table: DataFrame) -> list[tuple[str, ConfigSpan]]:
-    """The versions of the configs that matter here, each with its name."""
-    wanted = table.where(sf.col("name").isin(MIN_ISR, UNCLEAN_ALLOWED)).select(
-        "name",
-        "cluster_id",
-        "resource_type",
-        sf.col("resource").alias("resource_name"),
-        "value",
-        "valid_from_offset",
-        sf.unix_micros("valid_from").alias("from_us"),
-        "valid_to_offset",
-        sf.unix_micros("valid_to").alias("to_us"),
-    )
-    return [(row.pop("name"), ConfigSpan(**_renamed(row))) for row in rows(wanted)]
-
-
-def _renamed(row: Row) -> dict[str, Any]:
-    values = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
-    return {values.get(name, name): tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-
-
-def _unclean_allowed(configs: list[tuple[str, ConfigSpan]]) -> frozenset[tuple[str, str]]:
-    """Topics that allowed it at some time; the empty name stands for the cluster's default."""
-    return frozenset(
+    """The findings, and while the context lasts what stands behind them: it is kept on disk until then."""
+    configs = tables.configs()
+    found = events(brokers := tables.brokers())
+    findings = Findings([], found, incarnations(brokers), outages(found), failovers(epochs))
+    # Topics that allowed it at some time; the empty name stands for the cluster's default.
+    findings.unclean_allowed = frozenset(
         (span.cluster_id, span.resource_name)
         for name, span in configs
         if name == UNCLEAN_ALLOWED and span.value == "true"
     )
+    steps = min_isr_steps((span for name, span in configs if name == MIN_ISR), thresholds.min_isr)
+    known = Known.of(found, steps, thresholds, time.time_ns() // 1000)
+    files = tables.partition_files()
+    size = sum(file.stat().st_size for file in files)
+    keys = partition_keys(max(1, -(-size // BUCKET_BYTES)))
+    use = WorkerUse(spark)
+    results = _results(_cells(spark, files, tables.cluster_id, keys, use), keys, known, use)
+    results = results.persist(StorageLevel.DISK_ONLY)
+    try:
+        parts: dict[str, list[pa.Table]] = {}
+        for row in results.where(sf.col("kind") == _PART).collect():
+            parts.setdefault(row["name"], []).append(from_bytes(bytes(row["data"])))
+        merge(findings, parts, thresholds)
+        at_least = max(1, thresholds.mass_partitions // _INSTANT_SHARE)
+        instants = _together(results, "instants", keys, _milliseconds, lambda parts: merged_instants(parts, at_least))
+        findings.instants = [row for table in instants for row in rows_of(table)]
+        yield Search(findings, use, results, keys, instants, parts.get("leaders", []))
+    finally:
+        results.unpersist()
 
 
-def _us(time: timedelta) -> int:
-    return time // timedelta(microseconds=1)
+# --- reading -----------------------------------------------------------------------------------------
 
 
-def micros(time: datetime) -> int:
-    """Microseconds since 1970."""
-    return int(time.timestamp() * 1_000_000)
+def _cells(
+    spark: SparkSession, files: Sequence[Path], cluster_id: str | None, keys: list[int], use: WorkerUse
+) -> DataFrame:
+    """One row a task and bucket.
+
+    Args:
+        cluster_id: whose versions count; None: all do.
+    """
+    tasks = _tasks(files)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.disable()  # millions of values, and no cycles
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield _read_task(tasks[number], cluster_id, keys, use.clock())
+
+    # A number a partition: the tasks themselves travel with the function.
+    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, _CELLS)
+
+
+def _tasks(files: Sequence[Path]) -> list[list[str]]:
+    """Files that are read by one task."""
+    tasks: list[list[str]] = []
+    room = 0
+    for file in files:
+        if room <= 0:
+            tasks.append([])
+            room = TASK_BYTES
+        tasks[-1].append(str(file))
+        room -= file.stat().st_size
+    return tasks
+
+
+def _read_task(files: list[str], cluster_id: str | None, keys: list[int], clock: Clock) -> pa.RecordBatch:
+    table = pa.concat_tables([pq.ParquetFile(file).read(columns=list(COLUMNS), use_threads=False) for file in files])
+    if cluster_id is not None:
+        table = table.filter(pc.equal(table["cluster_id"].cast(pa.string()), cluster_id))
+    table = table.unify_dictionaries().combine_chunks()
+    clock.stop("read")
+    topics = table["topic_id"].combine_chunks().dictionary_encode()
+    buckets = np.array([crc32(topic.encode()) % len(keys) for topic in topics.dictionary.to_pylist()], np.int64)
+    cells = _shared_out(table, buckets[topics.indices.to_numpy()], len(keys))
+    batch = pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.int32()), "data": pa.array(cells, pa.binary())})
+    clock.stop("share")
+    return batch
+
+
+def _shared_out(table: pa.Table, place: Longs, places: int) -> list[bytes]:
+    """The rows of each place."""
+    if places == 1:
+        return [to_bytes(table)]
+    order = np.argsort(place, kind="stable")
+    ends = np.cumsum(np.bincount(place, minlength=places))
+    starts = ends - np.bincount(place, minlength=places)
+    return [to_bytes(table.take(pa.array(order[start:end]))) for start, end in zip(starts, ends, strict=True)]
+
+
+# --- buckets -----------------------------------------------------------------------------------------
+
+
+def _results(cells: DataFrame, keys: list[int], known: Known, use: WorkerUse) -> DataFrame:
+    """What is found in each bucket."""
+
+    def search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.disable()
+        found: dict[int, list[bytes]] = {}
+        for row in _rows(batches):
+            found.setdefault(row["key"], []).append(row["data"])
+        for key in list(found):
+            yield from _search_bucket(found.pop(key), keys.index(key), keys, known, use.clock())
+
+    return cells.repartition(len(keys), "key").mapInArrow(search, _RESULTS)
+
+
+def _search_bucket(
+    cells: list[bytes], bucket: int, keys: list[int], known: Known, clock: Clock
+) -> Iterator[pa.RecordBatch]:
+    table = pa.concat_tables(map(from_bytes, cells))
+    cells.clear()
+    if not len(table):
+        return
+    versions = Versions.of(table)
+    del table
+    clock.stop("sort")
+    changes = known.changes(versions)
+    clock.stop("causes")
+    tables = tables_of(changes, known)
+    clock.stop("tables")
+    for name, one in tables.items():
+        yield _result(_TABLE, name, bucket, to_bytes(one))
+    for name, one in parts_of(changes, tables, known).items():
+        yield _result(_PART, name, bucket, to_bytes(one))
+    clock.stop("parts")
+    for name, one in by_time_of(changes, tables).items():
+        yield _result(_BY_TIME, name, bucket, to_bytes(one))
+    clock.stop("times")
+
+
+def _result(kind: str, name: str, key: int, data: bytes) -> pa.RecordBatch:
+    columns: Mapping[str, Any] = {
+        "kind": pa.array([kind], pa.string()),
+        "name": pa.array([name], pa.string()),
+        "key": pa.array([key], pa.int32()),
+        "data": pa.array([data], pa.binary()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+# --- by time -----------------------------------------------------------------------------------------
+
+
+def _together(
+    results: DataFrame,
+    name: str,
+    keys: list[int],
+    place_of: Callable[[pa.Table], Longs],
+    merged: Callable[[list[pa.Table]], pa.Table],
+) -> list[pa.Table]:
+    """Rows of one place in time, from all buckets, merged by one worker; what it comes to is brought here.
+
+    Args:
+        place_of: a number for each row; rows that are merged have the same.
+    """
+
+    def share(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for row in _rows(batches):
+            table = from_bytes(row["data"])
+            cells = _shared_out(table, place_of(table) % len(keys), len(keys))
+            yield pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.int32()), "data": pa.array(cells, pa.binary())})
+
+    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = [from_bytes(row["data"]) for row in _rows(batches)]
+        if parts:
+            yield pa.RecordBatch.from_pydict({"data": pa.array([to_bytes(merged(parts))], pa.binary())})
+
+    wanted = results.where((sf.col("kind") == _BY_TIME) & (sf.col("name") == name))
+    cells = wanted.select("data").mapInArrow(share, _CELLS)
+    rows = cells.repartition(len(keys), "key").mapInArrow(merge, "data binary").collect()
+    return [from_bytes(bytes(row["data"])) for row in rows]
+
+
+def _milliseconds(instants: pa.Table) -> Longs:
+    found: Longs = instants["time"].cast(pa.int64()).to_numpy() // 1000
+    return found
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import SparkSession
 
-from pipeline.errors import PipelineError
 from pipeline.incidents.epochs import log_epochs
 from pipeline.incidents.incident import Incident
-from pipeline.incidents.search import Search, VersionTables, searched
+from pipeline.incidents.reading import VersionTables
+from pipeline.incidents.search import Search, searched
 from pipeline.incidents.story import incidents
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.inputs import find_inputs
 from pipeline.ranges import RANGE_BYTES
 from pipeline.result_directory import ResultDirectory
 from pipeline.table_clusters import chosen_cluster
-
-_TABLES = ("partition_versions", "broker_versions", "config_versions")
-
-
-class NoTables(PipelineError):
-    """A directory that does not hold the tables of the history job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +28,11 @@ class IncidentsFound:
 
     search: Search
     incidents: list[Incident]
+    seconds: float
+
+    def spent(self) -> tuple[dict[str, float], int]:
+        """Processor seconds of the workers by what they did, and the MB of the one that took most."""
+        return self.search.use.processor_seconds, self.search.use.mb_max
 
 
 @contextmanager
@@ -56,34 +54,32 @@ def find_incidents(
         NoTables: there are none. WhichCluster: of several clusters one must be chosen, or a log's is not in the tables.
         InputError, StorageError: a log that cannot be read.
     """
-    versions, there = version_tables(spark, tables, cluster_id=cluster_id, mixed=mixed)
+    started = time.monotonic()
+    versions, there = version_tables(tables, cluster_id=cluster_id, mixed=mixed)
     clusters = find_inputs([str(path) for path in logs], cluster_id=cluster_id, mixed=mixed) if logs else []
     for one in clusters:
         if there and one.cluster_id not in there:
             chosen_cluster(tables, there, one.cluster_id)
     epochs = log_epochs(spark, clusters, RANGE_BYTES)
     with searched(spark, versions, epochs, thresholds) as search:
-        yield IncidentsFound(search, incidents(search.findings, thresholds))
+        told = incidents(search.findings, thresholds)
+        yield IncidentsFound(search, told, round(time.monotonic() - started, 2))
 
 
 def version_tables(
-    spark: SparkSession, directory: Path, *, cluster_id: str | None = None, mixed: bool = False
+    directory: Path, *, cluster_id: str | None = None, mixed: bool = False
 ) -> tuple[VersionTables, set[str]]:
     """The tables in a directory: of the cluster that is asked for, or the only one, or all; and who is in them.
 
     Raises:
         NoTables: one of them is not there. WhichCluster: it is not there, or there are several.
     """
-    missing = [name for name in _TABLES if not (directory / name).is_dir()]
-    if missing:
-        raise NoTables(f"{directory}: holds no {missing[0]}; make the tables with: quorate pipeline history")
-    tables = [spark.read.parquet(str(directory / name)) for name in _TABLES]
-    ids = [table.select("cluster_id") for table in tables]
-    there = {row.cluster_id for row in reduce(DataFrame.union, ids).distinct().collect()}
+    tables = VersionTables.of(directory)
+    there = tables.clusters()
     if cluster_id is not None or (len(there) > 1 and not mixed):
         chosen = chosen_cluster(directory, there, cluster_id, "--cluster, or take all with --mixed")
-        tables, there = [table.where(sf.col("cluster_id") == chosen) for table in tables], {chosen}
-    return VersionTables(*tables), there
+        tables, there = tables.of_cluster(chosen), {chosen}
+    return tables, there
 
 
 def write_tables(found: IncidentsFound, out: Path) -> None:
@@ -93,6 +89,5 @@ def write_tables(found: IncidentsFound, out: Path) -> None:
         StorageError: ``out`` holds something.
     """
     with ResultDirectory(out) as directory:
-        for name, table in found.search.tables.items():
-            table.write.parquet(str(directory.staging / name))
-        directory.commit({"incidents": len(found.incidents), "tables": sorted(found.search.tables)})
+        names = found.search.write(directory.staging)
+        directory.commit({"incidents": len(found.incidents), "tables": names})

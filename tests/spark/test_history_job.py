@@ -105,12 +105,12 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
         capacity(spark, [], Wishes(), tables=out)
     assert capacity(spark, [], Wishes(), tables=out, cluster_id=SMALL_CLUSTER).summary.partitions == 8
     with pytest.raises(WhichCluster, match=f"{named}, or take all with --mixed"):
-        version_tables(spark, out)
+        version_tables(out)
     with pytest.raises(WhichCluster, match=f"hold no cluster other: they hold {LARGE_CLUSTER}, {SMALL_CLUSTER}"):
-        version_tables(spark, out, cluster_id="other")
-    versions, _ = version_tables(spark, out, cluster_id=SMALL_CLUSTER)
-    assert versions.brokers.count() == pc.sum(pc.equal(both["broker_versions"]["cluster_id"], SMALL_CLUSTER)).as_py()
-    assert version_tables(spark, out, mixed=True)[1] == set(images)
+        version_tables(out, cluster_id="other")
+    versions, _ = version_tables(out, cluster_id=SMALL_CLUSTER)
+    assert len(versions.brokers()) == pc.sum(pc.equal(both["broker_versions"]["cluster_id"], SMALL_CLUSTER)).as_py()
+    assert version_tables(out, mixed=True)[1] == set(images)
     not_of_it = find_incidents(spark, out, [logs[1]], Thresholds(), cluster_id=SMALL_CLUSTER)
     with pytest.raises(InputError, match=f"is of cluster {LARGE_CLUSTER}, not of {SMALL_CLUSTER}"), not_of_it:
         pass

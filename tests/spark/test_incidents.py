@@ -5,17 +5,20 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow.dataset as pads
 import pytest
 from pyspark.sql import SparkSession
 
 from metadata_log.errors import StorageError
+from pipeline.incidents import search
 from pipeline.incidents.incident import Incident
 from pipeline.incidents.page import incidents_page
+from pipeline.incidents.reading import NoTables
 from pipeline.incidents.report import report
-from pipeline.incidents.series import series_of
+from pipeline.incidents.tables import TABLES
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.jobs.history import HistoryOptions, make_history
-from pipeline.jobs.incidents import IncidentsFound, NoTables, find_incidents, write_tables
+from pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
 from tests.pipeline_logs import KAFKA_LOG
 
 THRESHOLDS = Thresholds(slow_reassignment=timedelta(seconds=10), flaps=1)
@@ -23,11 +26,15 @@ THRESHOLDS = Thresholds(slow_reassignment=timedelta(seconds=10), flaps=1)
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IncidentsFound]:
+    """In several tasks and buckets, though there is little of it."""
     tables = tmp_path_factory.mktemp("history") / "tables"
     log = whole_log(kafka_data / "static", tmp_path_factory.mktemp("whole"))
-    make_history(spark, [str(log)], tables, HistoryOptions())
-    with find_incidents(spark, tables, [log], THRESHOLDS) as incidents_found:
-        yield incidents_found
+    make_history(spark, [str(log)], tables, HistoryOptions(bucket_bytes=1_000_000))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "BUCKET_BYTES", 100_000)
+        patch.setattr(search, "TASK_BYTES", 50_000)
+        with find_incidents(spark, tables, [log], THRESHOLDS) as incidents_found:
+            yield incidents_found
 
 
 def whole_log(capture: Path, target: Path) -> Path:
@@ -164,15 +171,15 @@ def test_directory_without_tables_is_refused(spark: SparkSession, tmp_path: Path
 
 
 def test_page_draws_brokers_controllers_health_and_leadership(found: IncidentsFound) -> None:
-    findings = found.search.findings
-    drawn = {span.cluster_id: series_of(found.search, span) for span in findings.spans}
+    drawn = found.search.series()
     (series,) = drawn.values()
 
-    page = incidents_page(findings, found.incidents, drawn).render()
+    page = incidents_page(found.search.findings, found.incidents, drawn).render()
 
     assert max(count for _, count in series.health["leaderless"]) == 782
     assert series.health["under_replicated"][-1][1] == 691
     assert sum(steps[-1][1] for steps in series.led.values()) == 2823
+    assert len(series.leaders) == 40
     for title in ("Brokers", "Controllers", "ISR health", "Partitions led", "Leadership", "unclean_election"):
         assert title in page
 
@@ -181,9 +188,20 @@ def test_tables_behind_the_findings_are_written_as_a_whole(found: IncidentsFound
     out = tmp_path / "out"
     write_tables(found, out)
 
-    assert {path.name for path in out.iterdir()} == {*found.search.tables, "manifest.json"}
+    assert {path.name for path in out.iterdir()} == {*TABLES, "manifest.json"}
+    tables = {name: pads.dataset(out / name, format="parquet").to_table() for name in TABLES}
+    assert {name: table.schema for name, table in tables.items()} == TABLES
+    assert {name: len(table) for name, table in tables.items()} == {
+        "leaderless": 782, "under_replicated": 4381, "under_min_isr": 792, "risky_elections": 782,
+        "reassignments": 6, "isr_flapping": 691, "instants": 46,
+    }  # fmt: skip
     with pytest.raises(StorageError, match="holds something already"):
         write_tables(found, out)
+
+
+def test_workers_say_what_they_spent(found: IncidentsFound) -> None:
+    assert {"read", "share", "sort", "causes", "tables", "parts", "times"} <= set(found.search.use.processor_seconds)
+    assert found.search.use.mb_max > 0
 
 
 def test_empty_history_says_so(spark: SparkSession, tmp_path: Path) -> None:
@@ -194,4 +212,6 @@ def test_empty_history_says_so(spark: SparkSession, tmp_path: Path) -> None:
         findings = nothing.search.findings
         assert nothing.incidents == []
         assert report(findings, [], 20) == ["The tables hold no partition: there is no history to look at."]
-        assert "no history" in incidents_page(findings, [], {}).render()
+        assert "no history" in incidents_page(findings, [], nothing.search.series()).render()
+        write_tables(nothing, tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*TABLES, "manifest.json"}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
 
 Tables = Annotated[
     Path, typer.Option("--tables", metavar="DIR", help="The tables that `quorate pipeline history` made of the paths.")
@@ -66,7 +66,6 @@ def incidents(
     """
     from pipeline.incidents.page import incidents_page
     from pipeline.incidents.report import document, report
-    from pipeline.incidents.series import series_of
     from pipeline.incidents.thresholds import Thresholds
     from pipeline.jobs.incidents import find_incidents, write_tables
 
@@ -79,13 +78,15 @@ def incidents(
         min_isr=min_isr,
     )
     with (
-        run.session("incidents") as spark,
+        run.session("incidents", hands_on=True) as spark,
         find_incidents(spark, tables, paths, thresholds, cluster_id=cluster, mixed=mixed) as found,
     ):
         if out is not None:
             write_tables(found, out)
         findings = found.search.findings
         if html is not None:
-            drawn = {span.cluster_id: series_of(found.search, span) for span in findings.spans}
-            incidents_page(findings, found.incidents, drawn).write(html)
-        run.show(report(findings, found.incidents, limit), document(findings, found.incidents))
+            incidents_page(findings, found.incidents, found.search.series()).write(html)
+        spent = found.spent()
+        lines = [*report(findings, found.incidents, limit), f"{found.seconds:.1f} s.", workers_line(*spent)]
+        figures = dict(zip(("seconds", "processor_seconds", "worker_mb_max"), (found.seconds, *spent), strict=True))
+        run.show(lines, document(findings, found.incidents) | figures)

@@ -1,0 +1,79 @@
+"""What the buckets of topics gave, put together to findings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.incidents.bucket import slow, worst_flapping
+from pipeline.incidents.elections import grouped_elections
+from pipeline.incidents.findings import Findings, Row, Span
+from pipeline.incidents.tables import (
+    BY_CAUSE,
+    BY_CLUSTER,
+    BY_EFFECT,
+    BY_INSTANT,
+    BY_OUTCOME,
+    BY_UNCLEAN_STOP,
+    INSTANTS,
+    Grouping,
+    rows_of,
+)
+from pipeline.incidents.thresholds import Thresholds
+
+#: How the parts that are counts come together.
+_GROUPINGS: Final[Mapping[str, Grouping]] = {
+    "spans": BY_CLUSTER,
+    "effects": BY_EFFECT,
+    "unclean_stops": BY_UNCLEAN_STOP,
+    "leaderless": BY_CAUSE,
+    "under_replicated": BY_CAUSE,
+    "under_min_isr": BY_CAUSE,
+    "outcomes": BY_OUTCOME,
+}
+
+
+def merge(findings: Findings, parts: Mapping[str, Sequence[pa.Table]], thresholds: Thresholds) -> None:
+    """Set the findings about partitions: of the parts of all buckets, by the names that ``bucket.parts_of`` gives."""
+    counts = {name: _grouped(parts.get(name, ()), by) for name, by in _GROUPINGS.items()}
+    findings.spans = [Span(*row.values()) for row in counts["spans"]]
+    findings.effects = counts["effects"]
+    findings.unclean_stops = counts["unclean_stops"]
+    findings.leaderless = counts["leaderless"]
+    findings.under_replicated = counts["under_replicated"]
+    findings.under_min_isr = counts["under_min_isr"]
+    findings.reassignment_outcomes = counts["outcomes"]
+    findings.elections = grouped_elections(row for part in parts.get("elections", ()) for row in rows_of(part))
+    findings.reassignments = _reassignments(findings.spans, parts.get("reassignments", ()), thresholds)
+    flapping = parts.get("flapping", ())
+    findings.flapping = rows_of(worst_flapping(pa.concat_tables(flapping))) if flapping else []
+
+
+def _grouped(parts: Iterable[pa.Table], by: Grouping) -> list[Row]:
+    """All groups, by cluster and offset."""
+    tables = list(parts)
+    if not tables:
+        return []
+    order = [name for name in ("cluster_id", "from_offset", *by.keys) if name in (*by.keys, *by.hows)]
+    found = by.of(pa.concat_tables(tables))
+    return rows_of(found.sort_by([(name, "ascending") for name in dict.fromkeys(order)]))
+
+
+def _reassignments(spans: Sequence[Span], parts: Sequence[pa.Table], thresholds: Thresholds) -> list[Row]:
+    """The slow and open ones, each with how long it ``lasted``."""
+    if not parts:
+        return []
+    ends = {span.cluster_id: span.end for span in spans}
+    found = rows_of(slow(pa.concat_tables(parts), thresholds.slow_reassignment))
+    return [dict(row, lasted=(row["to_time"] or ends[row["cluster_id"]]) - row["from_time"]) for row in found]
+
+
+def merged_instants(parts: Sequence[pa.Table], at_least: int) -> pa.Table:
+    """The instants of some times, from all buckets, of the times and causes that have at least so many changes."""
+    found = BY_INSTANT.of(pa.concat_tables(parts))
+    together = Grouping(("cluster_id", "time", "cause"), {"partitions": "sum"}).of(found)
+    many = together.filter(pc.greater_equal(together["partitions"], at_least)).drop_columns("partitions")
+    return found.join(many, ["cluster_id", "time", "cause"], join_type="left semi", use_threads=False).cast(INSTANTS)

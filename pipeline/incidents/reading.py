@@ -1,0 +1,92 @@
+"""The tables of the history job: brokers and configs, which are few, and the files of partitions' versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from pipeline.errors import PipelineError
+from pipeline.incidents.brokers import BrokerVersion
+from pipeline.incidents.findings import Row
+from pipeline.incidents.min_isr import NAME as MIN_ISR
+from pipeline.incidents.min_isr import ConfigSpan
+
+UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
+
+_PARTITIONS: Final = "partition_versions"
+_BROKERS: Final = "broker_versions"
+_CONFIGS: Final = "config_versions"
+#: What versions are called here; times become microseconds since 1970.
+_OFFSETS: Final = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
+_TIMES: Final = {"valid_from": "from_us", "valid_to": "to_us"}
+
+
+class NoTables(PipelineError):
+    """A directory that does not hold the tables of the history job."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionTables:
+    """A directory of such tables."""
+
+    directory: Path
+    #: The only one of the clusters in them that counts; None: all do.
+    cluster_id: str | None = None
+
+    @classmethod
+    def of(cls, directory: Path) -> Self:
+        """The tables in a directory.
+
+        Raises:
+            NoTables: one of them is not there.
+        """
+        for name in (_PARTITIONS, _BROKERS, _CONFIGS):
+            if not (directory / name).is_dir():
+                raise NoTables(f"{directory}: holds no {name}; make the tables with: quorate pipeline history")
+        return cls(directory)
+
+    def of_cluster(self, cluster_id: str) -> Self:
+        """Only what is of one cluster."""
+        return replace(self, cluster_id=cluster_id)
+
+    def clusters(self) -> set[str]:
+        """Who is in the tables."""
+        found: set[str] = set()
+        for name in (_PARTITIONS, _BROKERS, _CONFIGS):
+            for batch in self._dataset(name).to_batches(columns=["cluster_id"]):
+                found.update(pc.unique(batch.column(0)).to_pylist())
+        return found
+
+    def partition_files(self) -> list[Path]:
+        """The files of partitions' versions."""
+        return sorted(Path(file) for file in self._dataset(_PARTITIONS).files)
+
+    def brokers(self) -> list[BrokerVersion]:
+        """The versions of brokers."""
+        columns = [name for name in BrokerVersion._fields if name not in (*_OFFSETS.values(), *_TIMES.values())]
+        rows = self._rows(_BROKERS, columns)
+        return [BrokerVersion(**dict(row, log_dirs=tuple(row["log_dirs"] or ()))) for row in rows]
+
+    def configs(self) -> list[tuple[str, ConfigSpan]]:
+        """The versions of the configs that matter here, each with its name."""
+        columns = ["name", "cluster_id", "resource_type", "resource", "value"]
+        rows = self._rows(_CONFIGS, columns, pc.field("name").isin([MIN_ISR, UNCLEAN_ALLOWED]))
+        return [(row.pop("name"), ConfigSpan(resource_name=row.pop("resource"), **row)) for row in rows]
+
+    def _rows(self, name: str, columns: list[str], wanted: pc.Expression | None = None) -> list[Row]:
+        if self.cluster_id is not None:
+            is_its = pc.field("cluster_id") == self.cluster_id
+            wanted = is_its if wanted is None else wanted & is_its
+        table = self._dataset(name).to_table(columns=[*columns, *_OFFSETS, *_TIMES], filter=wanted)
+        for time, named in _TIMES.items():
+            table = table.append_column(named, table[time].cast(pa.int64()))
+        rows: list[dict[str, Any]] = table.drop_columns(list(_TIMES)).to_pylist()
+        return [{_OFFSETS.get(key, key): value for key, value in row.items()} for row in rows]
+
+    def _dataset(self, name: str) -> Any:
+        return pads.dataset(str(self.directory / name), format="parquet")
