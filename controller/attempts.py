@@ -8,14 +8,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from controller.answered_while import answered_while
 from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
-from metadata_log.errors import NotController, OutcomeUnknown
+from metadata_log.errors import ApiError, NotController, OutcomeUnknown
 
 #: Between two rounds over all controllers: an election takes tens of milliseconds, at worst a second.
 _PAUSE_FIRST_SECONDS: Final = 0.02
 _PAUSE_SECONDS_MAX: Final = 0.25
 #: What is sent with less time left would come back unanswered, and a write of unknown outcome for nothing.
 _SEND_MS_MIN: Final = 100.0
+
+
+#: A write that was not answered for so long may have met a frozen process, whose sockets stay open.
+_LOOK_SECONDS: Final = 1.0
+#: Far above what a loaded controller needs for it, for what is given up is of unknown outcome.
+_ALIVE: Final = Request("GET", "/livez", timeout_ms=2_000)
 
 
 class Unreachable(NotController):
@@ -86,7 +93,7 @@ class Attempts:
             index = (self._first + step) % count
             share_ms = left_ms / (count - step) if is_repeatable else left_ms
             try:
-                answer = await self._connections[index].send(replace(request, timeout_ms=share_ms))
+                answer = await self._answer(index, replace(request, timeout_ms=share_ms), is_repeatable=is_repeatable)
             except NotController as error:
                 refused = error
             except NotSent as error:
@@ -101,3 +108,33 @@ class Attempts:
                 return answer
         nobody = absent == count
         return refused or Unreachable(reasons or ["there was no time left to ask"], is_nobody_there=nobody)
+
+    async def _answer(self, index: int, request: Request, *, is_repeatable: bool) -> Answer:
+        """One controller's answer. A write's is waited for only while that controller lives, or no other does.
+
+        Raises:
+            ApiError, NotSent, NoAnswer: as ``Connection.send``.
+        """
+        connection = self._connections[index]
+        others = [other for other in self._connections if other is not connection]
+        if is_repeatable or not others:
+            return await connection.send(request)
+
+        async def lives() -> bool:
+            return await _lives(connection) or not any(await asyncio.gather(*map(_lives, others)))
+
+        answer = await answered_while(connection.send(request), lives, _LOOK_SECONDS)
+        if answer is None:
+            raise NoAnswer(f"{connection.url} has stopped answering, and others do answer")
+        return answer
+
+
+async def _lives(connection: Connection) -> bool:
+    """Whether a controller's process does anything at all."""
+    try:
+        await connection.send(_ALIVE)
+    except ApiError:
+        return True
+    except (NotSent, NoAnswer):
+        return False
+    return True

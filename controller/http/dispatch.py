@@ -110,6 +110,7 @@ async def _maybe_forward(
         limit = min(timeout_ms + _GRACE_MS, node.limits.forward_timeout_ms)
         return await forward(
             request.app[SESSION_KEY],
+            node,
             peer,
             request,
             body,

@@ -10,6 +10,7 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
+from controller.answered_while import answered_while
 from controller.connection import CONNECT_SECONDS, body_to_send, reason_of
 from controller.http import headers
 from controller.http.errors import HttpRefusal
@@ -18,6 +19,8 @@ from controller.origin import Origin
 from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 
 HOPS_MAX: Final = 1
+#: Between two looks at who is active, while an answer is waited for: one that takes longer is rare.
+_LOOK_S: Final = 0.1
 
 _PASSED_ON: Final = ("Content-Type", "Accept", "Authorization", headers.TIMEOUT_MS, headers.PRINCIPAL)
 _PASSED_BACK: Final = (
@@ -29,6 +32,10 @@ _PASSED_BACK: Final = (
     headers.EPOCH,
     headers.HIGH_WATERMARK,
 )
+
+
+class _Deposed(Exception):
+    """Another controller took over while this one's answer was waited for: a frozen one never gives it."""
 
 
 def hops_of(request: web.Request) -> int:
@@ -61,6 +68,7 @@ def active_peer(node: Node, hops: int) -> Peer:
 
 async def forward(
     session: aiohttp.ClientSession,
+    node: Node,
     peer: Peer,
     request: web.Request,
     body: bytes,
@@ -69,7 +77,7 @@ async def forward(
     is_write: bool,
     timeout_ms: float,
 ) -> web.Response:
-    """The active controller's answer, as it is.
+    """The active controller's answer, as it is. It is waited for as long as that controller is the active one.
 
     Raises:
         NotController: it could not be reached. OutcomeUnknown: it did not answer a write. ApiError: nor a read.
@@ -78,7 +86,8 @@ async def forward(
     passed_on[headers.HOPS] = str(HOPS_MAX)
     passed_on[headers.REQUEST_ID] = origin.request_id
     passed_on[headers.CLIENT] = origin.address
-    try:
+
+    async def ask() -> web.Response:
         async with session.request(
             request.method,
             f"{peer.url}{request.path_qs}",
@@ -90,11 +99,20 @@ async def forward(
             data = await answer.read()
             passed_back = {name: answer.headers[name] for name in _PASSED_BACK if name in answer.headers}
             return web.Response(status=answer.status, body=data, headers=passed_back)
+
+    async def is_active() -> bool:
+        return node.controller.active_id in (peer.node_id, None)
+
+    try:
+        answer = await answered_while(ask(), is_active, _LOOK_S)
+        if answer is None:
+            raise _Deposed(f"controller {node.controller.active_id} has taken over meanwhile")
+        return answer
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
         raise NotController(
             peer.node_id, f"controller {peer.node_id} is active and cannot be reached: {reason_of(error)}"
         ) from error
-    except (aiohttp.ClientError, TimeoutError) as error:
+    except (aiohttp.ClientError, TimeoutError, _Deposed) as error:
         raise _no_answer(peer, error, is_write=is_write) from error
 
 

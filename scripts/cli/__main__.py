@@ -161,6 +161,13 @@ def _recover(app: typer.Typer) -> None:
     app.add_typer(recover.app, name="recover")
 
 
+def _drill(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import drill
+
+    app.add_typer(drill.app, name="drill")
+
+
 def _pipeline(app: typer.Typer) -> None:
     from scripts.cli import pipeline
 
@@ -230,6 +237,7 @@ _COMMANDS: Final = {
     "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
     "snapshot": _Command(_snapshot, "Take, list, verify, show, restore and export checkpoints.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
+    "drill": _Command(_drill, "Rehearse disasters on real processes, and measure what they cost.", _RUNNING),
     "recover": _Command(
         _recover, "Found a quorum anew whose majority is lost for good: survey, plan, apply, verify.", _FILES
     ),

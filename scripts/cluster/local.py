@@ -30,6 +30,8 @@ class LocalOptions:
 
     controller: Mapping[str, str] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict)
+    #: What runs a controller, to which ``--config FILE`` is added; a function of its id.
+    controller_program: Callable[[int], tuple[str, ...]] = lambda node: ("-m", "scripts.cli", "controller")
 
 
 class LocalCluster:
@@ -38,7 +40,7 @@ class LocalCluster:
     def __init__(self, directory: Path, plan: ClusterPlan, options: LocalOptions | None = None) -> None:
         self.directory = directory
         self.plan = plan
-        self._options = options or LocalOptions()
+        self.options = options or LocalOptions()
         self.controllers = {c.id: self._controller_process(c) for c in plan.controllers}
         #: By the first id that the process plays.
         self.brokers = {b.ids[0]: self._broker_process(b) for b in plan.brokers}
@@ -127,8 +129,8 @@ class LocalCluster:
         settings = self.directory / f"controller-{controller.id}.toml"
         settings.write_text(self._controller_settings(controller), encoding="utf-8")
         name = f"controller-{controller.id}"
-        arguments = ("-m", "scripts.cli", "controller", "--config", str(settings))
-        extra = {f"QUORATE_CONTROLLER_{key}": value for key, value in self._options.controller.items()}
+        arguments = (*self.options.controller_program(controller.id), "--config", str(settings))
+        extra = {f"QUORATE_CONTROLLER_{key}": value for key, value in self.options.controller.items()}
         return ManagedProcess(name, arguments, self._log_path(name), extra)
 
     def _controller_settings(self, controller: PlannedController) -> str:
@@ -151,7 +153,7 @@ class LocalCluster:
         name = f"broker-{brokers.ids[0]}"
         arguments = ["-m", "scripts.cli", "broker", "--ids", ",".join(map(str, brokers.ids))]
         arguments += ["--controllers", ",".join(self.plan.controller_urls)]
-        settings = {"HTTP__PORT": str(brokers.http_port), **self._options.broker}
+        settings = {"HTTP__PORT": str(brokers.http_port), **self.options.broker}
         if brokers.is_twin:
             settings["IS_IMPORTED"] = "true"
         elif brokers.racks:

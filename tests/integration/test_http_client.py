@@ -144,6 +144,14 @@ async def test_client_gives_a_frozen_controller_its_share_of_the_time_only() -> 
         assert asyncio.get_running_loop().time() - started < 0.9, "it did not go on with the one that served"
 
 
+async def test_client_gives_up_a_write_whose_controller_is_frozen_while_others_answer() -> None:
+    async with stage() as s, frozen_server() as frozen, ControllerClient([frozen, s.urls[0]]) as client:
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(OutcomeUnknown, match="has stopped answering, and others do answer"):
+            await client.create_topics(topics("foo"))
+        assert asyncio.get_running_loop().time() - started < 15.0
+
+
 async def test_client_waits_for_an_election() -> None:
     async with stage(active=None) as s, ControllerClient(s.urls) as client:
         write = asyncio.create_task(client.create_topics(topics("foo")))

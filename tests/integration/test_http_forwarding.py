@@ -57,6 +57,24 @@ async def test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_wr
         assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
 
 
+async def test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over() -> None:
+    async with stage() as s, frozen_server() as url:
+        s.peers[1] = Peer(1, url)
+        started = asyncio.get_running_loop().time()
+        write = asyncio.create_task(s.ask(2, "POST", "/v1/topics", CREATE))
+        read = asyncio.create_task(s.ask(2, "GET", "/v1/topics?consistency=linearizable"))
+        assert not (await asyncio.wait({write, read}, timeout=0.3))[0]
+
+        await s.elect(3)
+
+        status, reply, _ = await write
+        assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
+        assert "controller 3 has taken over meanwhile" in reply["message"]
+        status, reply, _ = await read
+        assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
+        assert asyncio.get_running_loop().time() - started < 5.0
+
+
 async def test_view_is_given_by_the_standby_itself_when_the_active_controller_does_not_answer() -> None:
     async with stage() as s, frozen_server() as url:
         s.peers[1] = Peer(1, url)

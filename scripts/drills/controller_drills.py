@@ -1,0 +1,224 @@
+"""Drills on controllers: killed, frozen, stopped, wiped, left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from contextlib import suppress
+from typing import Final
+
+from controller.client import ControllerClient
+from controller.connection import NoAnswer, NotSent
+from metadata_log.directory import FormatPlan, format_directory
+from metadata_log.disk import RealDisk
+from metadata_log.errors import ApiError
+from metadata_log.ids import uuid_from_text
+from metadata_log.meta_properties import MetaProperties
+from scripts.drills.drill import Drill, healthy_again, outage
+from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from scripts.drills.outcome import Expectation
+
+_PAUSE_S: Final = 2.0
+
+
+async def leader_kill(ground: Ground) -> None:
+    async with ground.load() as load:
+        active = ground.controllers[await ground.active()]
+        killed = await ground.kill(active)
+        await load.more()
+    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.settle(await ground.restart(active))
+
+
+async def leader_pause(ground: Ground) -> None:
+    """Frozen with open sockets; then thawed, and asked at once for a linearizable read."""
+    async with ground.load() as load:
+        node = await ground.active()
+        frozen = ground.event("fault", f"SIGSTOP controller {node}, for {_PAUSE_S:.0f} s at least")
+        ground.controllers[node].pause()
+        await asyncio.sleep(_PAUSE_S)  # the fault itself
+        await load.more()
+        written = load.stream.acknowledged[-1]
+        thawed = ground.event("repair", f"SIGCONT controller {node}")
+        ground.controllers[node].resume()
+        is_stale = await _reads_stale(f"http://127.0.0.1:{ground.planned(node).http_port}", written)
+        ground.measure("stale_reads", int(is_stale))
+        await load.more()
+    ground.measure("outage_ms", load.outage_ms(frozen))
+    await ground.settle(thawed)
+
+
+async def _reads_stale(url: str, topic: str) -> bool:
+    """Whether a controller that was frozen denies, in a linearizable read, what others have acknowledged."""
+    async with ControllerClient([url]) as client:
+        try:
+            reply = await client.describe_topic(topic, is_linearizable=True)
+        except ApiError as error:
+            return error.code.name == "UNKNOWN_TOPIC_OR_PARTITION"
+    return reply.topic.name != topic
+
+
+async def cold_boot(ground: Ground) -> None:
+    async with ground.load() as load:
+        killed = ground.event("fault", "kill -9 all controllers")
+        for process in ground.controllers.values():
+            process.kill()
+        for process in ground.controllers.values():
+            await process.wait(DEADLINE_S)
+        started = ground.event("repair", "start all controllers")
+        for process in ground.controllers.values():
+            await process.start()
+        await load.more(1)
+        ground.measure("first_commit_ms", (load.stream.times[-1] - started) * 1000)
+        await load.more()
+    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.settle(started)
+
+
+async def rolling_restart(ground: Ground) -> None:
+    async with ground.load() as load:
+        last = begun = time.monotonic()
+        for node, process in sorted(ground.controllers.items()):
+            ground.event("fault", f"SIGTERM controller {node}")
+            code = await process.stop(DEADLINE_S)
+            if code != 0:
+                raise DrillBroken(f"controller {node} ended with exit code {code} after SIGTERM")
+            last = await ground.restart(process)
+            await ground.until_voting()
+            await load.more()
+    ground.measure("outage_ms", load.outage_ms(begun))
+    await ground.settle(last)
+
+
+async def follower_wipe(ground: Ground) -> None:
+    async with ground.load() as load:
+        process = ground.controllers[node := await ground.standby()]
+        killed = await ground.kill(process)
+        wipe(ground, node)
+        started = await ground.restart(process)
+        await load.more()
+        await ground.until_voting()
+        ground.measure("votes_again_ms", (ground.event("seen", f"controller {node} votes again") - started) * 1000)
+    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.settle(started)
+
+
+async def wiped_voter(ground: Ground) -> None:
+    """A voter loses its memory and is back at once, while the active controller dies: it must not help an election."""
+    async with ground.load() as load:
+        process = ground.controllers[node := await ground.standby()]
+        active = ground.controllers[await ground.active()]
+        await ground.kill(process)
+        wipe(ground, node)
+        killed = await ground.kill(active)
+        await ground.restart(process)
+        await _require_no_quorum(ground, node)
+        started = await ground.restart(active)
+        await load.more()
+    ground.noted["outage_ms"] = load.outage_ms(killed)
+    await ground.settle(started)
+
+
+async def _require_no_quorum(ground: Ground, wiped: int) -> None:
+    """One voter and one without a memory are no majority of three: for twice the election timeout nobody may lead."""
+    url = f"http://127.0.0.1:{ground.planned(wiped).http_port}"
+    end = time.monotonic() + 2.0
+    elected = 0
+    async with ControllerClient([url]) as client:
+        while time.monotonic() < end:
+            with suppress(ApiError, NotSent, NoAnswer):
+                elected += (await client.status_of(url, 500)).quorum.active_id is not None
+            await asyncio.sleep(0.05)
+    ground.event("seen", "nobody was elected with the help of the wiped voter" if not elected else "elected!")
+    ground.measure("elections_with_wiped_voter", int(elected > 0))
+
+
+async def follower_far_behind(ground: Ground) -> None:
+    """So far that the log no longer reaches back: it must take a checkpoint."""
+    async with ground.load() as load:
+        process = ground.controllers[node := await ground.standby()]
+        killed = await ground.kill(process)
+        ground_end = (await ground.status()).quorum.log_end_offset
+
+        async def is_cut() -> bool | None:
+            return (await ground.status()).quorum.log_start_offset > ground_end or None
+
+        await ground.cluster.until(is_cut, "the log begins behind what the stopped controller has", DEADLINE_S)
+        started = await ground.restart(process)
+        await ground.until_voting()
+        ground.measure("votes_again_ms", (ground.event("seen", f"controller {node} is level") - started) * 1000)
+    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.settle(started)
+
+
+def wipe(ground: Ground, node: int) -> None:
+    """Take everything away from a stopped controller, and format its directory as one that joins: without a vote."""
+    path = ground.directory(node)
+    shutil.rmtree(path)
+    meta = MetaProperties(ground.cluster.plan.cluster_id, node, uuid_from_text(ground.planned(node).directory_id))
+    format_directory(RealDisk(), str(path), FormatPlan(meta, bootstrap=None, voters=None, quorum_state=None))
+    ground.event("fault", f"controller {node}'s directory is wiped, and formatted without a vote")
+
+
+_VOTES_AGAIN = Expectation(
+    name="votes_again_ms", meaning="from its start until the controller votes again, ms", at_most=10_000
+)
+
+DRILLS: Final = (
+    Drill(
+        "leader-kill",
+        "kill -9 of the active controller: another takes over within a second, nothing acknowledged is lost",
+        (outage(1_000), healthy_again(20_000)),
+        leader_kill,
+    ),
+    Drill(
+        "leader-pause",
+        "SIGSTOP of the active controller: another takes over, clients notice; thawed, the old one reads nothing stale",
+        (
+            outage(6_000),
+            healthy_again(20_000),
+            Expectation(name="stale_reads", meaning="linearizable reads that lacked an acknowledged write", at_most=0),
+        ),
+        leader_pause,
+    ),
+    Drill(
+        "cold-boot",
+        "kill -9 of all controllers: started again they commit within three seconds",
+        (
+            Expectation(name="first_commit_ms", meaning="from process start to the first commit, ms", at_most=3_000),
+            healthy_again(20_000),
+        ),
+        cold_boot,
+    ),
+    Drill(
+        "rolling-restart",
+        "each controller is stopped and started in turn: writes wait for no longer than an election",
+        (outage(1_500), healthy_again(20_000)),
+        rolling_restart,
+    ),
+    Drill(
+        "follower-wipe",
+        "a standby loses its directory: it comes back without a vote, is caught up, and votes again",
+        (outage(1_000), _VOTES_AGAIN, healthy_again(20_000)),
+        follower_wipe,
+    ),
+    Drill(
+        "follower-far-behind",
+        "a standby is away until the log was cut behind it: it takes a checkpoint and votes again",
+        (outage(1_000), _VOTES_AGAIN, healthy_again(20_000)),
+        follower_far_behind,
+        controller_settings={"LOG__CHECKPOINT_BYTES": "16384", "LOG__RETENTION_BYTES": "32768"},
+    ),
+    Drill(
+        "wiped-voter",
+        "a voter is wiped and restarts at once while the active controller dies: it helps nobody to be elected",
+        (
+            Expectation(
+                name="elections_with_wiped_voter", meaning="leaders elected with the wiped voter's help", at_most=0
+            ),
+            healthy_again(20_000),
+        ),
+        wiped_voter,
+    ),
+)

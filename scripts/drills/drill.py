@@ -1,0 +1,53 @@
+"""A drill: its name, what is expected, and what it does. The drills themselves are in the modules beside."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from scripts.drills.ground import Ground
+from scripts.drills.outcome import Expectation
+
+#: What holds in every drill.
+ALWAYS: Final = (
+    Expectation(name="lost_writes", meaning="acknowledged writes that are gone", at_most=0),
+    Expectation(name="nodes_that_differ", meaning="nodes whose state differs at one offset", at_most=0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """One drill.
+
+    Attributes:
+        run: does it all on a ground that is steady, and measures; it ends with ``Ground.settle``.
+        controllers, brokers: of the cluster that is made for it.
+        controller_settings: as environment variables without their prefix.
+        is_faulty: its controllers' disk, clock and links can be made to fail (``faulty_controller``).
+        source: of a twin, below ``tests/data/kafka``; None: a fresh cluster.
+    """
+
+    name: str
+    hypothesis: str
+    expectations: tuple[Expectation, ...]
+    run: Callable[[Ground], Awaitable[None]]
+    controllers: int = 3
+    brokers: int = 3
+    controller_settings: Mapping[str, str] = field(default_factory=dict)
+    is_faulty: bool = False
+    source: str | None = None
+
+    @property
+    def all_expectations(self) -> tuple[Expectation, ...]:
+        return (*self.expectations, *ALWAYS)
+
+
+def outage(at_most_ms: float) -> Expectation:
+    """How long nothing could be written."""
+    return Expectation(name="outage_ms", meaning="longest wait of a write, ms", at_most=at_most_ms)
+
+
+def healthy_again(at_most_ms: float) -> Expectation:
+    """From the fault's end (or the fault itself, where nothing is repaired by hand) to a healthy cluster."""
+    return Expectation(name="healthy_again_ms", meaning="until all is well again, ms", at_most=at_most_ms)

@@ -1,0 +1,141 @@
+"""A controller process whose clock, sockets and disk calls fail as a file says; nothing else of it is replaced.
+
+Run as ``python -m scripts.drills.faulty_controller FAULTS --config SETTINGS``. FAULTS is JSON, read again whenever it
+changes; without it nothing fails. What the fields mean: ``Faults``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import metadata_log.disk
+import quorum.transport
+
+_LOOK_S: Final = 0.02
+
+
+@dataclass(slots=True)
+class Faults:
+    """What is wrong at the moment. Written by one thread, read by others; every field stands for itself."""
+
+    #: Every sync takes so much longer.
+    sync_delay_ms: float = 0.0
+    #: Writes fail: the disk is full, or read only.
+    is_full: bool = False
+    is_read_only: bool = False
+    #: Wall clock, ahead of the true time.
+    clock_ahead_ms: float = 0.0
+    #: Peers whose bytes do not arrive here; they come when the peer is heard again, as with TCP.
+    deaf_to: tuple[int, ...] = ()
+
+    def save(self, path: Path) -> None:
+        """For a process to read; whole or not at all."""
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps({name: getattr(self, name) for name in self.__slots__}), encoding="utf-8")
+        os.replace(part, path)
+
+
+def install(faults: Faults) -> None:
+    """Put the faults between the process and its machine."""
+    _install_disk(faults)
+    _install_clock(faults)
+    _install_sockets(faults)
+
+
+def watch(faults: Faults, path: Path) -> None:
+    """Follow the file, for ever."""
+    seen = 0
+    while True:
+        try:
+            changed = path.stat().st_mtime_ns
+            if changed != seen:
+                seen = changed
+                for name, value in json.loads(path.read_text(encoding="utf-8")).items():
+                    setattr(faults, name, tuple(value) if isinstance(value, list) else value)
+        except FileNotFoundError:
+            pass
+        time.sleep(_LOOK_S)
+
+
+def _install_disk(faults: Faults) -> None:
+    file = metadata_log.disk.RealFile
+    sync, pwrite = file.sync, file.pwrite
+
+    def slow_sync(self: Any) -> None:
+        time.sleep(faults.sync_delay_ms / 1000)
+        sync(self)
+
+    def refusing_pwrite(self: Any, data: Any, position: int) -> None:
+        if faults.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        if faults.is_read_only:
+            raise OSError(errno.EROFS, "Read-only file system")
+        pwrite(self, data, position)
+
+    file.sync = slow_sync  # type: ignore[method-assign]
+    file.pwrite = refusing_pwrite  # type: ignore[method-assign]
+
+
+def _install_clock(faults: Faults) -> None:
+    seconds, nanoseconds = time.time, time.time_ns
+    time.time = lambda: seconds() + faults.clock_ahead_ms / 1000
+    time.time_ns = lambda: nanoseconds() + int(faults.clock_ahead_ms * 1_000_000)
+
+
+def _install_sockets(faults: Faults) -> None:
+    connection = quorum.transport.Connection
+    receive: Callable[[Any, bytes], None] = connection.data_received
+    #: What came from peers that are not heard, by connection, in order.
+    held: dict[Any, list[bytes]] = {}
+
+    def deaf_receive(self: Any, data: bytes) -> None:
+        peer = _peer(self)
+        if self not in held and peer not in faults.deaf_to:
+            receive(self, data)
+            return
+        if self not in held:
+            held[self] = []
+            asyncio.get_running_loop().call_later(_LOOK_S, hear, self)
+        held[self].append(data)
+
+    def hear(self: Any) -> None:
+        if _peer(self) in faults.deaf_to and self.is_open:
+            asyncio.get_running_loop().call_later(_LOOK_S, hear, self)
+            return
+        for data in held.pop(self):
+            if self.is_open:
+                receive(self, data)
+
+    connection.data_received = deaf_receive  # type: ignore[method-assign]
+
+
+def _peer(connection: Any) -> int | None:
+    if connection.hello is not None:
+        return int(connection.hello.node_id)
+    return None if connection._dialled is None else int(connection._dialled[0])
+
+
+def main() -> None:
+    """The controller command, on a machine with faults."""
+    path, arguments = Path(sys.argv[1]), sys.argv[2:]
+    faults = Faults()
+    install(faults)
+    threading.Thread(target=watch, args=(faults, path), daemon=True).start()
+    from scripts.cli.__main__ import main as quorate
+
+    sys.argv = ["quorate", "controller", *arguments]
+    quorate()
+
+
+if __name__ == "__main__":
+    main()

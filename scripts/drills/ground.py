@@ -1,0 +1,215 @@
+"""Where a drill takes place: a local cluster of real processes, a stream of writes, a clock and a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from controller.http.resources import StatusReply
+from metadata_log.directory import LOG_DIRECTORY_NAME
+from metadata_log.errors import NotController, QuorateError
+from scripts.cluster.local import LocalCluster
+from scripts.cluster.making import controller_directory
+from scripts.cluster.plan import ClusterPlan, PlannedController
+from scripts.cluster.process import ManagedProcess
+from scripts.drills.outcome import Event, EventKind
+from scripts.tour.digests import digests_at_one_offset
+from scripts.tour.writes import WriteStream
+
+#: Until everything is healthy: beyond it a drill is broken, not slow.
+DEADLINE_S: Final = 60.0
+_WRITES: Final = 20
+_STATUS_MS: Final = 2_000.0
+
+
+class DrillBroken(QuorateError):
+    """A drill could not be carried out: its ground was not steady, or what it does had no effect."""
+
+
+class Load:
+    """A stream of writes that goes on during a fault."""
+
+    def __init__(self, ground: Ground, stream: WriteStream) -> None:
+        self._ground = ground
+        self.stream = stream
+
+    async def more(self, count: int = _WRITES) -> None:
+        """Until so many more writes are acknowledged."""
+        enough = len(self.stream.acknowledged) + count
+
+        async def look() -> bool | None:
+            return len(self.stream.acknowledged) >= enough or None
+
+        await self._ground.cluster.until(look, f"{count} more writes are acknowledged", DEADLINE_S)
+
+    def outage_ms(self, since: float) -> float:
+        """Longest wait of a write from a moment on, in milliseconds."""
+        return self.stream.longest_gap_ms(since)
+
+
+class Ground:
+    """One drill's cluster. Times of events are monotonic seconds; what is noted counts from the begin."""
+
+    def __init__(self, cluster: LocalCluster, workplace: Path) -> None:
+        self.cluster = cluster
+        #: For what a drill needs besides the cluster; goes with the drill.
+        self.workplace = workplace
+        self.begun = time.monotonic()
+        self.events: list[Event] = []
+        self.values: dict[str, float] = {}
+        self.noted: dict[str, float | str] = {}
+        self.streams: list[WriteStream] = []
+
+    # --- the notebook --------------------------------------------------------------------------------
+
+    def event(self, kind: EventKind, text: str) -> float:
+        """Note what happens now; the moment."""
+        now = time.monotonic()
+        self.events.append(Event(at_s=round(now - self.begun, 3), kind=kind, text=text))
+        return now
+
+    def measure(self, name: str, value: float) -> None:
+        """A value that something is expected of; of several the worst counts."""
+        self.values[name] = max(round(value, 1), self.values.get(name, 0.0))
+
+    # --- looking -------------------------------------------------------------------------------------
+
+    @property
+    def controllers(self) -> dict[int, ManagedProcess]:
+        return self.cluster.controllers
+
+    @property
+    def brokers(self) -> dict[int, ManagedProcess]:
+        return self.cluster.brokers
+
+    def planned(self, node: int) -> PlannedController:
+        return next(one for one in self.cluster.plan.controllers if one.id == node)
+
+    def directory(self, node: int) -> Path:
+        """A controller's metadata directory."""
+        return controller_directory(self.cluster.directory, self.planned(node))
+
+    def newest_segment(self, node: int) -> Path:
+        return max((self.directory(node) / LOG_DIRECTORY_NAME).glob("*.log"))
+
+    async def status(self) -> StatusReply:
+        """The cluster as the controller sees it that knows most: some may be cut off, and not know it.
+
+        Raises:
+            NotController: none answers.
+        """
+        client = self.cluster.client
+        seen = await asyncio.gather(
+            *(client.status_of(url, _STATUS_MS) for url in self.cluster.plan.controller_urls), return_exceptions=True
+        )
+        replies = [reply for reply in seen if isinstance(reply, StatusReply)]
+        if not replies:
+            raise NotController(None, "no controller answers")
+        return max(replies, key=lambda reply: (reply.quorum.epoch, reply.quorum.active_id is not None))
+
+    async def active(self) -> int:
+        """The active controller, once there is one."""
+
+        async def look() -> int | None:
+            return (await self.status()).quorum.active_id
+
+        return await self.cluster.until(look, "there is an active controller", DEADLINE_S)
+
+    async def standby(self) -> int:
+        """A controller that is not the active one."""
+        active = await self.active()
+        return max(node for node in self.controllers if node != active)
+
+    async def until(self, is_so: Callable[[StatusReply], bool], what: str) -> StatusReply:
+        """Until the cluster, as its active controller sees it, is so."""
+
+        async def look() -> StatusReply | None:
+            status = await self.status()
+            return status if is_so(status) else None
+
+        return await self.cluster.until(look, what, DEADLINE_S)
+
+    async def until_voting(self) -> None:
+        """Until every controller is active or a standby: none unreachable, none without its vote."""
+        await self.cluster.wait_for_controllers(DEADLINE_S)
+
+    # --- acting --------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start everything, and require that it is steady: the drill's first check."""
+        await self.cluster.start()
+        await self._steady()
+        self.event("seen", "steady: all controllers vote, all brokers are active")
+
+    async def kill(self, process: ManagedProcess) -> float:
+        """kill -9; the moment."""
+        at = self.event("fault", f"kill -9 {process.name}")
+        process.kill()
+        await process.wait(DEADLINE_S)
+        return at
+
+    async def restart(self, process: ManagedProcess) -> float:
+        at = self.event("repair", f"start {process.name}")
+        await process.start()
+        return at
+
+    @asynccontextmanager
+    async def load(self, client: LocalCluster | None = None) -> AsyncIterator[Load]:
+        """Writes, one after the other, while the block lasts; some are acknowledged before it begins."""
+        stream, stop = WriteStream((client or self.cluster).client, f"drill-{len(self.streams)}"), asyncio.Event()
+        self.streams.append(stream)
+        load = Load(self, stream)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(stream.run(stop))
+            try:
+                await load.more()
+                yield load
+            finally:
+                stop.set()
+
+    async def settle(self, since: float) -> None:
+        """Wait until all is well again, then measure what every drill must: nothing lost, everybody the same."""
+        await self._steady()
+        healthy = self.event("seen", "healthy again: all vote, all brokers active")
+        self.measure("healthy_again_ms", (healthy - since) * 1000)
+        names = await self.topic_names()
+        lost = [name for stream in self.streams for name in stream.acknowledged if name not in names]
+        self.measure("lost_writes", len(lost))
+        offset, digests = await digests_at_one_offset(self.cluster, DEADLINE_S)
+        self.measure("nodes_that_differ", len(set(digests.values())) - 1)
+        self.noted["digest_offset"] = offset
+        self.noted["digest"] = next(iter(digests.values()))
+        self.event("seen", f"{len(digests)} nodes compared at offset {offset}")
+
+    def forget_unheld(self, held: set[str]) -> None:
+        """Expect nothing of writes that were acknowledged and that no directory left holds: note how many."""
+        acknowledged = [name for stream in self.streams for name in stream.acknowledged]
+        self.noted["acknowledged_and_not_held"] = sum(name not in held for name in acknowledged)
+        for stream in self.streams:
+            stream.acknowledged = [name for name in stream.acknowledged if name in held]
+
+    async def renew_controllers(self, plan: ClusterPlan) -> None:
+        """Go on with other controllers under the same brokers, which keep running."""
+        before = self.cluster
+        self.cluster = LocalCluster(before.directory, plan, before.options)
+        self.cluster.brokers.update(before.brokers)
+        await before.client.close()
+
+    async def _steady(self) -> None:
+        await self.cluster.wait_for_controllers(DEADLINE_S)
+        await self.cluster.wait_for_brokers(DEADLINE_S)
+        await self.until(lambda s: s.partitions.offline == 0, "no partition is offline")
+
+    async def topic_names(self) -> set[str]:
+        """All topics there are."""
+        names: set[str] = set()
+        after: str | None = ""
+        while after is not None:
+            page = await self.cluster.client.list_topics(after=after)
+            names |= {topic.name for topic in page.topics}
+            after = page.next_after
+        return names

@@ -1,0 +1,188 @@
+"""Drills on the machines of controllers: disks that fill, tear and slow down, clocks that jump, links that break."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from metadata_log.reader import find_files, iter_batches
+from scripts.drills.drill import Drill, healthy_again, outage
+from scripts.drills.faulty_controller import Faults
+from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from scripts.drills.outcome import Expectation
+
+_HOUR_MS: Final = 3_600_000.0
+_TORN: Final = b"a batch of which only the beginning reached the disk"
+
+
+async def full_disk(ground: Ground) -> None:
+    """The active controller's disk takes no byte more: it stops, and says nothing that does not hold."""
+    async with ground.load() as load:
+        node = await ground.active()
+        process = ground.controllers[node]
+        filled = ground.event("fault", f"controller {node}'s disk is full")
+        faults(ground, node, Faults(is_full=True))
+        code = await process.wait(DEADLINE_S)
+        ground.event("seen", f"controller {node} ended with exit code {code}")
+        await load.more()
+        faults(ground, node, Faults())
+        started = await ground.restart(process)
+    ground.measure("outage_ms", load.outage_ms(filled))
+    await ground.settle(started)
+
+
+async def slow_disk(ground: Ground) -> None:
+    """A standby whose syncs take half a second: the others are a majority without it."""
+    async with ground.load() as load:
+        node = await ground.standby()
+        slowed = ground.event("fault", f"every sync of controller {node} takes 500 ms")
+        faults(ground, node, Faults(sync_delay_ms=500))
+        await load.more(60)
+        healed = ground.event("repair", f"controller {node}'s disk is quick again")
+        faults(ground, node, Faults())
+        await ground.until_voting()
+    ground.measure("outage_ms", load.outage_ms(slowed))
+    await ground.settle(healed)
+
+
+async def clock_jump(ground: Ground) -> None:
+    """The active controller's wall clock leaps an hour ahead, then an hour back: nobody loses leadership by it."""
+    async with ground.load() as load:
+        node, epoch = await ground.active(), (await ground.status()).quorum.epoch
+        jumped = time.monotonic()
+        for ahead, text in ((_HOUR_MS, "an hour ahead"), (-_HOUR_MS, "an hour behind"), (0.0, "right again")):
+            ground.event("fault" if ahead else "repair", f"controller {node}'s clock is {text}")
+            faults(ground, node, Faults(clock_ahead_ms=ahead))
+            await load.more(30)
+        healed = time.monotonic()
+        ground.measure("elections", (await ground.status()).quorum.epoch - epoch)
+    ground.measure("outage_ms", load.outage_ms(jumped))
+    await ground.settle(healed)
+    ground.measure("times_backwards", _times_backwards(ground.directory(node)))
+
+
+def _times_backwards(directory: Path) -> int:
+    """Batches of a log that are earlier than the one before."""
+    last, found = 0, 0
+    for file in find_files(directory):
+        if not file.is_checkpoint:
+            for batch in iter_batches(file):
+                found += batch.header.timestamp < last
+                last = max(last, batch.header.timestamp)
+    return found
+
+
+async def bit_flip(ground: Ground) -> None:
+    """A bit of a stopped standby's log is not what it was: it neither votes nor serves until it has repaired itself."""
+    async with ground.load() as load:
+        process = ground.controllers[node := await ground.standby()]
+        killed = await ground.kill(process)
+        path = ground.newest_segment(node)
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 0x10
+        path.write_bytes(data)
+        ground.event("fault", f"one bit at byte {len(data) // 2} of {path.name} of controller {node} is flipped")
+        started = await ground.restart(process)
+        await load.more()
+        await ground.until_voting()
+        ground.measure("votes_again_ms", (ground.event("seen", f"controller {node} votes again") - started) * 1000)
+        if not list(path.parent.glob("*.damaged")):
+            raise DrillBroken(f"controller {node} set nothing aside: it did not notice")
+    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.settle(started)
+
+
+async def torn_tail(ground: Ground) -> None:
+    """A write that was cut short: it is taken off, and nothing else."""
+    async with ground.load() as load:
+        process = ground.controllers[node := await ground.standby()]
+        killed = await ground.kill(process)
+        with ground.newest_segment(node).open("ab") as file:
+            file.write(_TORN)
+        ground.event("fault", f"half a batch at the end of controller {node}'s log")
+        started = await ground.restart(process)
+        await ground.until_voting()
+        ground.measure("votes_again_ms", (ground.event("seen", f"controller {node} votes") - started) * 1000)
+    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.settle(started)
+
+
+async def partition(ground: Ground, *, is_two_way: bool) -> None:
+    """The active controller hears nobody; two-way: and nobody hears it."""
+    async with ground.load() as load:
+        node = await ground.active()
+        others = tuple(other for other in ground.controllers if other != node)
+        cut = ground.event("fault", f"controller {node} hears none of the others")
+        faults(ground, node, Faults(deaf_to=others))
+        if is_two_way:
+            ground.event("fault", f"the others do not hear controller {node}")
+            for other in others:
+                faults(ground, other, Faults(deaf_to=(node,)))
+        await ground.until(lambda s: s.quorum.active_id not in (None, node), "another controller is active")
+        await load.more()
+        healed = ground.event("repair", "all links are whole")
+        for one in ground.controllers:
+            faults(ground, one, Faults())
+        await ground.until_voting()
+    ground.measure("outage_ms", load.outage_ms(cut))
+    await ground.settle(healed)
+
+
+def faults(ground: Ground, node: int, now: Faults) -> None:
+    """Let a controller's machine fail so from now on."""
+    now.save(ground.workplace / f"faults-{node}.json")
+
+
+_VOTES_AGAIN = Expectation(
+    name="votes_again_ms", meaning="from its start until the controller votes again, ms", at_most=10_000
+)
+
+
+def _faulty(name: str, hypothesis: str, run: Callable[[Ground], Awaitable[None]], *expected: Expectation) -> Drill:
+    return Drill(name, hypothesis, (*expected, healthy_again(20_000)), run, is_faulty=True)
+
+
+DRILLS: Final = (
+    _faulty(
+        "full-disk",
+        "the active controller's disk is full: it ends, another goes on, nothing acknowledged is lost",
+        full_disk,
+        outage(3_000),
+    ),
+    _faulty("slow-disk", "a standby's disk is slow: nobody waits for it", slow_disk, outage(1_000)),
+    _faulty(
+        "clock-jump",
+        "the active controller's clock leaps an hour ahead and back: no election, and times in the log never fall",
+        clock_jump,
+        outage(1_000),
+        Expectation(name="elections", meaning="elections", at_most=0),
+        Expectation(name="times_backwards", meaning="batches that are earlier than the one before", at_most=0),
+    ),
+    Drill(
+        "bit-flip",
+        "one bit of a standby's log is flipped: it sets the log aside, repairs itself from the others, and votes again",
+        (outage(1_000), _VOTES_AGAIN, healthy_again(20_000)),
+        bit_flip,
+    ),
+    Drill(
+        "torn-tail",
+        "half a batch lies at the end of a standby's log: it is cut off, and the node votes at once",
+        (outage(1_000), _VOTES_AGAIN, healthy_again(20_000)),
+        torn_tail,
+    ),
+    _faulty(
+        "one-way-partition",
+        "the active controller is heard and hears nobody: it stops leading, and another takes over",
+        partial(partition, is_two_way=False),
+        outage(5_000),
+    ),
+    _faulty(
+        "two-way-partition",
+        "the active controller is cut off: the others go on, and it follows when the links are back",
+        partial(partition, is_two_way=True),
+        outage(5_000),
+    ),
+)

@@ -1,0 +1,65 @@
+"""What a drill expected and what it measured. Stored as JSON; every field is always there."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Verdict = Literal["passed", "failed", "broken"]
+EventKind = Literal["fault", "repair", "seen"]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Expectation(Part):
+    """A measurement and the most that it may be."""
+
+    name: str
+    #: What is measured, with its unit.
+    meaning: str
+    at_most: float
+
+
+class Measured(Part):
+    """An expectation and what came of it; None: the drill did not get so far."""
+
+    expectation: Expectation
+    value: float | None
+
+    @property
+    def holds(self) -> bool:
+        return self.value is not None and self.value <= self.expectation.at_most
+
+
+class Event(Part):
+    """What happened when, in seconds since the drill began."""
+
+    at_s: float
+    kind: EventKind
+    text: str
+
+
+class Outcome(Part):
+    """One run of one drill."""
+
+    version: Literal[1] = 1
+    drill: str
+    hypothesis: str
+    #: ``broken``: it did not come to its end; ``reason`` says why.
+    verdict: Verdict
+    reason: str = ""
+    #: Milliseconds since 1970.
+    begun_at_ms: int
+    seconds: float
+    cluster_id: str
+    controllers: int = Field(ge=0)
+    brokers: int = Field(ge=0)
+    measured: tuple[Measured, ...]
+    #: Facts that nothing was expected of, by name.
+    noted: dict[str, float | str]
+    events: tuple[Event, ...]
+    #: When writes were acknowledged, in seconds since the drill began.
+    acknowledged_s: tuple[float, ...]

@@ -1,0 +1,64 @@
+"""Drills as an operator runs them: real clusters, verdicts with exit codes, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.cluster.making import Ports, make_fresh
+from scripts.cluster.ports import free_ports
+from tests.integration.commands import Ended, end_of
+
+
+async def drill(directory: Path, *arguments: str) -> Ended:
+    """`quorate drill run`, with its own directory for temporary files, which must be empty afterwards."""
+    temporary = directory / "tmp"
+    temporary.mkdir()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "scripts.cli", "drill", "run", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    ended = await end_of(process)
+    assert list(temporary.iterdir()) == [], ended
+    return ended
+
+
+@pytest.mark.timeout(300)
+async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) -> None:
+    """On a cluster that is there already; it is whole afterwards, and the report has what happened."""
+    cluster = tmp_path / "var"
+    make_fresh(cluster, Ports.of(free_ports(9)), 3, 3)
+    reports = tmp_path / "reports"
+
+    ended = await drill(
+        tmp_path, "leader-kill", "--on", str(cluster), "--expect", "outage_ms=0", "--report", str(reports), "--json"
+    )
+
+    assert ended.code == 1, ended
+    outcome = json.loads(ended.out)
+    assert outcome["verdict"] == "failed", outcome
+    assert outcome["reason"].startswith("longest wait of a write, ms: ")
+    values = {one["expectation"]["name"]: one["value"] for one in outcome["measured"]}
+    assert (values["lost_writes"], values["nodes_that_differ"]) == (0, 0)
+    (report,) = reports.iterdir()
+    assert json.loads((report / "leader-kill.json").read_text()) == outcome
+    assert "kill -9 controller-" in (report / "report.html").read_text()
+    assert list((report / "leader-kill-logs").glob("controller-*.log"))
+
+
+@pytest.mark.timeout(300)
+async def test_full_disk_ends_its_controller_and_costs_nothing(tmp_path: Path) -> None:
+    """One of the drills whose machine fails."""
+    ended = await drill(tmp_path, "full-disk")
+
+    assert ended.code == 0, ended
+    assert "ended with exit code 1" in ended.out
+    assert "full-disk: passed" in ended.out

@@ -1,0 +1,142 @@
+"""What drills say: verdicts, text, page and command line; no drill is run here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scripts.cli.__main__ import make_app, run
+from scripts.drills.drill import ALWAYS, outage
+from scripts.drills.faulty_controller import Faults
+from scripts.drills.outcome import Event, Measured, Outcome
+from scripts.drills.report import lines, page
+from scripts.drills.runner import DRILLS, judged
+
+NAMES = {
+    "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "follower-wipe", "follower-far-behind",
+    "one-way-partition", "two-way-partition", "slow-disk", "full-disk", "bit-flip", "torn-tail", "quorum-loss",
+    "restore-from-backup", "wiped-voter", "mass-broker-loss", "broker-flap", "clock-jump", "import-and-replay",
+}  # fmt: skip
+
+
+def outcome_of(outage_ms: float | None, reason: str = "") -> Outcome:
+    measured = (Measured(expectation=outage(100), value=outage_ms),)
+    verdict, why = judged(measured, reason)
+    return Outcome(
+        drill="leader-kill",
+        hypothesis="another takes over <soon>",
+        verdict=verdict,
+        reason=why,
+        begun_at_ms=1_800_000_000_000,
+        seconds=12.0,
+        cluster_id="a-cluster",
+        controllers=3,
+        brokers=3,
+        measured=measured,
+        noted={"digest": "00ff"},
+        events=(
+            Event(at_s=2.0, kind="seen", text="steady"),
+            Event(at_s=5.5, kind="fault", text="kill -9 <controller-1>"),
+        ),
+        acknowledged_s=(2.1, 2.2, 5.9),
+    )
+
+
+def test_every_drill_that_is_promised_is_there() -> None:
+    assert set(DRILLS) >= NAMES
+    for drill in DRILLS.values():
+        names = [one.name for one in drill.all_expectations]
+        assert len(names) == len(set(names)) > len(ALWAYS)
+
+
+@pytest.mark.parametrize(
+    ("outage_ms", "reason", "verdict", "says"),
+    [
+        (100.0, "", "passed", ""),
+        (100.5, "", "failed", "longest wait of a write, ms: 100.5, expected at most 100"),
+        (None, "", "failed", "longest wait of a write, ms: not measured, expected at most 100"),
+        (1.0, "it was not steady", "broken", "it was not steady"),
+    ],
+)
+def test_verdict_follows_from_what_was_measured(outage_ms: float | None, reason: str, verdict: str, says: str) -> None:
+    outcome = outcome_of(outage_ms, reason)
+
+    assert (outcome.verdict, outcome.reason) == (verdict, says)
+    assert Outcome.model_validate_json(outcome.model_dump_json()) == outcome
+
+
+def test_text_tells_events_and_measurements() -> None:
+    said = "\n".join(lines(outcome_of(250)))
+
+    assert "leader-kill: failed, 12 s" in said
+    assert "5.50 s  kill -9 <controller-1>" in said
+    assert "FAILS  longest wait of a write, ms: 250 (expected at most 100)" in said
+
+
+def test_page_is_whole_in_itself_and_escapes_what_it_shows() -> None:
+    made = page([outcome_of(50), outcome_of(250)])
+
+    assert "Drills: 1 of 2 passed" in made
+    assert "kill -9 &lt;controller-1&gt;" in made
+    assert "<soon>" not in made
+    assert made.count("<svg") == 2
+    for outside in ("http://", "https://", "src=", "<script"):
+        assert outside not in made
+
+
+def test_page_of_a_drill_that_never_began_has_no_bars() -> None:
+    empty = outcome_of(None, "a port was taken").model_copy(update={"events": (), "acknowledged_s": ()})
+
+    made = page([empty])
+
+    assert "a port was taken" in made
+    assert "<rect" not in made
+
+
+def test_faults_travel_by_file(tmp_path: Path) -> None:
+    Faults(sync_delay_ms=500, deaf_to=(1, 3)).save(tmp_path / "faults.json")
+
+    assert json.loads((tmp_path / "faults.json").read_text()) == {
+        "sync_delay_ms": 500, "is_full": False, "is_read_only": False, "clock_ahead_ms": 0.0, "deaf_to": [1, 3],
+    }  # fmt: skip
+
+
+def call(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        run(make_app(arguments), arguments)
+    out, err = capsys.readouterr()
+    return int(str(ended.value.code)), out, " ".join(err.replace("│", " ").split())
+
+
+def test_list_names_every_drill(capsys: pytest.CaptureFixture[str]) -> None:
+    _, text, _ = call(["drill", "list"], capsys)
+    _, document, _ = call(["drill", "list", "--json"], capsys)
+
+    assert [line.split()[0] for line in text.splitlines()] == list(DRILLS)
+    assert [one["name"] for one in json.loads(document)] == list(DRILLS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["no-such-drill"], "'no-such-drill' is no drill; there are leader-kill"),
+        (["leader-kill", "--expect", "outage_ms"], "say it as NAME=AT_MOST"),
+        (["leader-kill", "--expect", "outage_ms=-1"], "a number from 0"),
+        (["leader-kill", "--expect", "outage_ms=inf"], "a number from 0"),
+        (["leader-kill", "--expect", "elections=1"], "these drills measure healthy_again_ms, lost_writes"),
+    ],
+)
+def test_what_cannot_be_run_is_usage(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = call(["drill", "run", *arguments], capsys)
+
+    assert code == 2
+    assert says in err
+
+
+def test_cluster_that_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = call(["drill", "run", "leader-kill", "--on", str(tmp_path)], capsys)
+
+    assert code == 1
+    assert "holds no cluster: make one with" in err
