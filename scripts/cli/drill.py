@@ -94,20 +94,25 @@ def run(
     wanted = _wanted(names)
     stricter = dict(_limit(text, wanted) for text in expect or ())
     target = None if report is None else _made(report)
-    outcomes = []
-    for number, name in enumerate(wanted, 1):
+    outcomes: list[Outcome] = []
+    for name in wanted:
         if sys.stderr.isatty():
-            sys.stderr.write(f"quorate: [{number}/{len(wanted)}] {name}: {DRILLS[name].hypothesis}\n")
-        outcome = asyncio.run(run_drill(DRILLS[name], stricter, partial(_keep_logs, name, target), on))
-        outcomes.append(outcome)
-        _show(outcome, as_json=as_json)
+            said = f"[{len(outcomes) + 1}/{len(wanted)}] {name}: {DRILLS[name].hypothesis}"
+            sys.stderr.write(f"quorate: {said}\n")
+        outcomes.append(asyncio.run(run_drill(DRILLS[name], stricter, partial(_keep_logs, name, target), on)))
+        _show(outcomes[-1], as_json=as_json)
         if target is not None:
-            _write(target / f"{name}.json", outcome.model_dump_json(indent=1) + "\n")
-            _write(target / "report.html", page(outcomes))
-    if target is not None:
-        sys.stderr.write(f"quorate: the report is {target / 'report.html'}\n")
+            _store(outcomes, target)
     passed = all(outcome.verdict == "passed" for outcome in outcomes)
     raise typer.Exit(exit_codes.DONE if passed else exit_codes.REFUSED)
+
+
+def _store(outcomes: list[Outcome], target: Path) -> None:
+    """After each drill, so that one that is broken off leaves a report of those before."""
+    _write(target / f"{outcomes[-1].drill}.json", outcomes[-1].model_dump_json(indent=1) + "\n")
+    _write(target / "report.html", page(outcomes))
+    if len(outcomes) == 1:
+        sys.stderr.write(f"quorate: the report is {target / 'report.html'}\n")
 
 
 def _wanted(names: list[str]) -> list[str]:

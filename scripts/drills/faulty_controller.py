@@ -22,6 +22,8 @@ import metadata_log.disk
 import quorum.transport
 
 _LOOK_S: Final = 0.02
+#: Never set: to wait for it is to hold up the thread.
+_NEVER: Final = threading.Event()
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ def watch(faults: Faults, path: Path) -> None:
                     setattr(faults, name, tuple(value) if isinstance(value, list) else value)
         except FileNotFoundError:
             pass
-        time.sleep(_LOOK_S)
+        _NEVER.wait(_LOOK_S)
 
 
 def _install_disk(faults: Faults) -> None:
@@ -72,7 +74,7 @@ def _install_disk(faults: Faults) -> None:
     sync, pwrite = file.sync, file.pwrite
 
     def slow_sync(self: Any) -> None:
-        time.sleep(faults.sync_delay_ms / 1000)
+        _NEVER.wait(faults.sync_delay_ms / 1000)  # the caller is held up, as by a disk
         sync(self)
 
     def refusing_pwrite(self: Any, data: Any, position: int) -> None:

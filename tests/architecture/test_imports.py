@@ -23,6 +23,7 @@ SHELLS = {
     "broker.publisher": "logs the failure of one publisher and goes on with the others",
     "broker.replica_manager": "asks the controller for ISR changes, in tasks of its own",
     "broker.session": "keeps the connection to a controller and its deadlines",
+    "controller.answered_while": "waits, with a look at whether it is worth it now and then",
     "controller.attempts": "retries of a client, with their waits",
     "controller.client": "the HTTP client",
     "controller.connection": "one connection of the HTTP client",
