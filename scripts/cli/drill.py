@@ -25,6 +25,25 @@ app = typer.Typer(help="Rehearse disasters on real processes, and measure what t
 _ALL: Final = "all"
 
 
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Drills, or `all`. See: quorate drill list.")]
+Expected = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=AT_MOST", help="Another limit for what is measured, as outage_ms=200; again for more."),
+]
+On = Annotated[
+    Path | None,
+    typer.Option(
+        "--on",
+        metavar="DIR",
+        help="A cluster of `quorate up` that does not run: it is started, damaged, healed, and stopped in order.",
+    ),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Keep results there: a page for people, and JSON that runs are compared by."),
+]
+
+
 class DrillRefused(QuorateError):
     """A report that cannot be written."""
 
@@ -55,25 +74,10 @@ def list_drills(as_json: AsJson = False) -> None:
 
 @app.command()
 def run(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Drills, or `all`. See: quorate drill list.")],
-    expect: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=AT_MOST", help="Another limit for what is measured, as outage_ms=200; again for more."
-        ),
-    ] = None,
-    on: Annotated[
-        Path | None,
-        typer.Option(
-            "--on",
-            metavar="DIR",
-            help="A cluster of `quorate up` that does not run: it is started, damaged, healed, and stopped in order.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep results there: a page for people, and JSON that runs are compared by."),
-    ] = None,
+    names: Names,
+    expect: Expected = None,
+    on: On = None,
+    report: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """Run drills, each on a cluster of real processes that is made for it and removed afterwards.
