@@ -101,6 +101,9 @@ class Attempts:
                 reasons.append(str(error))
             except NoAnswer as error:
                 if not is_repeatable:
+                    self._first = (
+                        index + 1
+                    ) % count  # the next request does not begin with a controller that is silent
                     raise OutcomeUnknown(f"{error}: the change may have been made, read before repeating it") from error
                 reasons.append(str(error))
             else:

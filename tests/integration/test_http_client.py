@@ -150,6 +150,11 @@ async def test_client_gives_up_a_write_whose_controller_is_frozen_while_others_a
         with pytest.raises(OutcomeUnknown, match="has stopped answering, and others do answer"):
             await client.create_topics(topics("foo"))
         assert asyncio.get_running_loop().time() - started < 15.0
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(ApiError) as refused:
+            await client.create_topics(topics("foo"))
+        assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR, "there are no brokers"
+        assert asyncio.get_running_loop().time() - started < 0.9, "it began with the frozen one again"
 
 
 async def test_client_waits_for_an_election() -> None:
@@ -186,13 +191,16 @@ async def test_client_does_not_repeat_a_write_that_was_not_answered() -> None:
         request.transport.abort()
         return web.Response()
 
-    async with server(break_off) as url, stage(1) as s, ControllerClient([url, *s.urls]) as client:
-        with pytest.raises(OutcomeUnknown):
-            await client.create_topics(topics("foo"))
-        with pytest.raises(OutcomeUnknown):
-            await client.delete_topic("foo")
-        assert seen == ["POST", "DELETE"]
-        assert (await client.list_topics()).topics == []
+    async with server(break_off) as url, stage(1) as s:
+        async with ControllerClient([url, *s.urls]) as client:
+            with pytest.raises(OutcomeUnknown):
+                await client.create_topics(topics("foo"))
+            assert seen == ["POST"]
+            assert (await client.list_topics()).topics == []
+        async with ControllerClient([url, *s.urls]) as client:
+            with pytest.raises(OutcomeUnknown):
+                await client.delete_topic("foo")
+            assert seen == ["POST", "DELETE"]
 
 
 async def test_client_repeats_heartbeats_for_they_carry_their_epoch() -> None:
