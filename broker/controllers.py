@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,9 @@ from controller.protocol import (
 from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.checkpoint_transfer import CheckpointChunk
 from metadata_log.errors import ApiError, ErrorCode, QuorateError
+
+#: A broker may have heard of a record from one controller before another has applied it.
+_DIGEST_WAIT_MS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,13 @@ class ControllerFeed:
         except QuorateError as error:
             raise FeedUnavailable(f"{self._url}: {error}") from error
         return BatchesAnswer(_status(answer.node), answer.data)
+
+    async def digest_at(self, offset: int) -> str:
+        """See ``broker.digest_watch.DigestSource``."""
+        try:
+            return await self._client.digest_of(self._url, offset, _DIGEST_WAIT_MS)
+        except QuorateError as error:
+            raise FeedUnavailable(f"{self._url}: {error}") from error
 
     async def fetch_checkpoint(self, wanted: CheckpointId | None, position: int, bytes_max: int) -> CheckpointPiece:
         """See ``MetadataFeed``."""

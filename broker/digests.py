@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from broker.loader import MetadataLoader
 from metadata_log.errors import ApiError, ErrorCode
 from snapshots.image import MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST, digest_image
+from snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 
 
 class Digests:
@@ -17,6 +18,8 @@ class Digests:
         self._loader = loader
         self._last = EMPTY_DIGEST
         self._lock = asyncio.Lock()
+        #: Seconds of a core that digests have taken.
+        self.spent_seconds = 0.0
 
     async def at(self, offset: int | None, wait_ms: float) -> tuple[int, str]:
         """Offset and digest (64 hexadecimal digits) of the state at an offset, or of the newest.
@@ -27,7 +30,8 @@ class Digests:
         """
         image = self._loader.image if offset is None else await self._image_at(offset, wait_ms)
         async with self._lock:
-            self._last = await asyncio.to_thread(digest_image, image, self._last)
+            self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last)
+            self.spent_seconds += seconds
             return image.provenance.end_offset, self._last.text
 
     async def _image_at(self, offset: int, wait_ms: float) -> MetadataImage:
@@ -44,3 +48,9 @@ class Digests:
             message = f"the state at offset {offset} is not kept; kept are {', '.join(map(str, kept)) or 'none'}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
         return image
+
+
+def _timed_digest(image: MetadataImage, earlier: ImageDigest) -> tuple[ImageDigest, float]:
+    begun = time.thread_time()
+    digest = digest_image(image, earlier)
+    return digest, time.thread_time() - begun

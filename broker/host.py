@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import structlog
 
 from broker.controller_rpc import ControllerRpc
+from broker.digest_watch import DigestWatch
+from broker.digests import Digests
 from broker.feed import MetadataFeed
 from broker.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
 from broker.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming
@@ -82,30 +84,33 @@ class BrokerHost:
             surroundings,
             first_feed=min(settings.ids),  # so that the processes of a cluster spread over the controllers
         )
+        self.digests = Digests(self.loader)
         self._rpc = rpc
         self._surroundings = surroundings
         self._stop_requests = 0
         self._stopping = asyncio.Event()
 
-    async def run(self, endpoint: Endpoint) -> None:
+    async def run(self, endpoint: Endpoint, watch: DigestWatch | None = None) -> None:
         """Play the brokers until all of them are over. ``endpoint``: where this process serves HTTP.
 
         Raises:
+            StateDiffers: by the watch, the state is not the cluster's.
             NotCaughtUp: no controller could be followed in time. NotInTheImage: an imported broker is not registered.
             LoaderFault: the log cannot be replayed.
         """
         loader = asyncio.create_task(self.loader.run(), name="metadata-loader")
         brokers = asyncio.create_task(self._play(endpoint), name="brokers")
+        tasks = {loader, brokers}
+        if watch is not None:
+            tasks.add(asyncio.create_task(watch.run(), name="digest-watch"))
         try:
-            await asyncio.wait({loader, brokers}, return_when=asyncio.FIRST_COMPLETED)
-            if brokers.done():
-                brokers.result()
-            else:
-                loader.result()  # it only ends by raising
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in (brokers,) if brokers.done() else done:
+                task.result()  # the others only end by raising
         finally:
-            loader.cancel()
-            brokers.cancel()
-            await asyncio.wait({loader, brokers})
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
             self.publishers.close()
 
     def request_stop(self) -> None:

@@ -17,7 +17,6 @@ import structlog
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
-from broker.digests import Digests
 from broker.host import BrokerHost
 from broker.identity import Endpoint
 from broker.replies import (
@@ -35,6 +34,7 @@ from broker.replies import (
 )
 from broker.views import broker_reply, image_reply, process_reply, topic_reply, topics_reply
 from metadata_log.errors import ApiError, ErrorCode, QuorateError
+from snapshots.digest import DIGEST_FORM
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +65,7 @@ class BrokerHttp:
 
     def __init__(self, host: BrokerHost) -> None:
         self._host = host
-        self._digests = Digests(host.loader)
+        self._digests = host.digests
         app = web.Application(middlewares=[_answer_errors])
         app.add_routes([
             web.get("/v1/process", self._process),
@@ -115,7 +115,7 @@ class BrokerHttp:
     async def _digest(self, request: web.Request) -> web.Response:
         parameters = _parameters(DigestParameters, request)
         offset, digest = await self._digests.at(parameters.offset, parameters.wait_ms)
-        return _answer(DigestReply(state_offset=offset, digest=digest))
+        return _answer(DigestReply(state_offset=offset, digest=digest, form=DIGEST_FORM))
 
     async def _topics(self, request: web.Request) -> web.Response:
         reply: TopicsReply = topics_reply(self._host.cache, _parameters(TopicParameters, request))

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import structlog
 
 from broker.controllers import connect_controllers
+from broker.digest_watch import DigestWatch
 from broker.host import BrokerHost, BrokerReadiness
 from broker.http_api import BrokerHttp
 from broker.publisher import MetadataPublisher
@@ -37,10 +38,11 @@ async def run_broker_process(
     async with connect_controllers(settings.controllers, shared_secret, timeout_ms, settings.ids) as controllers:
         host = BrokerHost(settings, controllers.feeds, controllers.rpc, real_surroundings(), publishers)
         http = BrokerHttp(host)
+        watch = DigestWatch(host.digests, controllers.feeds, host.loader.feed_name, real_surroundings())
         endpoint = await http.start(settings.http.host, settings.http.port)
         try:
             with _stop_signals(host):
-                await host.run(endpoint)
+                await host.run(endpoint, watch)
         finally:
             await http.stop()
         return host.readiness()

@@ -195,6 +195,8 @@ class DigestReply(Reply):
     state_offset: int
     digest: str
     """64 hexadecimal digits."""
+    form: int
+    """Of the digest: those of different forms say nothing about each other."""
 
 
 class TopicSummary(Reply):

@@ -19,6 +19,7 @@ from controller.checkpoint_client import CheckpointClient
 from controller.connection import (
     Connection,
     InvalidUrl,
+    NoAnswer,
     Request,
     controller_url,
     make_session,
@@ -73,6 +74,7 @@ from controller.protocol_controllers import ControllerRegistrationRequest, Contr
 from controller.protocol_deletions import DescribeTopicDeletionsResponse
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 from controller.token_client import TokenClient
+from snapshots.digest import DIGEST_FORM
 
 if TYPE_CHECKING:
     # Of all that use a client only brokers need columns and numpy: commands should start fast.
@@ -166,14 +168,18 @@ class ControllerClient:
         request = Request("GET", "/v1/status", timeout_ms, {"local": "true"})
         return (await self._connect(url).send(request)).model(StatusReply)
 
-    async def digest_of(self, url: str, offset: int) -> str:
-        """Digest of one controller's or broker process's state at an offset.
+    async def digest_of(self, url: str, offset: int, wait_ms: int = 0) -> str:
+        """Digest of one controller's or broker process's state at an offset, which it may wait for.
 
         Raises:
-            ApiError: OFFSET_OUT_OF_RANGE, the state there is not kept, or not reached. NotSent, NoAnswer.
+            ApiError: OFFSET_OUT_OF_RANGE, the state there is not kept, or not reached.
+            NotSent. NoAnswer: none, or one of another form.
         """
-        request = Request("GET", "/v1/image/digest", self._timeout_ms, {"offset": offset})
-        return (await self._connect(url).send(request)).model(DigestReply).digest
+        request = Request("GET", "/v1/image/digest", self._timeout_ms, {"offset": offset, "wait_ms": wait_ms})
+        reply = (await self._connect(url).send(request)).model(DigestReply)
+        if reply.form != DIGEST_FORM:
+            raise NoAnswer(f"{url} makes digests of form {reply.form}, not {DIGEST_FORM}")
+        return reply.digest
 
     async def describe_cluster(self) -> ClusterReply:
         """The cluster in a few numbers."""

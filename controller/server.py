@@ -21,6 +21,7 @@ from controller.bootstrap import bootstrap_records
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.client import ControllerClient
 from controller.controller_registration import own_registration
+from controller.digest_watch import DigestWatch
 from controller.event_queue import EventQueue
 from controller.http.counters import Counters
 from controller.http.digests import Digests
@@ -236,21 +237,23 @@ async def run_controller_process(settings: ControllerSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
-        faults, registrar = await _start(settings, stack)
+        work = await _start(settings, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
-        on_the_side = asyncio.create_task(_work_when_settled(faults, registrar))
+        on_the_side = asyncio.create_task(_work_when_settled(*work))
         await stopped.wait()
         on_the_side.cancel()
         log.info("controller.stopping", node_id=settings.node_id)
 
 
-async def _work_when_settled(faults: ProcessFaults, registrar: Registrar) -> None:
+async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch: DigestWatch) -> None:
     await asyncio.sleep(_SETTLED_S)
     await warm_up(LoopScheduler(), faults)
-    await registrar.run()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(registrar.run())
+        tasks.create_task(watch.run())
 
 
-async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[ProcessFaults, Registrar]:
+async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[ProcessFaults, Registrar, DigestWatch]:
     disk = RealDisk()
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id)
     stack.callback(directory.close)
@@ -278,7 +281,9 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events, leaders)
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller)
     node = _node(settings, storage, controller, role, cluster, checkpoints, directory.meta.cluster_id, secret)
-    registrar = _registrar(settings, controller, secret, stack)
+    client = ControllerClient([str(voter.http) for voter in settings.voters], shared_secret=secret or None)
+    stack.push_async_callback(client.close)
+    registrar = Registrar(controller, own_registration(settings.node_id, new_uuid(), listeners(settings)), client)
 
     def stable_moved() -> None:
         node.feed.moved()
@@ -294,15 +299,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     # First of all when the process ends: whoever waits for news holds up the HTTP server.
     stack.callback(node.feed.close)
     stack.callback(node.digests.close)
-    return faults, registrar
-
-
-def _registrar(
-    settings: ControllerSettings, controller: QuorumController, secret: bytes, stack: AsyncExitStack
-) -> Registrar:
-    client = ControllerClient([str(voter.http) for voter in settings.voters], shared_secret=secret or None)
-    stack.push_async_callback(client.close)
-    return Registrar(controller, own_registration(settings.node_id, new_uuid(), listeners(settings)), client)
+    return faults, registrar, DigestWatch(node, client, faults, counters)
 
 
 def _node(
@@ -330,7 +327,7 @@ def _node(
         counts=CountedImages(settings.topics.min_insync_replicas),
         search=PartitionSearch(role.config),
         heard=HeardBrokers(controller.scheduler.monotonic_ms),
-        digests=Digests(),
+        digests=Digests(source),
         limits=node_limits(settings),
         shared_secret=secret or None,
     )

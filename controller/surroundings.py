@@ -49,13 +49,26 @@ class ProcessFaults:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self.sentences: list[str] = []
+        self._last_fault: list[str] = []
+        self._alarms: dict[str, str] = {}
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is wrong now."""
+        return [*self._last_fault, *self._alarms.values()]
 
     def fault(self, what: str, error: Exception) -> None:
         """Something is wrong, and the process goes on."""
         self._counters.metadata_errors += 1
-        self.sentences = [f"{what}: {error}"]
+        self._last_fault = [f"{what}: {error}"]
         log.error("fault", what=what, error=str(error), exc_info=error)
+
+    def alarm(self, what: str, sentence: str | None) -> None:
+        """Something is wrong in the cluster, until None takes it back."""
+        if sentence is None:
+            self._alarms.pop(what, None)
+        else:
+            self._alarms[what] = f"{what}: {sentence}"
 
     def fatal(self, what: str, error: BaseException) -> None:
         """The process must not go on. Nothing is flushed or handed over: others elect somebody else."""

@@ -86,6 +86,9 @@ class Counters:
     new_active_controllers: int = 0
     metadata_errors: int = 0
     checkpoints_loaded: int = 0
+    #: Comparisons of this node's state with other controllers', and those in which some differed.
+    digest_comparisons: int = 0
+    digest_differences: int = 0
     #: 0: there is none.
     latest_checkpoint_bytes: int = 0
     #: Of the process while there is none.

@@ -1,14 +1,30 @@
-"""Digests of the last few committed states, so that nodes can be compared at one offset."""
+"""Digests of committed states, so that nodes can be compared at one offset.
+
+The last few states are kept as they were. Where many come in a second they are gone before anybody asks; so some states
+are kept for longer, as anchors, and a state in between is replayed from the anchor before it: it is this node's own.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
+from typing import Final
 
-from controller.http.feed import Bell
-from metadata_log.errors import ApiError, ErrorCode
+from controller.http.feed import Bell, FeedSource
+from controller.http.past import replayed_to
+from metadata_log.errors import ApiError, ErrorCode, Overloaded
 from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST, digest_image
+from snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 from snapshots.image_history import ImageHistory
+from snapshots.moments import Moment
+
+#: Together they reach back for half a minute. Each may hold a table of its own in the worst case.
+ANCHORS_MAX: Final = 8
+ANCHOR_SECONDS: Final = 4.0
+#: Share of a core that rebuilding states for whoever asks may take on average, and what it may take at once.
+REBUILD_SHARE: Final = 0.01
+REBUILD_SECONDS_MAX: Final = 2.0
 
 
 class Digests:
@@ -17,18 +33,30 @@ class Digests:
     Owned by the loop thread. ``note`` must be called whenever the committed state has moved.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log: FeedSource) -> None:
+        self._log = log
         self._history = ImageHistory()
+        self._anchors: deque[MetadataImage] = deque(maxlen=ANCHORS_MAX)
+        self._anchored_at = -ANCHOR_SECONDS
         self._newest = EMPTY_IMAGE
         self._bell = Bell()
         self._last = EMPTY_DIGEST
         self._lock = asyncio.Lock()
+        #: Seconds of a core that digests have taken.
+        self.spent_seconds = 0.0
+        self._credit = REBUILD_SECONDS_MAX
+        self._credited_at = time.monotonic()
 
     def note(self, image: MetadataImage) -> None:
         """A new committed state. One that does not go forward is that of another log."""
         if image.provenance.end_offset < self._newest.provenance.end_offset:
             self._history.clear()
+            self._anchors.clear()
         self._history.add(image)
+        now = time.monotonic()
+        if now >= self._anchored_at + ANCHOR_SECONDS:
+            self._anchors.append(image)
+            self._anchored_at = now
         self._newest = image
         self._bell.ring()
 
@@ -36,16 +64,21 @@ class Digests:
         """Let everybody go who waits."""
         self._bell.close()
 
+    def kept_offsets(self) -> list[int]:
+        """Offsets of the states that are kept as they were, ascending."""
+        return sorted({*self._history.offsets(), *(image.provenance.end_offset for image in self._anchors)})
+
     async def at(self, offset: int | None, wait_ms: float) -> tuple[int, str]:
         """Offset and digest (64 hexadecimal digits) of the state at an offset, or of the newest.
 
         Raises:
-            ApiError: REQUEST_TIMED_OUT, the log has not been applied that far in time; OFFSET_OUT_OF_RANGE, no batch
-                ends there, or the state is not kept any more.
+            ApiError: REQUEST_TIMED_OUT, the log has not been applied that far in time; OFFSET_OUT_OF_RANGE, the state
+                is not kept any more. Overloaded: it would have to be rebuilt, and enough have been.
         """
         image = self._newest if offset is None else await self._image_at(offset, wait_ms)
         async with self._lock:
-            self._last = await asyncio.to_thread(digest_image, image, self._last)
+            self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last)
+            self.spent_seconds += seconds
             return image.provenance.end_offset, self._last.text
 
     async def _image_at(self, offset: int, wait_ms: float) -> MetadataImage:
@@ -57,8 +90,42 @@ class Digests:
                 message = f"the log has been applied up to offset {reached}, not to {offset}"
                 raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message)
             await self._bell.wait(left)
-        image = EMPTY_IMAGE if offset == 0 else self._history.at(offset)
-        if image is None:
-            kept = ", ".join(map(str, self._history.offsets())) or "none"
-            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the state at offset {offset} is not kept; kept are {kept}")
-        return image
+        image = EMPTY_IMAGE if offset == 0 else self._kept(offset)
+        return image if image is not None else await self._rebuilt(offset)
+
+    def _kept(self, offset: int) -> MetadataImage | None:
+        anchored = (image for image in self._anchors if image.provenance.end_offset == offset)
+        return self._history.at(offset) or next(anchored, None)
+
+    async def _rebuilt(self, offset: int) -> MetadataImage:
+        async with self._lock:
+            anchors = [image for image in self._anchors if self._goes_on_from(image, offset)]
+            if not anchors:
+                kept = ", ".join(map(str, self.kept_offsets())) or "none"
+                message = f"the state at offset {offset} is not kept; kept are {kept}"
+                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+            self._require_credit()
+            begun = time.process_time()
+            state, _ = await replayed_to(self._log, anchors[-1], Moment(offset=offset))
+            # Of the whole process, of which this is a part: rather too much than too little.
+            seconds = time.process_time() - begun
+            self._credit -= seconds
+            self.spent_seconds += seconds
+            return state.stable
+
+    def _goes_on_from(self, image: MetadataImage, offset: int) -> bool:
+        end = image.provenance.end_offset
+        return self._log.log_start_offset <= end < offset and self._log.epoch_at(end) is not None
+
+    def _require_credit(self) -> None:
+        now = time.monotonic()
+        gained = (now - self._credited_at) * REBUILD_SHARE
+        self._credit, self._credited_at = min(REBUILD_SECONDS_MAX, self._credit + gained), now
+        if self._credit <= 0:
+            raise Overloaded("states were rebuilt for digests as often as they may be: ask again in a while")
+
+
+def _timed_digest(image: MetadataImage, earlier: ImageDigest) -> tuple[ImageDigest, float]:
+    begun = time.thread_time()
+    digest = digest_image(image, earlier)
+    return digest, time.thread_time() - begun

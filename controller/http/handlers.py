@@ -69,6 +69,7 @@ from controller.protocol import (
     UnregisterBrokerResponse,
 )
 from controller.reassignments import list_partition_reassignments
+from snapshots.digest import DIGEST_FORM
 from snapshots.image import MetadataImage
 
 
@@ -134,7 +135,7 @@ async def get_quorum(call: Call, parameters: ViewParameters, body: Nothing) -> Q
 
 async def get_digest(call: Call, parameters: DigestParameters, body: Nothing) -> DigestReply:
     offset, digest = await call.node.digests.at(parameters.offset, min(parameters.wait_ms, call.timeout_ms))
-    return DigestReply(state_offset=offset, digest=digest)
+    return DigestReply(state_offset=offset, digest=digest, form=DIGEST_FORM)
 
 
 # --- brokers ---------------------------------------------------------------------------------------------

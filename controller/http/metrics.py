@@ -198,6 +198,8 @@ def _counted(counted: Counters) -> Iterator[Metric]:
         ("new_active_controllers_count", "NewActiveControllersCount: leaders seen.", counted.new_active_controllers),
         ("metadata_error_count", "MetadataErrorCount: faults that did not stop the process.", counted.metadata_errors),
         ("handle_load_snapshot_count", "HandleLoadSnapshotCount: checkpoints loaded.", counted.checkpoints_loaded),
+        ("digest_comparisons", "Comparisons of the state with other controllers'.", counted.digest_comparisons),
+        ("digest_differences", "Those in which some states differed.", counted.digest_differences),
     )
     for name, text, value in totals:
         yield counter(name, text, value)

@@ -31,7 +31,7 @@ BYTES_MAX: Final = 256 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """Replay so far."""
 
     state: ReplayState
@@ -68,13 +68,8 @@ class PastImages:
 
     async def _build(self, moment: Moment) -> MetadataImage:
         base = await self._base(moment)
-        step = _Step(ReplayState(base), moment.is_reached_at(base.provenance.end_offset))
         self.built += 1
-        while not step.is_there and (position := step.state.end_offset) < self._log.high_watermark:
-            if position < self._log.log_start_offset:
-                raise self._out_of_reach(moment)  # retention has overtaken us
-            chunk = self._log.read_from(position, _CHUNK_BYTES)
-            step = await asyncio.to_thread(_replayed, step.state, chunk.data, moment)
+        step = await replayed_to(self._log, base, moment)
         head = step.state.head.provenance
         if moment.lies_beyond(head.end_offset, head.epoch):
             what = f"this controller's committed log ends {moment.shortfall(head.end_offset, head.epoch)}"
@@ -123,18 +118,33 @@ class PastImages:
         return sum(image.partitions.nbytes for image in self._kept.values())
 
 
-def _replayed(state: ReplayState, data: bytes, moment: Moment) -> _Step:
+async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> Step:
+    """A state carried on through the log to a moment, or to the end of what is committed; replay is on a thread.
+
+    Raises:
+        ApiError: OFFSET_OUT_OF_RANGE, retention has overtaken it.
+    """
+    step = Step(ReplayState(base), moment.is_reached_at(base.provenance.end_offset))
+    while not step.is_there and (position := step.state.end_offset) < log.high_watermark:
+        if position < log.log_start_offset:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log begins at {log.log_start_offset} by now")
+        chunk = log.read_from(position, _CHUNK_BYTES)
+        step = await asyncio.to_thread(_replayed, step.state, chunk.data, moment)
+    return step
+
+
+def _replayed(state: ReplayState, data: bytes, moment: Moment) -> Step:
     view = memoryview(data)
     start = 0
     while start < len(view):
         header = checked_header(view, start)
         if moment.is_before(header):
-            return _Step(state, is_there=True)
+            return Step(state, is_there=True)
         state = state.replay_batch(view, start, below=moment.offset)
         if moment.is_reached_at(header.end_offset):
-            return _Step(state, is_there=True)
+            return Step(state, is_there=True)
         start += header.size
-    return _Step(state, is_there=False)
+    return Step(state, is_there=False)
 
 
 def _load(checkpoints: Checkpoints, info: CheckpointInfo) -> MetadataImage:

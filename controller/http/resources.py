@@ -161,6 +161,8 @@ class DigestReply(HttpModel):
     state_offset: int
     digest: str
     """64 hexadecimal digits."""
+    form: int
+    """Of the digest: those of different forms say nothing about each other."""
 
 
 class TopicSummary(HttpModel):

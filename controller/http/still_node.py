@@ -76,7 +76,7 @@ def node_of(image: MetadataImage, cluster_id: str) -> Node:
         counts=CountedImages(_MIN_ISR_DEFAULT),
         search=PartitionSearch(config),
         heard=_nobody_heard(controller),
-        digests=Digests(),
+        digests=Digests(nothing),
     )
 
 

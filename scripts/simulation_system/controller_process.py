@@ -193,7 +193,7 @@ class ControllerProcess(SimulatedNode):
             counts=CountedImages(1),
             search=PartitionSearch(role.config),
             heard=HeardBrokers(controller.scheduler.monotonic_ms),
-            digests=Digests(),
+            digests=Digests(source),
         )
 
     # --- what it reports -----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ IMPURE = frozenset({
 #: The modules that meet the world on purpose. Every other module of these packages is pure.
 #: An entry is a module, or a package with all it holds.
 SHELLS = {
+    "broker.digest_watch": "logs what it finds",
     "broker.digests": "computes digests on a thread, one at a time",
     "broker.host": "starts and stops all that one process plays",
     "broker.http_api": "the process's own HTTP edge",
@@ -27,6 +28,7 @@ SHELLS = {
     "controller.attempts": "retries of a client, with their waits",
     "controller.client": "the HTTP client",
     "controller.connection": "one connection of the HTTP client",
+    "controller.digest_watch": "asks the other controllers, with waits between comparisons",
     "controller.host_names": "asks the system's name service",
     "controller.http": "the HTTP edge",
     "controller.loop_scheduler": "the loop's clock and wake-ups",

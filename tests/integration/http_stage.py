@@ -226,10 +226,10 @@ class Member:
         self.controller = QuorumController(node_id, quorum, self.role, LoopScheduler(), self.faults, ControllerLimits())
         self.role.bind(self.controller)
         self.soft = SoftState(self)
-        self.digests = Digests()
         self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
         self.writing = HeldWriting(self)
         source = LogFeedSource(self.log, lambda: quorum.committed, lambda: self.controller.is_active)
+        self.digests = Digests(source)
         self.node = Node(
             cluster_id=CLUSTER_ID,
             peers=peers,

@@ -22,6 +22,7 @@ from controller.protocol import (
 )
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import uuid_text
+from snapshots.digest import DIGEST_FORM
 from snapshots.image_digest import digest_image
 from snapshots.partition import Partition
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
@@ -292,7 +293,7 @@ async def test_host_digest_at_an_offset_equals_the_controllers() -> None:
         status, reply = await played.get(f"/v1/image/digest?offset={offset}&wait_ms=5000")
 
         assert status == 200
-        assert reply == {"state_offset": offset, "digest": digest_image(image).text}
+        assert reply == {"state_offset": offset, "digest": digest_image(image).text, "form": DIGEST_FORM}
         status, reply = await played.get(f"/v1/image/digest?offset={offset + 100}")
         assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
         status, reply = await played.get("/v1/image/digest?offset=1")

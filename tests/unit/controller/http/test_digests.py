@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,17 @@ def images(count: int) -> list[MetadataImage]:
     return made
 
 
+class _NoLog:
+    """A log that nothing can be rebuilt from."""
+
+    log_start_offset = 2**62
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
 def noted(states: list[MetadataImage]) -> Digests:
-    digests = Digests()
+    digests = Digests(_NoLog())
     for image in states[1:]:
         digests.note(image)
     return digests
