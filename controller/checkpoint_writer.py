@@ -7,10 +7,11 @@ metadata transaction. The image is a value: the file is made from it on another 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from controller.checkpoint_pace import Pace
 from controller.event_queue import Scheduler
 from controller.purgatory import Reply
 from metadata_log.checkpoint_manifest import CheckpointManifest
@@ -92,6 +93,7 @@ class CheckpointWriter:
         report: Report,
         limits: CheckpointLimits,
         scheduler: Scheduler,
+        pace: Pace,
     ) -> None:
         """``covered``: gives the (exclusive) end of what the newest checkpoint there covers; 0 if there is none."""
         self._state = state
@@ -101,6 +103,7 @@ class CheckpointWriter:
         self._report = report
         self._limits = limits
         self._scheduler = scheduler
+        self._pace = pace
         #: End offset of the checkpoint that is being written; None while none is.
         self.writing_offset: int | None = None
         #: Who waits for it.
@@ -192,13 +195,21 @@ class CheckpointWriter:
             else:
                 waiting.fail(error)
 
+        timestamp = self._scheduler.wall_ms()
+
+        # Both on the writing thread; the next checkpoint is not begun before this one is done.
+        def chunks() -> Iterator[bytes]:
+            self._pace.begin()
+            try:
+                yield from checkpoint_batches(image, timestamp, pause=self._pace.pause)
+                self._digest = digest_image(image, self._digest, self._pace.pause)
+            finally:
+                self._pace.end()
+
         def describe() -> CheckpointManifest:
-            # On the writing thread; the next checkpoint is not begun before this one is done.
-            self._digest = digest_image(image, self._digest)
             return manifest_of(self._digest)
 
-        chunks = checkpoint_batches(image, self._scheduler.wall_ms())
-        self._write(end_offset, chunks, describe, done)
+        self._write(end_offset, chunks(), describe, done)
 
 
 def manifest_of(digest: ImageDigest) -> CheckpointManifest:

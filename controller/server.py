@@ -18,6 +18,7 @@ import structlog
 
 from controller.active_role import ActiveRole
 from controller.bootstrap import bootstrap_records
+from controller.checkpoint_pace import WorkShare
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.client import ControllerClient
 from controller.controller_registration import own_registration
@@ -279,7 +280,9 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     stack.callback(controller.close)
     controller.events.observe = counters.events.note
     cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events, leaders)
-    checkpoints = _checkpoint_writer(settings, storage, runtime, controller)
+    pace = WorkShare(settings.log.checkpoint_work_percent)
+    checkpoints = _checkpoint_writer(settings, storage, runtime, controller, pace)
+    stack.callback(pace.close)
     node = _node(settings, storage, controller, role, cluster, checkpoints, directory.meta.cluster_id, secret)
     client = ControllerClient([str(voter.http) for voter in settings.voters], shared_secret=secret or None)
     stack.push_async_callback(client.close)
@@ -374,11 +377,16 @@ def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: Real
 
 
 def _checkpoint_writer(
-    settings: ControllerSettings, storage: NodeStorage, runtime: QuorumRuntime, controller: QuorumController
+    settings: ControllerSettings,
+    storage: NodeStorage,
+    runtime: QuorumRuntime,
+    controller: QuorumController,
+    pace: WorkShare,
 ) -> CheckpointWriter:
     limits = CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms)
     covered, write = storage.checkpoints.covered_offset, runtime.node.write_checkpoint
-    return CheckpointWriter(controller, storage.log, covered, write, report_checkpoint, limits, controller.scheduler)
+    scheduler = controller.scheduler
+    return CheckpointWriter(controller, storage.log, covered, write, report_checkpoint, limits, scheduler, pace)
 
 
 async def _serve(node: Node, settings: ControllerSettings, stack: AsyncExitStack) -> None:

@@ -7,7 +7,7 @@ replay. Names, listing, checks of files and their transfer are ``metadata_log``'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Final
 
@@ -35,26 +35,31 @@ from snapshots.record_versions import NEWEST_LEVEL
 from snapshots.replay import replay_items
 from snapshots.table_to_runs import partition_runs
 
-#: Rows that are gathered by shape at a time: some 10 MB of columns, and a batch's worth of records.
-_ROWS_AT_ONCE: Final = 65_536
+#: Rows that are gathered by shape at a time: some 4 ms of work, for who writes beside other work may pause in between.
+_ROWS_AT_ONCE: Final = 8_192
 
 
-def checkpoint_batches(image: MetadataImage, timestamp: int, bytes_max: int = BATCH_BYTES_MAX) -> Iterator[bytes]:
+def checkpoint_batches(
+    image: MetadataImage, timestamp: int, bytes_max: int = BATCH_BYTES_MAX, pause: Callable[[], None] = lambda: None
+) -> Iterator[bytes]:
     """The file's batches, each placed: offsets count from 0, the epoch is that of the last record contained.
 
     Args:
         image: outside of any transaction. It may go on being used while this runs in a thread.
         timestamp: of the batches, milliseconds since 1970.
+        pause: called after every few milliseconds of work.
     """
     offset = 0
-    for batch in _unplaced(image, timestamp, bytes_max):
+    for batch in _unplaced(image, timestamp, bytes_max, pause):
         yield place_batch(batch, offset, image.provenance.epoch)
         offset += parse_header(batch).record_count
 
 
-def _unplaced(image: MetadataImage, timestamp: int, bytes_max: int) -> Iterator[bytes]:
+def _unplaced(image: MetadataImage, timestamp: int, bytes_max: int, pause: Callable[[], None]) -> Iterator[bytes]:
     yield control_batch(_head_records(image), timestamp)
-    yield from build_batches(checkpoint_items(image), timestamp, bytes_max)
+    for batch in build_batches(checkpoint_items(image, pause), timestamp, bytes_max):
+        yield batch
+        pause()
     yield control_batch([(SnapshotFooterRecord(), 0)], timestamp)
 
 
@@ -67,8 +72,8 @@ def _head_records(image: MetadataImage) -> list[tuple[Record, int]]:
     return head
 
 
-def checkpoint_items(image: MetadataImage) -> Iterator[BatchItem]:
-    """The data records of a checkpoint, mass records as runs."""
+def checkpoint_items(image: MetadataImage, pause: Callable[[], None] = lambda: None) -> Iterator[BatchItem]:
+    """The data records of a checkpoint, mass records as runs; ``pause`` as in ``checkpoint_batches``."""
     level = image.features.metadata_version or NEWEST_LEVEL
     yield from before_topics(image, level)
     yield from _topic_records(image)
@@ -76,6 +81,7 @@ def checkpoint_items(image: MetadataImage) -> Iterator[BatchItem]:
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         for _, run in partition_runs(image.partitions, rows[start : start + _ROWS_AT_ONCE], level):
             yield run
+        pause()
     yield from after_topics(image)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from controller.active_role import ActiveRole, RoleSettings
 from controller.bootstrap import fresh_records
+from controller.checkpoint_pace import Unpaced
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.client import ControllerClient
 from controller.controller_config import ControllerConfig
@@ -162,6 +163,7 @@ class ControllerProcess(SimulatedNode):
             self._checkpoint_written,
             CheckpointLimits(options.checkpoint_bytes, options.checkpoint_interval_ms),
             scheduler,
+            Unpaced(),
         )
 
     def _served(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from controller.active_role import ActiveRole, RoleSettings
 from controller.bootstrap import fresh_records
+from controller.checkpoint_pace import Unpaced
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.controller_config import ControllerConfig, TokenConfig
 from controller.http.counters import Counters
@@ -173,6 +174,7 @@ class HeldWriting:
             report_checkpoint,
             CheckpointLimits(),
             member.controller.scheduler,
+            Unpaced(),
         )
 
     def _write(

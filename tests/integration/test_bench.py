@@ -34,6 +34,7 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
         "append",
         "throughput",
         "broker-loss",
+        "checkpoint",
         "create",
         "load",
         "restart",

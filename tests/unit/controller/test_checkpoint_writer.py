@@ -42,11 +42,28 @@ class Told:
         self.results.append(error)
 
 
+class CountedPace:
+    """``Pace`` that never waits."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def begin(self) -> None:
+        self.calls.append("begin")
+
+    def pause(self) -> None:
+        self.calls.append("pause")
+
+    def end(self) -> None:
+        self.calls.append("end")
+
+
 class Writing:
     """A writer over a log whose batches are applied as a test says."""
 
     def __init__(self, log_bytes: int = 1_000_000, interval_ms: float = 0, covered_offset: int = 0) -> None:
         self.scheduler = ManualScheduler()
+        self.pace = CountedPace()
         self.log = ModelledLog(config=LogConfig())
         self.stable: MetadataImage = EMPTY_IMAGE
         self.applied_offset = 0
@@ -55,14 +72,14 @@ class Writing:
         self.reported: list[tuple[int, bool]] = []
         limits = CheckpointLimits(log_bytes, interval_ms)
         self.writer = CheckpointWriter(
-            self, self.log.log, lambda: self.covered_offset, self.write, self.report, limits, self.scheduler
+            self, self.log.log, lambda: self.covered_offset, self.write, self.report, limits, self.scheduler, self.pace
         )
 
     def write(
         self, end_offset: int, chunks: Iterable[bytes], describe: Callable[[], CheckpointManifest], done: Done
     ) -> None:
         self.begun.append((end_offset, done))
-        self.describe = describe
+        self.chunks, self.describe = chunks, describe
 
     def report(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
         self.reported.append((end_offset, error is None))
@@ -119,6 +136,7 @@ def test_manifest_of_the_next_checkpoint_is_that_of_the_whole_state(batch_bytes:
     writing = Writing(log_bytes=3 * batch_bytes)
     for topics in (1, 2):
         writing.apply(3)
+        assert b"".join(writing.chunks)
         assert writing.describe() == manifest_of(digest_image(writing.stable))
         assert writing.describe().record_counts == {"TOPIC_RECORD": topics}
         writing.finish()
@@ -241,6 +259,27 @@ def test_checkpoint_that_is_asked_for_and_fails_is_told_of() -> None:
     assert told == [error]
     writing.take()
     assert writing.offsets == [1, 1]
+
+
+def test_checkpoint_is_worked_at_in_pieces(kafka_data: Path) -> None:
+    writing = Writing()
+    writing.stable = load_image(kafka_data / "static" / "m2" / "log")
+    writing.writer._begin()
+    assert writing.pace.calls == []
+    assert b"".join(writing.chunks)
+    begin, *pauses, end = writing.pace.calls
+    assert (begin, end, set(pauses)) == ("begin", "end", {"pause"})
+
+
+def test_pace_ends_with_writing_that_breaks_off(kafka_data: Path) -> None:
+    writing = Writing()
+    writing.stable = load_image(kafka_data / "static" / "m2" / "log")
+    writing.writer._begin()
+    chunks = iter(writing.chunks)
+    next(chunks)
+    del chunks
+    writing.chunks = ()
+    assert writing.pace.calls[-1] == "end"
 
 
 def test_manifest_counts_the_records_that_a_checkpoint_has(kafka_data: Path) -> None:

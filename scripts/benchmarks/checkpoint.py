@@ -1,0 +1,165 @@
+"""``checkpoint``: commits that go on while every controller writes a checkpoint of a large state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import uvloop
+
+from controller.client import ControllerClient
+from controller.http.checkpoint_models import CheckpointsReply
+from controller.protocol_configs import IncrementalAlterConfigsRequest
+from metadata_log.errors import ApiError, ErrorCode, QuorateError
+from scripts.benchmarks.figures import Figure, Outcome, Target, percentile
+from scripts.benchmarks.http_load import PlainConnection
+from scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
+from scripts.benchmarks.workspace import Workspace
+from scripts.cluster.local import LocalCluster
+
+_PARTITIONS: Final = 1_000_000
+_WRITES_PER_S: Final = 2_000
+_CONNECTIONS: Final = 40
+_QUIET_S: Final = 6.0
+_QUIET_S_MIN: Final = 0.5
+_WARM_UP_S: Final = 2.0
+_TIMEOUT_MS: Final = 30_000
+_LOOK_S: Final = 0.05
+_MS: Final = 1000.0
+
+
+def run(workspace: Workspace) -> Outcome:
+    """One cluster; a run is a quiet stretch, and one in which all controllers write a checkpoint."""
+    return uvloop.run(_run(workspace))
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Latencies of the writes that were due in it, in ms."""
+
+    latencies: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def percentile(self, which: int) -> float:
+        return percentile(self.latencies, which)
+
+
+class _Load:
+    """Writes at a fixed rate, each due at its time: one that waits for another that is late counts from then on."""
+
+    def __init__(self, connections: Sequence[PlainConnection]) -> None:
+        self._connections = connections
+        #: Where latencies go now.
+        self.stretch = _Stretch()
+
+    async def write(self) -> None:
+        """Until it is cancelled."""
+        begins_at = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as writers:
+            for number, connection in enumerate(self._connections):
+                writers.create_task(self._write(connection, number, begins_at))
+
+    async def _write(self, connection: PlainConnection, number: int, begins_at: float) -> None:
+        clock = asyncio.get_running_loop().time
+        interval = len(self._connections) / _WRITES_PER_S
+        due = begins_at + number / _WRITES_PER_S
+        count = 0
+        while True:
+            await asyncio.sleep(max(0.0, due - clock()))
+            count += 1
+            config = {"name": f"bench.{number}", "config_operation": "SET", "value": str(count)}
+            resource = {"resource_type": "BROKER", "resource_name": "", "configs": [config]}
+            body = IncrementalAlterConfigsRequest.model_validate({"resources": [resource]})
+            stretch = self.stretch
+            await connection.send(connection.request("/v1/configs", body, _TIMEOUT_MS, as_msgpack=False))
+            stretch.latencies.append((clock() - due) * _MS)
+            due += interval
+
+    async def during(self, work: asyncio.Task[None]) -> _Stretch:
+        """The stretch of a piece of work."""
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        stretch = self.stretch = _Stretch()
+        await work
+        self.stretch = _Stretch()
+        stretch.seconds = clock() - begun
+        return stretch
+
+
+async def _run(workspace: Workspace) -> Outcome:
+    quiet_s = max(_QUIET_S_MIN, _QUIET_S * workspace.scale)
+    pairs: list[tuple[_Stretch, _Stretch]] = []
+    busy: list[float] = []
+    async with running_cluster(workspace, workspace.scaled(_PARTITIONS, 100)) as cluster, Watch(cluster) as watch:
+        url = watch.connections[await watch.active()].url
+        connections = [await PlainConnection.open(url) for _ in range(_CONNECTIONS)]
+        load = _Load(connections)
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(load.write())
+            await asyncio.sleep(min(_WARM_UP_S, quiet_s))
+            for number in range(workspace.runs):
+                quiet = await load.during(group.create_task(asyncio.sleep(quiet_s)))
+                before = _processor_s(cluster)
+                written = await load.during(group.create_task(_take_everywhere(cluster)))
+                rate = (_processor_s(cluster) - before) / written.seconds
+                busy.append(100 * rate)
+                pairs.append((quiet, written))
+                added = written.percentile(99) - quiet.percentile(99)
+                workspace.say(f"checkpoint: {number + 1} of {workspace.runs}: p99 {added:+.1f} ms")
+            writing.cancel()
+        for connection in connections:
+            connection.close()
+    return _outcome(workspace, quiet_s, pairs, busy)
+
+
+def _outcome(
+    workspace: Workspace, quiet_s: float, pairs: Sequence[tuple[_Stretch, _Stretch]], busy: Sequence[float]
+) -> Outcome:
+    def figure(name: str, which: int, side: int) -> Figure:
+        return Figure(name, "ms", tuple(pair[side].percentile(which) for pair in pairs))
+
+    added = tuple(written.percentile(99) - quiet.percentile(99) for quiet, written in pairs)
+    rates = tuple(len(written.latencies) / written.seconds for _, written in pairs)
+    return Outcome(
+        f"3 controllers, {brokers_sentence()}, {workspace.scaled(_PARTITIONS, 100):,} partitions, no broker process; "
+        f"{_WRITES_PER_S:,} changes of a config a second over HTTP to the active controller on {_CONNECTIONS} "
+        "connections, each due at its time and timed from then to its reply, which is for what is fsynced on a "
+        f"majority; a run is {quiet_s:g} s of that, and then as long as all three controllers need to write a "
+        "checkpoint at the same time, with the setting log.checkpoint_work_percent as it is by default; the first "
+        "run's also digests all of the state, later ones what has changed; of each run the percentiles of its writes",
+        (
+            Figure("p99 added by the checkpoints", "ms", added, (Target(20.0),)),
+            figure("p50 without", 50, 0),
+            figure("p99 without", 99, 0),
+            figure("p50 while checkpoints are written", 50, 1),
+            figure("p99 while checkpoints are written", 99, 1),
+            Figure("time to write them", "s", tuple(written.seconds for _, written in pairs)),
+            Figure("changes meanwhile", "/s", rates),
+            Figure("processor time of the controllers meanwhile", "% of a core", tuple(busy)),
+        ),
+    )
+
+
+def _processor_s(cluster: LocalCluster) -> float:
+    return sum(processor_s(process.pid) for process in cluster.controllers.values() if process.pid is not None)
+
+
+async def _take_everywhere(cluster: LocalCluster) -> None:
+    async with ControllerClient(cluster.plan.controller_urls, timeout_ms=_TIMEOUT_MS) as client:
+        await asyncio.gather(*(_take(client, url) for url in cluster.plan.controller_urls))
+
+
+async def _take(client: ControllerClient, url: str) -> None:
+    try:
+        await client.checkpoints.take(url)
+    except ApiError as error:
+        if error.code is not ErrorCode.REQUEST_TIMED_OUT:
+            raise
+        listed: CheckpointsReply = await client.checkpoints.list(url)
+        while listed.writing_offset is not None:
+            await asyncio.sleep(_LOOK_S)
+            listed = await client.checkpoints.list(url)
+        if not listed.checkpoints:
+            raise QuorateError(f"{url} wrote no checkpoint") from error
