@@ -152,10 +152,12 @@ class _Values:
         versions = changes.versions
         base = self.topic << _OFFSET_BITS
         first = np.searchsorted(self.keys, base | (versions.offset + 1), "right") - 1
-        last = np.searchsorted(self.keys, base | ((1 << _OFFSET_BITS) - 1), "right") - 1
-        inner = np.flatnonzero(~np.append(versions.is_start[1:], True)[: len(versions)])
-        # What holds to the offset of the next change, exclusive; of two changes at one offset the first holds never.
-        last[inner] = np.searchsorted(self.keys, base[inner] | (versions.offset[inner + 1] + 1), "left") - 1
+        # To the offset of the next change or the topic's end, exclusive: of two changes at one offset the first holds
+        # never, and what a value is when a topic is gone is nothing to it.
+        is_last = np.append(versions.is_start[1:], True)[: len(versions)]
+        until = np.where(is_last, versions.gone_offset, np.append(versions.offset[1:], NEVER)[: len(versions)])
+        ends = np.where(until == NEVER, (1 << _OFFSET_BITS) - 1, until + 1)
+        last = np.searchsorted(self.keys, base | ends, "left") - 1
         count = last - first + 1
         rows = np.repeat(np.arange(len(versions)), count)
         step = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count) + first[rows]

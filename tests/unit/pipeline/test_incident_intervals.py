@@ -99,6 +99,15 @@ def test_a_value_that_changes_nothing_makes_no_end() -> None:
     assert spans(found_in("under_min_isr", rows, of=of)) == [(20, None, kinds.LAGGED, kinds.OPEN)]
 
 
+def test_what_a_value_is_when_the_topic_is_gone_is_nothing_to_it() -> None:
+    """A topic's own value ends with it."""
+    short = partition((10, {}), (20, {"isr": [1]}), gone=40)
+    enough = partition((10, {}), (20, {"isr": [1, 2]}), topic="u", gone=40)
+    of = known(min_isr=[min_isr(2, 1, 40, topic="t"), min_isr(3, 50)])
+
+    assert spans(found_in("under_min_isr", short, enough, of=of)) == [(20, 40, kinds.LAGGED, kinds.TOPIC_REMOVED)]
+
+
 def test_of_a_change_at_the_same_offset_as_a_value_the_value_counts() -> None:
     """Within a transaction: what was overtaken at once was never measured."""
     rows = partition((10, {}), (30, {"isr": [1], "record_offset": 21}), (30, {"isr": [1, 2], "record_offset": 22}))
