@@ -43,7 +43,7 @@ async def _run(workspace: Workspace) -> Outcome:
         "killed (kill -9) and started at once; from the first process's start to the reply to a topic created over "
         "HTTP, asked for every 10 ms",
         (
-            Figure("start to first commit", "s", elapsed, (Target(4.0),)),
+            Figure("start to first commit", "s", elapsed, (Target(3.0),)),
             Figure("processor time of a controller until then", "s", processor),
         ),
     )

@@ -43,7 +43,7 @@ class LocalCluster:
         self.options = options or LocalOptions()
         self.controllers = {c.id: self._controller_process(c) for c in plan.controllers}
         #: By the first id that the process plays.
-        self.brokers = {b.ids[0]: self._broker_process(b) for b in plan.brokers}
+        self.brokers = {b.ids[0]: self.broker_process(b) for b in plan.brokers}
         self.client = ControllerClient(plan.controller_urls)
 
     @property
@@ -149,7 +149,8 @@ class LocalCluster:
             ]
         return "\n".join(lines) + "\n"
 
-    def _broker_process(self, brokers: PlannedBrokers) -> ManagedProcess:
+    def broker_process(self, brokers: PlannedBrokers) -> ManagedProcess:
+        """A process that plays brokers on this cluster; not one of its own unless the plan has it."""
         name = f"broker-{brokers.ids[0]}"
         arguments = ["-m", "scripts.cli", "broker", "--ids", ",".join(map(str, brokers.ids))]
         arguments += ["--controllers", ",".join(self.plan.controller_urls)]

@@ -21,7 +21,7 @@ from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from metadata_log.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
 from metadata_log.disk import RealDisk
 from metadata_log.ids import Uuid, uuid_from_text, uuid_text
-from metadata_log.meta_properties import MetaProperties
+from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
 from metadata_log.quorum_state import QuorumState
 from metadata_log.reader import LogFile, find_files
 from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
@@ -231,6 +231,23 @@ def _make(directory: Path, plan: ClusterPlan, format_plan: Callable[[PlannedCont
         os.rename(making / target.name, target)
     making.rmdir()
     plan.save(directory)
+
+
+def format_to_join(directory: Path, meta: MetaProperties) -> None:
+    """Make a directory for a controller that lost its own: without a vote, until it has caught up with the others.
+
+    Raises:
+        DirectoryError: there is something in it. OSError: the disk failed.
+    """
+    format_directory(RealDisk(), str(directory), FormatPlan(meta, bootstrap=None, voters=None, quorum_state=None))
+
+
+def wipe(directory: Path) -> None:
+    """Take everything away from a stopped controller, and let it join again."""
+    path = directory / META_PROPERTIES_NAME
+    meta = decode_meta_properties(path.read_bytes(), str(path))
+    shutil.rmtree(directory)
+    format_to_join(directory, meta)
 
 
 def _clear_leftovers(directory: Path) -> None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
 from contextlib import suppress
 from typing import Final
 
 from controller.client import ControllerClient
 from controller.connection import NoAnswer, NotSent
-from metadata_log.directory import FormatPlan, format_directory
-from metadata_log.disk import RealDisk
 from metadata_log.errors import ApiError
-from metadata_log.ids import uuid_from_text
-from metadata_log.meta_properties import MetaProperties
+from scripts.cluster.making import wipe
 from scripts.drills.drill import Drill, healthy_again, outage
 from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
 from scripts.drills.outcome import Expectation
@@ -95,7 +91,7 @@ async def follower_wipe(ground: Ground) -> None:
     async with ground.load() as load:
         process = ground.controllers[node := await ground.standby()]
         killed = await ground.kill(process)
-        wipe(ground, node)
+        _wipe(ground, node)
         started = await ground.restart(process)
         await load.more()
         await ground.until_voting()
@@ -110,7 +106,7 @@ async def wiped_voter(ground: Ground) -> None:
         process = ground.controllers[node := await ground.standby()]
         active = ground.controllers[await ground.active()]
         await ground.kill(process)
-        wipe(ground, node)
+        _wipe(ground, node)
         killed = await ground.kill(active)
         await ground.restart(process)
         await _require_no_quorum(ground, node)
@@ -152,12 +148,8 @@ async def follower_far_behind(ground: Ground) -> None:
     await ground.settle(started)
 
 
-def wipe(ground: Ground, node: int) -> None:
-    """Take everything away from a stopped controller, and format its directory as one that joins: without a vote."""
-    path = ground.directory(node)
-    shutil.rmtree(path)
-    meta = MetaProperties(ground.cluster.plan.cluster_id, node, uuid_from_text(ground.planned(node).directory_id))
-    format_directory(RealDisk(), str(path), FormatPlan(meta, bootstrap=None, voters=None, quorum_state=None))
+def _wipe(ground: Ground, node: int) -> None:
+    wipe(ground.directory(node))
     ground.event("fault", f"controller {node}'s directory is wiped, and formatted without a vote")
 
 

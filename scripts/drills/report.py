@@ -74,7 +74,7 @@ def _section(outcome: Outcome) -> str:
         f"<td class=number>≤ {one.expectation.at_most:g}</td><td>{'holds' if one.holds else 'fails'}</td></tr>"
         for one in outcome.measured
     )
-    noted = ", ".join(f"{escape(name.replace('_', ' '))} {escape(str(value))}" for name, value in outcome.noted.items())
+    noted = ", ".join(f"{escape(name.replace('_', ' '))} {_noted(value)}" for name, value in outcome.noted.items())
     reason = f'<p class="reason">{escape(outcome.reason)}</p>' if outcome.reason else ""
     return (
         f'<h2 id="{escape(outcome.drill)}">{escape(outcome.drill)} {_badge(outcome)}</h2>'
@@ -90,6 +90,10 @@ def _badge(outcome: Outcome) -> str:
 
 def _value(one: Measured) -> str:
     return f"{_number(one.value)} (expected at most {one.expectation.at_most:g})"
+
+
+def _noted(value: float | str) -> str:
+    return escape(value) if isinstance(value, str) else _number(value)
 
 
 def _number(value: float | None) -> str:

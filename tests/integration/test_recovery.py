@@ -136,6 +136,29 @@ async def test_quorum_whose_majority_is_gone_is_founded_anew(tmp_path: Path) -> 
             await stop(renewed)
 
 
+@pytest.mark.timeout(300)
+async def test_wiped_controller_rejoins_without_a_vote_and_votes_when_it_has_caught_up(tmp_path: Path) -> None:
+    directory = tmp_path / "var"
+    async with running_cluster(directory, 3, 0) as cluster:
+        active = (await cluster.status()).quorum.active_id
+        node = next(node for node in cluster.controllers if node != active)
+        process = cluster.controllers[node]
+        process.kill()
+        await process.wait(READY_S)
+        command = ("rejoin", "--dir", str(directory), "--node-id", str(node))
+        refused = await recover(*command)
+        assert refused.code == 1
+        assert "is formatted already" in refused.err
+        shutil.rmtree(directory / f"controller-{node}")
+
+        made = await recover(*command)
+
+        assert made.code == 0, made
+        await process.start()
+        await cluster.wait_for_controllers(READY_S)
+        assert (await recover("rejoin", "--dir", str(directory), "--node-id", "9")).code == 2
+
+
 def known_plan(directory: Path) -> ClusterPlan:
     plan = ClusterPlan.load(directory)
     assert plan is not None
