@@ -59,7 +59,9 @@ def simulate(
     With --system the controllers above it, brokers and admin clients as well: scripts/simulate --system --seeds 200
     """
     if system:
-        sys.exit(1 if _simulate_system(range(seed, seed + seeds), jobs, stories) else 0)
+        wanted = range(seed, seed + seeds)
+        failed = _simulate_system(wanted, jobs, stories, scenario=scenario, scenarios=scenarios, mutations=mutations)
+        sys.exit(1 if failed else 0)
     if scenario is not None:
         if scenario not in SCENARIOS:
             raise typer.BadParameter(f"{scenario} is none of: {', '.join(SCENARIOS)}")
@@ -72,11 +74,21 @@ def simulate(
     sys.exit(1 if failed else 0)
 
 
-def _simulate_system(seeds: range, jobs: int, stories: Path) -> int:
+def _simulate_system(
+    seeds: range, jobs: int, stories: Path, *, scenario: str | None, scenarios: bool, mutations: bool
+) -> int:
     # Loads the controllers, the brokers and their HTTP: the quorum's runs do without.
-    from scripts.simulation_system.command import run_system_seeds
+    from scripts.simulation_system import command
+    from scripts.simulation_system.scenarios import SYSTEM_SCENARIOS
 
-    return run_system_seeds(seeds, jobs, stories)
+    if scenario is not None:
+        if scenario not in SYSTEM_SCENARIOS:
+            raise typer.BadParameter(f"{scenario} is none of: {', '.join(SYSTEM_SCENARIOS)}")
+        return command.run_system_scenarios([scenario], seeds.start, stories)
+    if mutations:
+        return command.run_system_mutations(jobs)
+    failed = command.run_system_scenarios(list(SYSTEM_SCENARIOS), seeds.start, stories) if scenarios else 0
+    return failed + command.run_system_seeds(seeds, jobs, stories)
 
 
 def _run_seeds(seeds: range, jobs: int) -> int:

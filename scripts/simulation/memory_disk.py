@@ -135,7 +135,7 @@ class MemoryDisk:
 
     def free_bytes(self, path: str) -> int:
         self.on_call("free", path)
-        return 1 << 40 if self.capacity is None else max(self.capacity - self._used(), 0)
+        return 1 << 40 if self.capacity is None else max(self.capacity - self.used, 0)
 
     def lock(self, path: str) -> MemoryLock:
         self.on_call("lock", path)
@@ -234,13 +234,15 @@ class MemoryDisk:
             self._failing_syncs.discard(path)
             raise OSError(errno.EIO, "sync failed", path)
 
-    def _used(self) -> int:
+    @property
+    def used(self) -> int:
+        """Bytes that are taken."""
         return sum(len(inode.cached) for inode in self._names.values())
 
     def write(self, path: str, inode: _Inode, data: bytes, position: int) -> None:
         growth = position + len(data) - len(inode.cached)
-        if self.capacity is not None and growth > 0 and self._used() + growth > self.capacity:
-            fits = max(len(data) - (self._used() + growth - self.capacity), 0)
+        if self.capacity is not None and growth > 0 and self.used + growth > self.capacity:
+            fits = max(len(data) - (self.used + growth - self.capacity), 0)
             _apply(inode.cached, (position, data[:fits]))
             inode.pending.append((position, data[:fits]))
             raise OSError(errno.ENOSPC, "no space left on device", path)

@@ -19,10 +19,11 @@ from quorum.progress import Progress
 from quorum.replication import Replication
 from scripts.simulation.checks import NotReached, Violation
 
-_Patches = list[tuple[type[Any], str, Callable[..., Any]]]
+#: (class or module, name of what is in it, what takes its place)
+Patches = list[tuple[Any, str, Any]]
 
 
-def _leader_counts_itself_at_once() -> _Patches:
+def _leader_counts_itself_at_once() -> Patches:
     original = Replication.advance
 
     def advance(self: Replication, durable_end: int, *, counts_itself: bool) -> bool:
@@ -31,7 +32,7 @@ def _leader_counts_itself_at_once() -> _Patches:
     return [(Replication, "advance", advance)]
 
 
-def _heartbeat_replies_are_not_clamped() -> _Patches:
+def _heartbeat_replies_are_not_clamped() -> Patches:
     original_append, original_end = Follower.on_append, Follower._durable_end
     heartbeats: set[int] = set()
 
@@ -45,7 +46,7 @@ def _heartbeat_replies_are_not_clamped() -> _Patches:
     return [(Follower, "on_append", on_append), (Follower, "_durable_end", durable_end)]
 
 
-def _stale_epochs_are_not_answered() -> _Patches:
+def _stale_epochs_are_not_answered() -> Patches:
     original = Outbox.put
 
     def put(self: Outbox, peer: int, message: Any, *channel: Any) -> None:
@@ -55,7 +56,7 @@ def _stale_epochs_are_not_answered() -> _Patches:
     return [(Outbox, "put", put)]
 
 
-def _votes_leave_before_their_sync() -> _Patches:
+def _votes_leave_before_their_sync() -> Patches:
     def flush(self: Outbox) -> None:
         from quorum.wire import encode
 
@@ -66,7 +67,7 @@ def _votes_leave_before_their_sync() -> _Patches:
     return [(Outbox, "flush", flush)]
 
 
-def _followers_truncate_without_conflict() -> _Patches:
+def _followers_truncate_without_conflict() -> Patches:
     def delete_entries_from(self: LogJournal, entry_from: int) -> None:
         self._log.truncate_to(self.end_of(self.first_index + entry_from - 1))
         self._refresh_last()
@@ -74,7 +75,7 @@ def _followers_truncate_without_conflict() -> _Patches:
     return [(LogJournal, "deleteEntriesFrom", delete_entries_from)]
 
 
-def _commit_is_clamped_to_the_log_end_only() -> _Patches:
+def _commit_is_clamped_to_the_log_end_only() -> Patches:
     def commit_index(self: Follower, message: Append, prev_index: int, entries: Any) -> int:
         index = self._journal.index_at_or_below(message.high_watermark)
         if message.high_watermark <= self._journal.end_of(self._journal.last_index):
@@ -84,7 +85,7 @@ def _commit_is_clamped_to_the_log_end_only() -> _Patches:
     return [(Follower, "_commit_index", commit_index)]
 
 
-def _non_voters_vote() -> _Patches:
+def _non_voters_vote() -> Patches:
     original = Membership.__init__
 
     def init(self: Membership, log: Any, votes: Any, abstain: Any) -> None:
@@ -94,7 +95,7 @@ def _non_voters_vote() -> _Patches:
     return [(Membership, "__init__", init)]
 
 
-def _any_leader_restores_the_vote() -> _Patches:
+def _any_leader_restores_the_vote() -> Patches:
     original = Membership.leader_reported
 
     def leader_reported(self: Membership, epoch: int, leader: int, high_watermark: int, *, is_vouched: bool) -> None:
@@ -103,7 +104,7 @@ def _any_leader_restores_the_vote() -> _Patches:
     return [(Membership, "leader_reported", leader_reported)]
 
 
-def _replies_need_no_epoch_and_round() -> _Patches:
+def _replies_need_no_epoch_and_round() -> Patches:
     def heard(self: Replication, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
         progress = self.progress.get(peer)
         if progress is not None:
@@ -115,7 +116,7 @@ def _replies_need_no_epoch_and_round() -> _Patches:
     return [(Replication, "_heard", heard)]
 
 
-MUTATIONS: Final[dict[str, Callable[[], _Patches]]] = {
+MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "leader-durable-clamp": _leader_counts_itself_at_once,
     "heartbeat-reply-clamp": _heartbeat_replies_are_not_clamped,
     "stale-epoch-answer": _stale_epochs_are_not_answered,
@@ -131,13 +132,25 @@ MUTATIONS: Final[dict[str, Callable[[], _Patches]]] = {
 @contextmanager
 def mutated(name: str) -> Iterator[None]:
     """Take out one measure while the context is open."""
+    with patched(MUTATIONS[name]()):
+        yield
+
+
+@contextmanager
+def patched(patches: Patches) -> Iterator[None]:
+    """Put the replacements in their places while the context is open."""
     with ExitStack() as stack:
-        for cls, attribute, replacement in MUTATIONS[name]():
-            stack.enter_context(patch.object(cls, attribute, replacement))
+        for place, attribute, replacement in patches:
+            stack.enter_context(patch.object(place, attribute, replacement))
         yield
 
 
 def notices(name: str, run: Callable[[], object]) -> str | None:
+    """``notices_patches`` for a measure of the table here."""
+    return notices_patches(MUTATIONS[name](), run)
+
+
+def notices_patches(patches: Patches, run: Callable[[], object]) -> str | None:
     """What promise ``run`` finds broken once a measure is taken out; None when it finds none.
 
     Only a broken promise counts: not a situation that was not reached, and not a run that fails with the measure too.
@@ -146,7 +159,7 @@ def notices(name: str, run: Callable[[], object]) -> str | None:
         Violation: the promise is broken with the measure in place; that is a fault of the product, not of the mutation.
     """
     try:
-        with mutated(name):
+        with patched(patches):
             run()
     except NotReached:
         return None

@@ -5,17 +5,23 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Final
 
+from scripts.simulation.mutations import notices_patches
+from scripts.simulation_system.mutations import MUTATIONS
 from scripts.simulation_system.runner import SystemResult, run_system_seed
+from scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
 from scripts.simulation_system.story import Story
 
 #: On a terminal, how often the state of a long run is said (seconds).
 _PROGRESS_SECONDS: Final = 1.0
+#: Seeds tried for a mutation that no scenario notices.
+MUTATION_SEEDS: Final = 300
 
 
 def run_system_seeds(seeds: range, jobs: int, stories: Path) -> int:
@@ -85,6 +91,49 @@ def _summary(results: Sequence[SystemResult], failed: int, took: float) -> str:
         f"{sum(r.states_compared + r.broker_images_compared for r in results):,} states compared, "
         f"{sum(r.checkpoints_loaded for r in results):,} checkpoints loaded"
     )
+
+
+def run_system_scenarios(names: Sequence[str], seed: int, stories: Path) -> int:
+    """Bring each of these situations about; how many failed."""
+    failed = 0
+    for name in names:
+        story = Story()
+        try:
+            run_system_scenario(name, seed, story)
+            print(f"scenario {name}, seed {seed}: holds")
+        except Exception:  # noqa: BLE001  # whatever a scenario dies of is its result
+            failed += 1
+            again = f"scripts/simulate --system --scenario {name} --seed {seed}"
+            print(f"{traceback.format_exc()}\nscenario {name} failed; again with: {again}")
+            stories.mkdir(parents=True, exist_ok=True)
+            path = stories / f"system-{name}-{seed}.txt"
+            path.write_text("\n".join([again, "", *story.lines]), encoding="utf-8")
+            print(f"its story: {path}")
+    return failed
+
+
+def run_system_mutations(jobs: int) -> int:
+    """Turn each line of the table into its mistake, and say who noticed; how many nobody noticed."""
+    missed = 0
+    with ProcessPoolExecutor(jobs) as pool:
+        for name, found in pool.map(find_system_mutation, MUTATIONS):
+            missed += found is None
+            print(f"{name:28} {found or f'NOT NOTICED by any scenario and {MUTATION_SEEDS} seeds'}", flush=True)
+    print(f"{len(MUTATIONS)} mutations, {missed} not noticed")
+    return missed
+
+
+def find_system_mutation(name: str) -> tuple[str, str | None]:
+    """Which scenario or seed notices a mutation, and what it says; None if none does."""
+    runs: list[tuple[str, Callable[[], object]]] = [
+        (f"scenario {scenario}", partial(run_system_scenario, scenario, 0)) for scenario in SYSTEM_SCENARIOS
+    ]
+    runs += [(f"seed {seed}", partial(run_system_seed, seed)) for seed in range(MUTATION_SEEDS)]
+    for who, run in runs:
+        said = notices_patches(MUTATIONS[name](), run)
+        if said is not None:
+            return name, f"{who}: {said}"
+    return name, None
 
 
 class _Progress:

@@ -57,6 +57,9 @@ SESSION_TIMEOUT_MS: Final = 2_000
 #: Periodic work comes often, so that it meets everything else.
 _ROLE: Final = RoleSettings(leader_balance_interval_ms=2_500.0, unclean_election_interval_ms=3_500.0)
 
+#: How long a process that wakes up reads some of its sockets before it comes to the others.
+_READING_SECONDS: Final = 0.003
+
 
 def url_of(node_id: int) -> str:
     """Where a controller serves HTTP."""
@@ -103,9 +106,12 @@ class ControllerProcess(SimulatedNode):
         self.loop.freeze()
 
     def thaw(self) -> None:
-        if self.is_frozen:
-            self.loop.thaw()
-        super().thaw()
+        """What waited in the sockets is read: those of HTTP before those of the quorum, or after them."""
+        self.loop.thaw()
+        if self.is_frozen and self.world.rng.random() < 0.5:
+            self.world.scheduler.after(_READING_SECONDS, super().thaw)
+        else:
+            super().thaw()
 
     def _run(self, incarnation: int, action: Any, arguments: tuple[Any, ...], is_pump: bool = False) -> None:
         with self.loop.entered():

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from metadata_log.quorum_state import QUORUM_STATE_NAME
 from scripts.simulation.faults import Faults
+from scripts.simulation.host import SimulatedNode
 from scripts.simulation_system.world import SystemWorld
+
+#: Files whose bits flip.
+_ROTTING: Final = (".log", ".checkpoint", QUORUM_STATE_NAME)
 
 
 class SystemFaults(Faults):
@@ -23,6 +30,8 @@ class SystemFaults(Faults):
         world.every(options.broker_stop_rate, self._stop_broker)
         world.every(options.broker_freeze_rate, self._freeze_broker)
         world.every(options.cut_rate, self._cut)
+        world.every(options.full_disk_rate, self._fill_disk)
+        world.every(options.bit_flip_rate, self._flip_bit)
 
     def _kill_broker(self) -> None:
         broker = self._rng.choice(self._world.brokers)
@@ -38,6 +47,34 @@ class SystemFaults(Faults):
             self._world.tell(f"{loop.who} is stopped")
             loop.freeze()
             self._world.scheduler.after(self._rng.expovariate(0.7), loop.thaw)
+
+    def _fill_disk(self) -> None:
+        """A disk has room for a little more for a while: the process ends, and ends again when it is started."""
+        victim = self._any()
+        victim.is_sync_failure_expected = True
+        self._world.tell(f"the disk of controller {victim.node_id} fills up")
+        victim.disk.capacity = victim.disk.used + self._rng.randint(0, 600)
+        self._world.scheduler.after(self._rng.expovariate(1.0), self._make_room, victim)
+
+    def _make_room(self, victim: SimulatedNode) -> None:
+        victim.disk.capacity = None
+
+    def _flip_bit(self) -> None:
+        """A process ends, and one bit of what it leaves on its disk is another; never on so many that a majority is."""
+        world, rng = self._world, self._rng
+        victim = self._any()
+        tolerated = (len(world.nodes) - 1) // 2
+        if victim.node is None or victim.node_id in world.amnesiac or len(world.amnesiac) >= tolerated:
+            return
+        world.is_damage_expected = True
+        world.crash(victim, False)
+        files = [path for path in victim.disk.paths() if path.endswith(_ROTTING) and victim.disk.content(path)]
+        path = rng.choice(files)
+        position = rng.randrange(len(victim.disk.content(path)))
+        world.tell(f"a bit flips on controller {victim.node_id}: {path}, byte {position}")
+        victim.disk.flip_bit(path, position, rng.randrange(8))
+        world.checks.wiped(victim)
+        world.amnesiac.add(victim.node_id)
 
     def _cut(self) -> None:
         """Nothing passes between some controller and some broker or client, one way or both."""

@@ -112,7 +112,7 @@ class HttpWire:
         self._note(request.path.encode() + request.body)
         if known is not None and not exchange.is_connected:
             del session.connections[base]
-            if self._world.rng.random() < 0.3:
+            if not self._world.is_healed and self._world.rng.random() < 0.3:
                 # The connection had not been seen to be dead: the request went into it.
                 self._later(exchange.settle, aiohttp.ServerDisconnectedError())
                 return answer

@@ -135,13 +135,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     ) -> asyncio.Task[T]:
         task = VirtualTask(coro, self, next(self._numbers), context)
         self._tasks.append(task)
+        if self._is_buried:
+            task.cancel()
         return task
 
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]
         handle = asyncio.Handle(callback, args, self, context)
-        if not self.is_dead or self._is_buried:
-            self._ready.append(handle)
-            self._want_turn()
+        self._ready.append(handle)
+        self._want_turn()
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
@@ -175,7 +176,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # --- events --------------------------------------------------------------------------------------
 
     def _want_turn(self) -> None:
-        if not (self._is_turn_due or self.is_frozen or self._is_buried):
+        if not (self._is_turn_due or self.is_frozen or self.is_dead or self._is_buried):
             self._is_turn_due = True
             self._scheduler.after(self._rng.uniform(0.0, _TURN_SECONDS), self._turn)
 

@@ -18,7 +18,7 @@ class SystemOptions:
     clients: int = 2
     topics: int = 3
     #: Requests of one client.
-    request_rate: float = 14.0
+    request_rate: float = 9.0
     #: Virtual seconds of the fault phase.
     seconds: float = 5.0
     #: Requests and answers that the wire swallows.
@@ -60,8 +60,9 @@ def draw_system(rng: Random) -> SystemOptions:
         quorum=quorum,
         brokers=rng.choice((3, 3, 4)),
         clients=rng.choice((1, 2, 3)),
+        seconds=rng.choice((2.0, 3.0, 5.0)),
         topics=rng.choice((1, 2, 4)),
-        request_rate=14.0 * 10 ** rng.uniform(-0.4, 0.4),
+        request_rate=9.0 * 10 ** rng.uniform(-0.4, 0.4),
         http_loss=sometimes(0.4, rng.uniform(0.0, 0.05)),
         broker_kill_rate=sometimes(0.5, 0.3),
         broker_stop_rate=sometimes(0.4, 0.3),

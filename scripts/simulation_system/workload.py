@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from random import Random
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from controller.connection import NoAnswer, NotSent
 from controller.protocol import (
@@ -44,6 +44,8 @@ class AdminClient:
         self.client_id = client_id
         self.loop = world.new_loop(f"client {client_id}", 1.0)
         self._session = WireSession(world.wire, client_id)
+        #: The controllers that it asks.
+        self.urls = list(world.wire.servers)
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -55,27 +57,37 @@ class AdminClient:
         """Ask at random times until the world heals."""
         self._task = self.loop.spawn(self._run())
 
+    def ask(self, kind: Callable[[AdminClient], Coroutine[Any, Any, None]]) -> None:
+        """Ask one thing now."""
+        self._task = self.loop.spawn(kind(self))
+
     def conclude(self) -> None:
-        """Read every topic, and change one, in a world without faults."""
+        """Read every topic, and change some, in a world without faults."""
         self._task = self.loop.spawn(self._conclude())
 
     async def _run(self) -> None:
         while not self._world.is_healed:
             await asyncio.sleep(self._rng.expovariate(self._world.system.request_rate))
             if not self._world.is_healed:
-                await self._rng.choices(_KINDS, _WEIGHTS)[0](self)
+                await self._ask_several(self._rng.choices((1, 2, 4), (6, 2, 2))[0])
+
+    async def _ask_several(self, count: int) -> None:
+        """At the same time: what one is decided on may not be committed yet."""
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(count):
+                tasks.create_task(self._rng.choices(_KINDS, _WEIGHTS)[0](self))
 
     async def _conclude(self) -> None:
         for topic in self._world.topic_names.used():
             await self._read(topic)
-        await self.create_topics()
+        for change in (AdminClient.create_topics, AdminClient.configure, AdminClient.add_partitions):
+            await change(self)
 
     # --- asking --------------------------------------------------------------------------------------
 
     def _client(self) -> WireClient:
         """A client that begins with any controller."""
-        urls = list(self._world.wire.servers)
-        self._rng.shuffle(urls)
+        urls = self._rng.sample(self.urls, len(self.urls))
         timeout_ms = 30_000.0 if self._world.is_healed else self._rng.choice(TIMEOUTS_MS)
         return WireClient(urls, self._session, timeout_ms)
 
@@ -89,6 +101,8 @@ class AdminClient:
         try:
             answer = await work
         except OutcomeUnknown as error:
+            if world.is_concluding:
+                world.violation(f"a change was not answered in a world without faults: {error}")
             world.tell(f"client {self.client_id} is not answered of {topic}: {error}")
             world.topic_names.unanswered(topic, _UNKNOWN_MAX)
             return None
@@ -220,7 +234,10 @@ class AdminClient:
         if not registered:
             return
         broker = self._rng.choice(registered)
-        epoch = broker.epoch - 1
+        before = self._world.checks.reference.states[broker.epoch].head.cluster.brokers.get(broker.id)
+        epoch = broker.epoch + self._rng.choice((-1, 1_000_000))
+        if before is not None and before.epoch == epoch:
+            return  # it registered twice in a row: somebody may rightly not know the second one yet
         if self._rng.random() < 0.5:
             beat = BrokerHeartbeatRequest(broker_id=broker.id, broker_epoch=epoch, current_metadata_offset=10**9)
             is_taken = await self._send(self._client().broker_heartbeat(beat))
@@ -251,7 +268,7 @@ class AdminClient:
         return AlterPartitionRequest.model_validate(values)
 
 
-_KINDS: Final[tuple[Callable[[AdminClient], Awaitable[None]], ...]] = (
+_KINDS: Final[tuple[Callable[[AdminClient], Coroutine[Any, Any, None]], ...]] = (
     AdminClient.read_topic,
     AdminClient.create_topics,
     AdminClient.delete_topic,

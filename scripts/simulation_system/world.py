@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+from aiohttp import web_app
+
 from broker.loader import LoaderFault
 from metadata_log.errors import QuorateError
 from quorum.config import QuorumConfig
@@ -71,6 +73,8 @@ class SystemWorld(World):
         """Let go of everything that still waits."""
         for loop in self.loops:
             loop.bury()
+        # The web framework remembers handlers, and through them every application that ever was.
+        web_app._cached_build_middleware.cache_clear()
 
     def new_loop(self, who: str, rate: float, after_turn: Callable[[], None] = lambda: None) -> VirtualLoop:
         """The event loop of a process that begins."""
@@ -109,8 +113,12 @@ class SystemWorld(World):
             self.violation(f"broker {broker.broker_id} cannot follow: {error}")
 
     def opened(self, owner: SimulatedNode) -> None:
-        self.tell(f"controller {owner.node_id} starts")
         super().opened(owner)
+        assert owner.storage is not None
+        damage = [*owner.storage.damage, *filter(None, [owner.storage.state_damage])]
+        self.tell(f"controller {owner.node_id} starts{''.join(f'; damaged: {one}' for one in damage)}")
+        if damage:
+            self.amnesiac.add(owner.node_id)
 
     def fatal(self, owner: SimulatedNode, error: BaseException) -> None:
         self.tell(f"controller {owner.node_id} must stop: {error!r}")
@@ -136,6 +144,8 @@ class SystemWorld(World):
         """End all faults."""
         self.tell("all faults end")
         self.system = replace(self.system, http_loss=0.0)
+        for node in self.nodes.values():
+            node.disk.capacity = None
         super().heal()
         for broker in self.brokers:
             if broker.loop is not None:
@@ -145,6 +155,7 @@ class SystemWorld(World):
     def converge(self) -> None:
         """Demand that everything comes to rest within bounded virtual time, and says the same."""
         self._wait("every request to be answered", lambda: all(client.is_done for client in self.clients))
+        self.is_concluding = True
         for client in self.clients:
             client.conclude()
         self._wait("requests without faults to be answered", lambda: all(client.is_done for client in self.clients))
@@ -176,10 +187,14 @@ class SystemWorld(World):
             broker.is_ready
             and broker.host is not None
             and broker.host.loader.position.offset == end
+            and broker.host.publishers.image is broker.host.loader.image
             and not image.cluster.brokers[broker.broker_id].is_fenced
             for broker in self.brokers
         )
 
+    #: Whether every request must be answered now.
+    is_concluding = False
+    #: Topics whose history was too long to decide.
     undecided = 0
 
     def describe(self) -> str:

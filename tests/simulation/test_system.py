@@ -10,10 +10,22 @@ from typing import Final
 
 import pytest
 
+from scripts.simulation.checks import Violation
+from scripts.simulation.mutations import patched
 from scripts.simulation_system.command import run_system_seeds, story_path
+from scripts.simulation_system.mutations import MUTATIONS
 from scripts.simulation_system.runner import run_system_seed
+from scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+#: Which scenario notices a mutation. The whole table takes minutes: scripts/simulate --system --mutations
+NOTICED_BY: Final = {
+    "read-barrier": "frozen-controller-read",
+    "unknown-outcome": "write-of-a-resigned-controller",
+    "forwarded-is-sent": "controller-killed-behind-a-standby",
+}
+#: Mutations that any run notices soon.
+NOTICED_SOON: Final = ("reply-after-commit", "commit-to-the-watermark", "apply-once", "broker-epoch")
 
 
 @pytest.mark.parametrize("block", range(2))
@@ -44,14 +56,29 @@ def test_seed_other_hash_seed_runs_the_same() -> None:
     assert str(run_system_seed(9)) == told.strip()
 
 
+@pytest.mark.parametrize("name", SYSTEM_SCENARIOS)
+def test_scenario_directed_schedule_keeps_every_promise(name: str) -> None:
+    """Situations that random faults find rarely; each says in its docstring what must not happen."""
+    run_system_scenario(name, 1)
+
+
+@pytest.mark.parametrize("name", NOTICED_BY)
+def test_mutation_line_turned_into_a_mistake_is_noticed_by_its_scenario(name: str) -> None:
+    with patched(MUTATIONS[name]()), pytest.raises(Violation, match="is not linearizable"):
+        run_system_scenario(NOTICED_BY[name], 1)
+
+
+@pytest.mark.parametrize("name", NOTICED_SOON)
+def test_mutation_line_turned_into_a_mistake_is_noticed_by_a_seed(name: str) -> None:
+    with patched(MUTATIONS[name]()), pytest.raises(Violation):
+        run_system_seed(0)
+
+
 def test_failing_seed_names_the_command_that_replays_it_and_writes_its_story(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from controller.purgatory import Purgatory
-
-    monkeypatch.setattr(Purgatory, "add", lambda _, __, reply, result: reply.complete(result))
-
-    failed = run_system_seeds(range(2, 3), 1, tmp_path)
+    with patched(MUTATIONS["reply-after-commit"]()):
+        failed = run_system_seeds(range(2, 3), 1, tmp_path)
 
     said = capsys.readouterr().out
     assert failed == 1

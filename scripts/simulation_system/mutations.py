@@ -1,0 +1,228 @@
+"""Single lines of production, above the quorum and in its disk, turned into mistakes: the simulation must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any, Final
+
+from broker import feed, loader
+from broker.lifecycle import BrokerLifecycle
+from controller import alter_partition, cluster_control, connection, quorum_controller
+from controller.attempts import Attempts
+from controller.checkpoint_writer import CheckpointWriter
+from controller.decision import Decision
+from controller.head import Head
+from controller.http import forwarding
+from controller.purgatory import Purgatory
+from controller.quorum_controller import QuorumController
+from controller.seams import WriteContext
+from metadata_log.errors import ApiError, ErrorCode, NotController
+from metadata_log.segment_files import SegmentFiles
+from scripts.simulation.mutations import Patches
+from snapshots import checkpoint, table_editor
+from snapshots.cluster import BrokerRegistration
+from snapshots.image import MetadataImage
+from snapshots.row_changes import columns_in_place
+
+
+def _replies_leave_before_their_commit() -> Patches:
+    def add(self: Purgatory, end_offset: int, reply: Any, result: object) -> None:
+        reply.complete(result)
+
+    return [(Purgatory, "add", add)]
+
+
+def _answers_rest_on_what_may_be_lost() -> Patches:
+    return [(Head, "has_uncommitted", property(lambda _: False))]
+
+
+def _purgatory_forgets_an_entry() -> Patches:
+    usual = Purgatory.add
+    numbers = count()
+
+    def add(self: Purgatory, end_offset: int, reply: Any, result: object) -> None:
+        if next(numbers) % 5:
+            usual(self, end_offset, reply, result)
+
+    return [(Purgatory, "add", add)]
+
+
+def _unknown_outcomes_are_called_refusals() -> Patches:
+    return [(quorum_controller, "OutcomeUnknown", lambda *_: NotController(None))]
+
+
+def _linearizable_reads_ask_nobody() -> Patches:
+    async def read(self: QuorumController, operation: Callable[[Any], Any], *, is_linearizable: bool = False) -> Any:
+        return operation(self.stable)
+
+    return [(QuorumController, "append_read_event", read)]
+
+
+def _deposed_controllers_stay_active() -> Patches:
+    return [(QuorumController, "_renounce", lambda _: None)]
+
+
+def _an_epoch_begins_with_the_head_of_the_last() -> Patches:
+    usual = QuorumController._claim
+    heads: dict[int, Head] = {}
+
+    def claim(self: QuorumController, epoch: int) -> None:
+        usual(self, epoch)
+        assert self._head is not None
+        before = heads.get(id(self))
+        if before is not None:
+            self._head.state = before.state
+        heads[id(self)] = self._head
+
+    return [(QuorumController, "_claim", claim)]
+
+
+def _commits_are_taken_for_further_than_they_are() -> Patches:
+    usual = Head.commit
+    return [(Head, "commit", lambda self, _: usual(self, 2**62))]
+
+
+def _standbys_apply_twice() -> Patches:
+    usual = QuorumController._replay
+
+    def replay(self: QuorumController, batches: Any) -> None:
+        usual(self, batches)
+        usual(self, batches)
+
+    return [(QuorumController, "_replay", replay)]
+
+
+def _broker_epochs_are_not_compared() -> Patches:
+    def check(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
+        return image.cluster.brokers[broker_id]
+
+    return [(cluster_control, "check_broker_epoch", check), (alter_partition, "check_broker_epoch", check)]
+
+
+def _fenced_brokers_are_elected() -> Patches:
+    return [(BrokerRegistration, "is_active", property(lambda _: True))]
+
+
+def _leader_epochs_stay() -> Patches:
+    usual = columns_in_place
+
+    def columns(*change: Any) -> dict[str, Any] | None:
+        changed = usual(*change)
+        return changed and {name: value for name, value in changed.items() if name != "leader_epochs"}
+
+    return [(table_editor, "columns_in_place", columns)]
+
+
+def _broker_epochs_fall() -> Patches:
+    usual = WriteContext
+
+    def context(image: MetadataImage, offset: int, *rest: Any) -> WriteContext:
+        return usual(image, max(0, offset - 40), *rest)
+
+    return [(quorum_controller, "WriteContext", context)]
+
+
+def _checkpoints_leave_out_what_follows_the_topics() -> Patches:
+    def nothing(image: MetadataImage) -> Iterator[Any]:
+        yield from ()
+
+    return [(checkpoint, "after_topics", nothing)]
+
+
+def _checkpoints_are_of_the_head() -> Patches:
+    usual = CheckpointWriter._begin
+
+    def begin(self: CheckpointWriter) -> None:
+        state: Any = self._state
+        stable = state._state
+        if state._head is not None:
+            state._state = state._head.state
+        try:
+            usual(self)
+        finally:
+            state._state = stable
+
+    return [(CheckpointWriter, "_begin", begin)]
+
+
+def _segments_are_not_synced() -> Patches:
+    def sync(self: SegmentFiles) -> Iterator[None]:
+        self._is_dirty = False
+        yield
+
+    return [(SegmentFiles, "sync", sync)]
+
+
+def _writes_are_sent_twice() -> Patches:
+    usual = Attempts.send
+
+    async def send(self: Attempts, request: Any, *, is_repeatable: bool) -> Any:
+        return await usual(self, request, is_repeatable=True)
+
+    return [(Attempts, "send", send)]
+
+
+def _what_was_sent_and_not_answered_counts_as_not_sent() -> Patches:
+    return [(connection, "NoAnswer", connection.NotSent)]
+
+
+def _a_forwarded_write_without_answer_counts_as_refused() -> Patches:
+    def no_answer(peer: Any, error: Exception, *, is_write: bool) -> ApiError:
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT, "no answer")
+
+    return [(forwarding, "_no_answer", no_answer)]
+
+
+def _a_forgotten_broker_does_not_register_again() -> Patches:
+    return [(BrokerLifecycle, "_forgotten", lambda _: None)]
+
+
+def _loaders_believe_every_answer() -> Patches:
+    """What an answer holds is replayed up to its last batch but one, and taken for all of it."""
+    usual = feed.check_batches
+
+    def check(data: Any, position: Any, status: Any) -> Any:
+        checked = usual(data, position, status)
+        return checked[:-2] + checked[-1:] if len(checked) > 1 else checked
+
+    return [(loader, "check_batches", check)]
+
+
+def _decisions_are_made_on_the_stable_state() -> Patches:
+    usual = QuorumController._decide
+
+    def decide(self: QuorumController, head: Head, name: str, operation: Any, *rest: Any) -> None:
+        def on_stable(context: WriteContext) -> Decision[Any]:
+            decided: Decision[Any] = operation(context._replace(image=self.stable))
+            return decided
+
+        usual(self, head, name, on_stable, *rest)
+
+    return [(QuorumController, "_decide", decide)]
+
+
+MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
+    "reply-after-commit": _replies_leave_before_their_commit,
+    "answer-rests-on-committed": _answers_rest_on_what_may_be_lost,
+    "purgatory-keeps-all": _purgatory_forgets_an_entry,
+    "unknown-outcome": _unknown_outcomes_are_called_refusals,
+    "read-barrier": _linearizable_reads_ask_nobody,
+    "renounce": _deposed_controllers_stay_active,
+    "head-of-its-epoch": _an_epoch_begins_with_the_head_of_the_last,
+    "commit-to-the-watermark": _commits_are_taken_for_further_than_they_are,
+    "apply-once": _standbys_apply_twice,
+    "decide-on-the-head": _decisions_are_made_on_the_stable_state,
+    "broker-epoch": _broker_epochs_are_not_compared,
+    "elect-the-active": _fenced_brokers_are_elected,
+    "leader-epoch-rises": _leader_epochs_stay,
+    "broker-epoch-rises": _broker_epochs_fall,
+    "checkpoint-of-everything": _checkpoints_leave_out_what_follows_the_topics,
+    "checkpoint-of-the-committed": _checkpoints_are_of_the_head,
+    "segment-sync": _segments_are_not_synced,
+    "write-sent-once": _writes_are_sent_twice,
+    "sent-is-sent": _what_was_sent_and_not_answered_counts_as_not_sent,
+    "forwarded-is-sent": _a_forwarded_write_without_answer_counts_as_refused,
+    "forgotten-registers": _a_forgotten_broker_does_not_register_again,
+    "every-batch-replayed": _loaders_believe_every_answer,
+}
