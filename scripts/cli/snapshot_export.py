@@ -15,8 +15,9 @@ from controller.surroundings import new_uuid
 from metadata_log.errors import InvalidId
 from metadata_log.ids import uuid_from_text, uuid_text
 from scripts.cli.arguments import AsJson
+from scripts.cli.connecting import AtMoment
 from scripts.cli.output import format_time
-from scripts.cli.snapshot_sources import At, Source, Target, left_lines, loaded, source_document
+from scripts.cli.snapshot_sources import Source, Target, left_lines, loaded, source_document
 from scripts.cluster.kafka_export import ExportedVoter, ExportPlan, check_voters, voter_directory
 from scripts.cluster.kafka_export import export as export_directories
 from scripts.cluster.source_state import SourceState
@@ -50,7 +51,7 @@ def export(
     source: Source,
     target: Target,
     voters: _Voters,
-    offset: At = None,
+    at: AtMoment = None,
     static: _Static = False,
     with_log: _WithLog = False,
     cluster_id: _ClusterId = None,
@@ -77,7 +78,7 @@ def export(
     """
     named = tuple(_voter(text) for text in voters)
     check_voters(named)
-    state = loaded(source, offset)
+    state = loaded(source, at)
     known_id = cluster_id or state.cluster_id
     if known_id is None:
         raise typer.BadParameter(f"{source} does not say to which cluster it belongs", param_hint="--cluster-id")

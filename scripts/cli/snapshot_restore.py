@@ -14,8 +14,9 @@ from controller.surroundings import new_uuid
 from metadata_log.errors import InvalidId
 from metadata_log.ids import uuid_from_text, uuid_text
 from scripts.cli.arguments import AsJson, broker_ids
+from scripts.cli.connecting import AtMoment
 from scripts.cli.output import format_time
-from scripts.cli.snapshot_sources import At, Source, Target, left_lines, loaded, source_document
+from scripts.cli.snapshot_sources import Source, Target, left_lines, loaded, source_document
 from scripts.cluster.making import Ports, controller_directory, new_id
 from scripts.cluster.plan import ClusterPlan
 from scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
@@ -63,7 +64,7 @@ _BasePort = Annotated[int, typer.Option(min=1024, max=65_000, help="With --nodes
 def restore(
     source: Source,
     target: Target,
-    offset: At = None,
+    at: AtMoment = None,
     nodes: _Nodes = None,
     node_id: _NodeId = None,
     voters: _Voters = None,
@@ -93,7 +94,7 @@ def restore(
         raise typer.BadParameter("say --nodes N, for a local cluster, or --node-id ID, for one node")
     if brokers not in _PLAYED:
         raise typer.BadParameter(f"{brokers!r}: {', '.join(_PLAYED)}", param_hint="--brokers")
-    state = loaded(source, offset)
+    state = loaded(source, at)
     wanted_id = _cluster_id(cluster_id, state)
     if nodes is not None:
         plan = restore_cluster(source, state, target, Ports.from_base(base_port), nodes, brokers, wanted_id)

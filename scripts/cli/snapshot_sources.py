@@ -12,6 +12,7 @@ from rich.console import Console
 
 from scripts.cluster.source_state import SourceState, read_source
 from snapshots.image_digest import digest_image
+from snapshots.moments import parse_moment
 
 Source = Annotated[
     Path,
@@ -21,20 +22,19 @@ Target = Annotated[
     Path,
     typer.Option("--to", metavar="DIR", help="The directory to make; it must not be there yet.", show_default=False),
 ]
-At = Annotated[
-    int | None, typer.Option("--at", metavar="OFFSET", min=1, help="The state before this offset; default: the end.")
-]
 
 
-def loaded(source: Path, offset: int | None) -> SourceState:
-    """The state of a source, with a word on the terminal meanwhile.
+def loaded(source: Path, at: str | None) -> SourceState:
+    """The state of a source at a moment, with a word on the terminal meanwhile.
 
     Raises:
+        InvalidMoment: ``at`` names none.
         StorageError, ReplayError, ImageNotAvailable: as ``read_source``.
     """
+    moment = None if at is None else parse_moment(at)
     console = Console(stderr=True)
     with console.status(f"reading {source}") if console.is_terminal else nullcontext():
-        return read_source(source, offset)
+        return read_source(source, moment)
 
 
 def left_lines(state: SourceState) -> Iterator[str]:

@@ -12,6 +12,7 @@ from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quo
 from metadata_log.reader import LogFile, find_files, iter_batches
 from snapshots.image import MetadataImage
 from snapshots.loading import load_image
+from snapshots.moments import Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,13 @@ class SourceState:
         return self.highest_epoch + 1
 
 
-def read_source(source: Path, offset: int | None) -> SourceState:
-    """The state at an offset (None: the newest), and what lies behind it.
+def read_source(source: Path, at: Moment | None) -> SourceState:
+    """The state at a moment (None: the newest), and what lies behind it.
 
     Raises:
         StorageError, ReplayError, ImageNotAvailable: as ``load_image``.
     """
-    image = load_image(source, offset)
+    image = load_image(source, at)
     end = image.provenance.end_offset
     files = find_files(source)
     left, tail_epoch = _behind(files, end)

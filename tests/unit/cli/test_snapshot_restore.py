@@ -19,6 +19,7 @@ from scripts.cluster.plan import ClusterError, ClusterPlan
 from snapshots.errors import ImageNotAvailable
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
+from snapshots.moments import parse_moment
 
 STATIC, DYNAMIC = "static/m3/log", "dynamic-small/m1/log"
 
@@ -64,6 +65,15 @@ def test_restored_cluster_holds_the_state_of_then_and_nothing_behind_it(
         }
         assert quorum_state(directory).leader_epoch == document["next_epoch"] == last_epoch + 1
         assert CliRunner().invoke(app, ["verify", str(directory)]).exit_code == exit_codes.DONE
+
+
+def test_restored_state_is_that_of_any_moment(kafka_data: Path, tmp_path: Path) -> None:
+    source = kafka_data / DYNAMIC
+    for name, at in (("time", "2026-11-21T00:19:42.700Z"), ("epoch", "epoch:1")):
+        document = restored(source, tmp_path / name, "--node-id", "7", "--at", at)
+        image = load_image(source, parse_moment(at))
+        assert 0 < image.provenance.end_offset < 77
+        assert (document["end_offset"], document["digest"]) == (image.provenance.end_offset, digest_image(image).text)
 
 
 def test_restored_directory_is_a_source_of_twins(kafka_data: Path, tmp_path: Path) -> None:
