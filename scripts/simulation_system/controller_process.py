@@ -231,7 +231,7 @@ class ControllerMachine(StateMachine):
 
     def on_snapshot(self, reader: SnapshotReader) -> None:
         process = self._process
-        image = read_checkpoint(_batches(reader.read()), reader.end_offset, reader.epoch)
+        image = read_checkpoint(batches_in(reader.read()), reader.end_offset, reader.epoch)
         self.applied_end, self.applied_epoch = reader.end_offset, reader.epoch
         process.world.checks.loaded_checkpoint(process, reader.end_offset, reader.epoch)
         self.digest = process.world.checks.digests[reader.end_offset]
@@ -362,7 +362,8 @@ def new_uuid(rng: Random) -> Uuid:
     return bytes([0x80 | rng.getrandbits(7)]) + rng.randbytes(15)
 
 
-def _batches(data: bytes) -> Iterator[memoryview]:
+def batches_in(data: bytes) -> Iterator[memoryview]:
+    """The batches of a checkpoint file, each checked."""
     view, start = memoryview(data), 0
     while start < len(view):
         header = checked_header(view, start)

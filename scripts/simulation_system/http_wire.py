@@ -96,6 +96,8 @@ class HttpWire:
         self._numbers = 0
         #: Rolling CRC over everything sent: equal for equal runs.
         self.trace = 0
+        #: Told of every request that is sent.
+        self.on_request: Callable[[WireRequest], None] = lambda _: None
 
     def new_request_id(self) -> str:
         """A name that a run gives again."""
@@ -104,6 +106,7 @@ class HttpWire:
 
     def send(self, session: WireSession, base: str, request: WireRequest) -> asyncio.Future[WireAnswer]:
         """Put a request on its way."""
+        self.on_request(request)
         loop = cast("VirtualLoop", asyncio.get_running_loop())
         server = self.servers[base]
         answer = loop.create_future()

@@ -13,6 +13,7 @@ LAUNCHERS = (
     "scripts/bench",
     "scripts/bench-pipeline",
     "scripts/conformance",
+    "scripts/fuzz",
     "scripts/generate-history",
     "scripts/quorate",
     "scripts/replay-digests",

@@ -1,0 +1,67 @@
+"""A fixed set of mutated inputs for every reader of bytes, and whether a wrong reader would be noticed."""
+
+from __future__ import annotations
+
+import signal
+from functools import cache
+from typing import Final
+
+import pytest
+
+from metadata_log.quorum_state import QuorumState, QuorumStateStore
+from scripts.fuzzing import running, targets
+from scripts.fuzzing.corpus import Corpus, make_corpus
+from scripts.fuzzing.running import run_inputs
+
+#: Inputs of each target; more by hand: scripts/fuzz
+INPUTS: Final = {"log": 150, "checkpoint": 300, "election-state": 800, "frames": 1_000, "http": 250}
+
+
+@cache
+def corpus() -> Corpus:
+    return make_corpus()
+
+
+@pytest.mark.parametrize("target", INPUTS)
+def test_mutated_inputs_fixed_set_is_refused_by_type_or_read_right(target: str) -> None:
+    tally = run_inputs(target, corpus(), 0, range(INPUTS[target]))
+
+    assert not tally.findings, "\n".join(finding.failure for finding in tally.findings)
+    assert tally.counts["refused"] > INPUTS[target] // 2
+    assert tally.counts["taken"] > 0
+
+
+def test_inputs_same_seed_and_number_are_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+
+    def take(_: targets.FrameTarget, data: bytes) -> bool:
+        seen.append(data)
+        return True
+
+    monkeypatch.setattr(targets.FrameTarget, "run", take)
+
+    run_inputs("frames", corpus(), 3, range(20))
+    run_inputs("frames", corpus(), 3, range(10, 20))
+
+    assert seen[10:20] == seen[20:]
+
+
+def test_reader_with_an_untyped_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(_: object) -> QuorumState:
+        raise KeyError("leaderEpoch")
+
+    monkeypatch.setattr(QuorumStateStore, "load", load)
+
+    tally = run_inputs("election-state", corpus(), 0, range(3))
+
+    assert [finding.number for finding in tally.findings] == [0, 1, 2]
+    assert "KeyError: 'leaderEpoch'" in tally.findings[0].failure
+
+
+def test_reader_that_hangs_is_found_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "INPUT_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(QuorumStateStore, "load", lambda _: signal.pause())
+
+    tally = run_inputs("election-state", corpus(), 0, range(1))
+
+    assert "Hang" in tally.findings[0].failure
