@@ -239,7 +239,9 @@ _COMMANDS: Final = {
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
     "drill": _Command(_drill, "Rehearse disasters on real processes, and measure what they cost.", _RUNNING),
     "recover": _Command(
-        _recover, "Found a quorum anew whose majority is lost for good: survey, plan, apply, verify.", _FILES
+        _recover,
+        "Found a quorum anew whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",
+        _FILES,
     ),
     "pipeline": _Command(
         _pipeline, "Question months of logs of many clusters, with Apache Spark: replay, audit, history.", _FILES
