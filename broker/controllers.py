@@ -99,7 +99,7 @@ class ControllerFeed:
     async def digest_at(self, offset: int) -> str:
         """See ``broker.digest_watch.DigestSource``."""
         try:
-            return await self._client.digest_of(self._url, offset, _DIGEST_WAIT_MS)
+            return await self._client.digest_of(self._url, offset, wait_ms=_DIGEST_WAIT_MS)
         except QuorateError as error:
             raise FeedUnavailable(f"{self._url}: {error}") from error
 

@@ -168,14 +168,14 @@ class ControllerClient:
         request = Request("GET", "/v1/status", timeout_ms, {"local": "true"})
         return (await self._connect(url).send(request)).model(StatusReply)
 
-    async def digest_of(self, url: str, offset: int, wait_ms: int = 0) -> str:
-        """Digest of one controller's or broker process's state at an offset, which it may wait for.
+    async def digest_of(self, url: str, offset: int, **parameters: int | str) -> str:
+        """Digest of one controller's or broker process's state at an offset; ``parameters``: further ones of the route.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE, the state there is not kept, or not reached.
             NotSent. NoAnswer: none, or one of another form.
         """
-        request = Request("GET", "/v1/image/digest", self._timeout_ms, {"offset": offset, "wait_ms": wait_ms})
+        request = Request("GET", "/v1/image/digest", self._timeout_ms, {"offset": offset, **parameters})
         reply = (await self._connect(url).send(request)).model(DigestReply)
         if reply.form != DIGEST_FORM:
             raise NoAnswer(f"{url} makes digests of form {reply.form}, not {DIGEST_FORM}")

@@ -25,6 +25,8 @@ INTERVAL_SECONDS: Final = 10.0
 CORE_SHARE: Final = 0.01
 #: Between the two comparisons that convict a node.
 _CONFIRM_SECONDS: Final = 1.0
+#: A node that knows its state to be wrong leaves the others this long to see it for themselves, and to name it.
+_LAST_SECONDS: Final = 3.0
 #: The others may be a little behind.
 _WAIT_MS: Final = 2_000
 
@@ -36,7 +38,7 @@ class StateDiffers(QuorateError):
 class Asker(Protocol):
     """What the watch needs of a ``ControllerClient``."""
 
-    async def digest_of(self, url: str, offset: int, wait_ms: int = 0) -> str:
+    async def digest_of(self, url: str, offset: int, **parameters: int | str) -> str:
         """Digest of a node's state at an offset."""
 
 
@@ -65,13 +67,25 @@ class DigestWatch:
         """Compare every ``INTERVAL_SECONDS``, and less often where digests take long."""
         digests = self._node.digests
         counted = digests.spent_seconds
+        is_doubted = False
         while True:
-            if await self.check():
+            if await self.check(is_confirmed=is_doubted) and not is_doubted:
                 await asyncio.sleep(_CONFIRM_SECONDS)
                 await self.check(is_confirmed=True)
             # What answers to the others have taken since the last time is in it: they go by the same rule.
             spent, counted = digests.spent_seconds - counted, digests.spent_seconds
-            await asyncio.sleep(max(INTERVAL_SECONDS, spent / CORE_SHARE))
+            is_doubted = await self._pause(max(INTERVAL_SECONDS, spent / CORE_SHARE))
+
+    async def _pause(self, seconds: float) -> bool:
+        """Whether it was ended by a node that doubts its own state."""
+        doubted = self._node.digests.doubted
+        doubted.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await doubted.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def check(self, *, is_confirmed: bool = False) -> bool:
         """One comparison at the newest offset; whether states differ. ``is_confirmed``: they did a moment ago, too."""
@@ -104,6 +118,9 @@ class DigestWatch:
             sentence = f"the state of controller {wrong} differs from that of controllers {agreeing} at {first}"
         log.error("state.differs", digests=dict(digests), offset=offset, first=first, wrong=sorted(verdict.wrong))
         if own_id in verdict.wrong:
+            others = [peer for id_, peer in self._node.peers.items() if id_ != own_id]
+            await asyncio.gather(*(self._ask(peer, offset, doubt="true") for peer in others))
+            await asyncio.sleep(_LAST_SECONDS)
             self._alarms.fatal("digest watch", StateDiffers(sentence))
         else:
             self._alarms.alarm("digest watch", sentence)
@@ -128,10 +145,10 @@ class DigestWatch:
                 differs, kept = at, kept[:middle]
         return f"offset {differs}" + (f" (the same at offset {equal})" if equal else "")
 
-    async def _ask(self, peer: Peer, offset: int) -> str | None:
+    async def _ask(self, peer: Peer, offset: int, **parameters: str) -> str | None:
         """None where it cannot say."""
         try:
-            return await self._client.digest_of(peer.url, offset, _WAIT_MS)
+            return await self._client.digest_of(peer.url, offset, wait_ms=_WAIT_MS, **parameters)
         except QuorateError:
             return None
 

@@ -42,6 +42,8 @@ class Digests:
         self._bell = Bell()
         self._last = EMPTY_DIGEST
         self._lock = asyncio.Lock()
+        #: Set when another node doubts its own state.
+        self.doubted = asyncio.Event()
         #: Seconds of a core that digests have taken.
         self.spent_seconds = 0.0
         self._credit = REBUILD_SECONDS_MAX

@@ -134,6 +134,8 @@ async def get_quorum(call: Call, parameters: ViewParameters, body: Nothing) -> Q
 
 
 async def get_digest(call: Call, parameters: DigestParameters, body: Nothing) -> DigestReply:
+    if parameters.doubt:
+        call.node.digests.doubted.set()
     offset, digest = await call.node.digests.at(parameters.offset, min(parameters.wait_ms, call.timeout_ms))
     return DigestReply(state_offset=offset, digest=digest, form=DIGEST_FORM)
 

@@ -170,6 +170,8 @@ class DigestParameters(HttpModel):
     """State at this offset; without it the newest."""
     wait_ms: int = Field(default=0, ge=0, le=60_000)
     """How long to wait until the node has applied the log that far."""
+    doubt: bool = False
+    """Whoever asks has a state that is not the others'. A controller that is asked compares its own at once."""
 
 
 class HealthCheck(HttpModel):

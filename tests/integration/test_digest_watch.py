@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from controller import digest_watch
 from controller.client import ControllerClient
 from controller.digest_watch import DigestWatch
 from controller.http.counters import Counters
@@ -30,6 +31,11 @@ class Alarms:
 
     def fatal(self, what: str, error: Exception) -> None:
         self.fatal_errors.append(str(error))
+
+
+@pytest.fixture(autouse=True)
+def _no_last_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digest_watch, "_LAST_SECONDS", 0.0)
 
 
 class Watched:
@@ -97,6 +103,7 @@ async def test_controller_whose_state_differs_ends_and_the_others_name_it(wrong:
             f"at offset {first} (the same at offset {equal})"
         )
         assert w.alarms[wrong].fatal_errors == [said]
+        assert all(w.stage.members[node_id].digests.doubted.is_set() for node_id in others)
         for node_id in others:
             assert (w.alarms[node_id].sentence, w.alarms[node_id].fatal_errors) == (said, [])
             assert w.counters[node_id].digest_differences == 2
