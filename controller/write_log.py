@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import structlog
 
+from controller.audit_log import AuditLog
 from controller.seams import DecidedWrite
 
 log = structlog.get_logger()
 
 
-def log_write(write: DecidedWrite) -> None:
-    """At debug level: a busy controller decides thousands of changes a second."""
+def note_write(audit: AuditLog, write: DecidedWrite) -> None:
+    """At debug level, for a busy controller decides thousands of changes a second; and in the audit log as always."""
+    audit.note(write)
     origin, error = write.origin, write.error
     log.debug(
         "write.decided" if error is None else "write.refused",

@@ -45,6 +45,33 @@ def load_image(path: Path, at: Moment | int | None = None) -> MetadataImage:
     return _load(path, files, moment, None)
 
 
+def batches_from_start(path: Path) -> tuple[ReplayState, Iterator[FileBatch]]:
+    """The earliest state that files hold, and the batches that follow it, each checked to continue the one before.
+
+    Raises:
+        ImageNotAvailable: the log begins in the middle of history, and no checkpoint ends there.
+        StorageError: nothing there, or damage, also while the batches are gone through.
+    """
+    files = find_files(path)
+    segments = [file for file in files if not file.is_checkpoint]
+    start = (segments[0].offset or 0) if segments else 0
+    if not start:
+        return ReplayState(), _continuous(path, segments, 0)
+    checkpoints = [file for file in files if file.is_checkpoint and (file.offset or 0) >= start]
+    if not checkpoints:
+        raise _begins_later(path, None, start, [])
+    state = ReplayState(load_checkpoint(checkpoints[0]))
+    return state, _continuous(path, segments, state.end_offset)
+
+
+def _continuous(path: Path, segments: list[LogFile], start: int) -> Iterator[FileBatch]:
+    due = start
+    for batch in _tail(segments, start):
+        _require_continuous(path, batch, due)
+        due = batch.header.end_offset
+        yield batch
+
+
 def load_checkpoint(file: LogFile) -> MetadataImage:
     """The image in one checkpoint file.
 

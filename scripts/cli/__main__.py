@@ -16,6 +16,12 @@ from scripts.lean_imports import import_lean_client, import_lean_server
 # Looking into a file must not wait for the libraries of a server.
 
 
+def _history(app: typer.Typer) -> None:
+    from scripts.cli import history
+
+    app.command("history")(history.show_history)
+
+
 def _log(app: typer.Typer) -> None:
     from scripts.cli import log
 
@@ -236,6 +242,11 @@ _COMMANDS: Final = {
     "tokens": _Command(_tokens, "Make, renew, end and list delegation tokens.", _ACCESS),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
     "snapshot": _Command(_snapshot, "Take, list, verify, show, restore and export checkpoints.", _FILES),
+    "history": _Command(
+        _history,
+        "Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.",
+        _FILES,
+    ),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
     "drill": _Command(_drill, "Rehearse disasters on real processes, and measure what they cost.", _RUNNING),
     "recover": _Command(

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -18,7 +18,8 @@ from scripts.cli.output import format_time, reader_may_leave
 from snapshots.difference_entries import Entry, FieldChange, PartDifference
 from snapshots.image_difference import image_difference
 
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+#: What stands before an entry.
+SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _SOURCE = (
     "A metadata directory, segment or checkpoint, or http://HOST:PORT of a controller; then @OFFSET, @TIME or @epoch:N."
 )
@@ -97,13 +98,14 @@ def _part_lines(part: PartDifference, limit: int) -> Iterator[str]:
     fields = ", ".join(f"{field} {count:,}" for field, count in part.fields.items())
     yield f"{part.part}: {said}" + (f" ({fields})" if fields else "")
     for entry in islice(part.entries, limit):
-        yield f"  {_SIGNS[entry.change]} {entry.name}{_fields_text(entry)}"
+        yield f"  {SIGNS[entry.change]} {entry.name}{fields_text(entry)}"
     left = sum(counts.values()) - limit
     if left > 0:
         yield f"  ... and {left:,} more: --limit shows more"
 
 
-def _fields_text(entry: Entry) -> str:
+def fields_text(entry: Entry) -> str:
+    """What is said of an entry behind its name."""
     if entry.change == "changed":
         texts = [f"{name} {_value_text(field.old)} -> {_value_text(field.new)}" for name, field in entry.fields.items()]
     else:
@@ -152,5 +154,9 @@ def _source_json(source: Source) -> dict[str, Any]:
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
-    fields = {name: {"old": field.old, "new": field.new} for name, field in entry.fields.items()}
-    return {"change": entry.change, "name": entry.name, "fields": fields}
+    return {"change": entry.change, "name": entry.name, "fields": fields_json(entry)}
+
+
+def fields_json(entry: Entry) -> dict[str, Any]:
+    """Old and new value of the fields that differ."""
+    return {name: {"old": field.old, "new": field.new} for name, field in entry.fields.items()}

@@ -306,10 +306,12 @@ AWAITS: dict[ModuleType, dict[str, str]] = {
         "_maybe_forward": FORWARDING
         + "test_active_controller_that_is_gone_is_retriable_for_it_cannot_have_done_anything",
         "run_route": FORWARDING + "test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome",
+        "_run": FORWARDING + "test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome",
         "_bounded": FORWARDING + "test_write_that_does_not_commit_in_the_clients_time_is_of_unknown_outcome",
     },
     forwarding: {
-        "forward": FORWARDING + "test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_write_unknown"
+        "forward": FORWARDING + "test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_write_unknown",
+        "ask": FORWARDING + "test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over",
     },
     content: {"read_body": BAD_INPUT + "test_oversized_body_is_refused_whether_it_says_its_size_or_not"},
 }

@@ -1,0 +1,58 @@
+"""Who asked for a change, and in which event it was decided: a line for each, beside the log.
+
+They have no place in Kafka's records, so they stand in files of their own in the metadata directory, named by base
+offset and epoch of their first line. A line is the CRC-32C of its JSON in eight hexadecimal digits, a blank, and the
+JSON. Nothing depends on them: a line that is cut short or damaged is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+AUDIT_DIRECTORY: Final = "audit"
+AUDIT_SUFFIX: Final = ".audit"
+
+
+class AuditLine(NamedTuple):
+    """One event that wrote records."""
+
+    #: Of the controller that decided. Offsets of an epoch that did not commit are used again in a later one.
+    epoch: int
+    base_offset: int
+    #: Exclusive. Of a pass over many partitions the end of its first slice.
+    end_offset: int
+    event: str
+    #: Who asked, from where; None where the controller acted by itself.
+    principal: str | None
+    address: str | None
+    request_id: str | None
+
+
+def encode_audit_lines(lines: Iterable[AuditLine]) -> bytes:
+    """The lines as a file holds them."""
+    texts = (json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode() for line in lines)
+    return b"".join(b"%08x %s\n" % (crc32c(text), text) for text in texts)
+
+
+def decode_audit_lines(data: bytes) -> Iterator[AuditLine]:
+    """The lines that are whole."""
+    for line in data.split(b"\n"):
+        crc, _, text = line.partition(b" ")
+        if text and b"%08x" % crc32c(text) == crc:
+            yield AuditLine(*json.loads(text))
+
+
+def audit_file_name(first: AuditLine) -> str:
+    """The name of a file by its first line."""
+    return f"{first.base_offset:020d}-{first.epoch:010d}{AUDIT_SUFFIX}"
+
+
+def audit_files(directory: Path) -> list[Path]:
+    """The audit files of a metadata directory, or of one that holds them, oldest first."""
+    inner = directory / AUDIT_DIRECTORY
+    return sorted((inner if inner.is_dir() else directory).glob(f"*{AUDIT_SUFFIX}"))

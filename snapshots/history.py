@@ -1,0 +1,157 @@
+"""What changed, when, by which records: a log told as differences, of everything or of one thing.
+
+Batches that change nothing of interest are passed over. One that does is cut at the ends of the events that wrote it,
+as far as they are known, and where it is small record by record, so that a change stands at its own offset.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from metadata_log.audit_lines import AuditLine
+from metadata_log.batch import parse_header
+from metadata_log.wire import Buffer
+from snapshots.difference_entries import Entry
+from snapshots.image import MetadataImage
+from snapshots.image_difference import IsSecret, image_difference
+from snapshots.replay_state import ReplayState
+
+#: Larger batches are cut at the ends of events only.
+_SINGLE_RECORDS_MAX: Final = 64
+
+
+class Subject(NamedTuple):
+    """One thing whose history is wanted: parts of a state, and the names of entries in them."""
+
+    #: Part -> the entry's name; with a star at its end all that begin so, and a number behind it.
+    entries: dict[str, str]
+
+    def holds(self, part: str, name: str) -> bool:
+        """Whether an entry is about it."""
+        wanted = self.entries.get(part)
+        if wanted is None:
+            return False
+        if not wanted.endswith("*"):
+            return name == wanted
+        return name.startswith(wanted[:-1]) and name[len(wanted) - 1 :].isdigit()
+
+
+def topic_subject(topic: str) -> Subject:
+    """A topic, its configs and its partitions."""
+    return Subject({"topics": topic, "configs": f"topic/{topic}", "partitions": f"{topic}-*"})
+
+
+def broker_subject(broker_id: int) -> Subject:
+    """A broker's registration and configs."""
+    return Subject({"brokers": str(broker_id), "configs": f"broker/{broker_id}"})
+
+
+def config_subject(resource: str) -> Subject:
+    """The configs of one resource."""
+    return Subject({"configs": resource})
+
+
+def partition_subject(partition: str) -> Subject:
+    """One partition, as ``orders-17``."""
+    return Subject({"partitions": partition})
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryStep:
+    """Changes that were made by the same records."""
+
+    #: Offsets of these records; the end is exclusive.
+    base_offset: int
+    end_offset: int
+    epoch: int
+    #: Milliseconds since 1970.
+    time_ms: int
+    #: Which event decided it; None where that is not known.
+    line: AuditLine | None
+    changes: tuple[tuple[str, Entry], ...]
+
+
+class Audit:
+    """The lines of all controllers that are given."""
+
+    def __init__(self, lines: Iterable[AuditLine]) -> None:
+        self._lines = sorted(set(lines), key=lambda line: (line.base_offset, line.epoch))
+        self._bases = [line.base_offset for line in self._lines]
+
+    def line_at(self, offset: int, epoch: int) -> AuditLine | None:
+        """The event that wrote the record at an offset in an epoch."""
+        place = bisect_right(self._bases, offset) - 1
+        while place >= 0 and self._lines[place].end_offset > offset - _SPAN:
+            line = self._lines[place]
+            if line.epoch == epoch and line.base_offset <= offset < line.end_offset:
+                return line
+            place -= 1
+        return None
+
+    def ends_within(self, base_offset: int, end_offset: int, epoch: int) -> list[int]:
+        """Offsets at which events begin or end inside a batch, ascending."""
+        first = max(0, bisect_right(self._bases, base_offset) - 1)
+        cuts: set[int] = set()
+        for line in self._lines[first:]:
+            if line.base_offset >= end_offset:
+                break
+            if line.epoch == epoch:
+                cuts.update(at for at in (line.base_offset, line.end_offset) if base_offset < at < end_offset)
+        return sorted(cuts)
+
+
+#: Most records of one event: none that begins further back holds an offset.
+_SPAN: Final = 100_000
+
+
+def history(
+    start: ReplayState, batches: Iterable[Buffer], audit: Audit, is_secret: IsSecret, subject: Subject | None = None
+) -> Iterator[HistoryStep]:
+    """The changes that batches make to a state, in their order.
+
+    Args:
+        start: what the first batch is replayed onto.
+        is_secret: as in ``image_difference``.
+        subject: None = everything.
+    """
+    state = start
+    for batch in batches:
+        after = state.replay_batch(batch)
+        if _changes(state.stable, after.stable, is_secret, subject):
+            yield from _steps(state, batch, audit, is_secret, subject)
+        state = after
+
+
+def _steps(
+    state: ReplayState, batch: Buffer, audit: Audit, is_secret: IsSecret, subject: Subject | None
+) -> Iterator[HistoryStep]:
+    header = parse_header(batch)
+    if header.record_count <= _SINGLE_RECORDS_MAX:
+        cuts = list(range(header.base_offset + 1, header.end_offset))
+    else:
+        cuts = audit.ends_within(header.base_offset, header.end_offset, header.epoch)
+    base, before = header.base_offset, state
+    for end in (*cuts, header.end_offset):
+        after = state.replay_batch(batch, below=end)
+        changes = _changes(before.stable, after.stable, is_secret, subject)
+        if changes:
+            line = audit.line_at(base, header.epoch)
+            yield HistoryStep(base, end, header.epoch, header.timestamp, line, changes)
+        base, before = end, after
+
+
+def _changes(
+    old: MetadataImage, new: MetadataImage, is_secret: IsSecret, subject: Subject | None
+) -> tuple[tuple[str, Entry], ...]:
+    if all(one is other for one, other in zip(old[1:], new[1:], strict=True)):
+        return ()
+    return tuple(
+        (part.part, entry)
+        for part in image_difference(old, new, is_secret)
+        if part and (subject is None or part.part in subject.entries)
+        for entry in part.entries
+        if subject is None or subject.holds(part.part, entry.name)
+    )
