@@ -10,6 +10,7 @@ from scripts.cli.pipeline_jobs.audit import audit, verify_certificate
 from scripts.cli.pipeline_jobs.capacity import capacity
 from scripts.cli.pipeline_jobs.check import check
 from scripts.cli.pipeline_jobs.compare import compare
+from scripts.cli.pipeline_jobs.drill_report import drill_report
 from scripts.cli.pipeline_jobs.history import history
 from scripts.cli.pipeline_jobs.incidents import incidents
 from scripts.cli.pipeline_jobs.pack import pack
@@ -22,7 +23,7 @@ app = typer.Typer(
 )
 
 #: In the order of the help text. A job's module imports what it needs of Spark and of `pipeline` inside its function.
-JOBS: Final = (check, replay, history, audit, compare, incidents, capacity, stream)
+JOBS: Final = (check, replay, history, audit, compare, incidents, capacity, stream, drill_report)
 
 
 for _job in JOBS:

@@ -1,0 +1,30 @@
+"""`quorate pipeline drill-report`: what drills measured, run after run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scripts.cli.pipeline_jobs.running import Html, Run
+
+Reports = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR...", help="Directories given to `quorate drill run --report`.", show_default=False),
+]
+
+
+def drill_report(run: Run, reports: Reports, html: Html = None) -> None:
+    """Compare the runs of drills over time: the last one with what is usual, and with what is expected.
+
+    Example: quorate pipeline drill-report drills --html drills.html
+    """
+    from pipeline.drills.report import lines, page
+    from pipeline.jobs.drill_report import gather
+
+    with run.session("drill-report") as spark:
+        found = gather(spark, reports)
+    if html is not None:
+        page(found).write(html)
+    run.show(lines(found), {"measurements": [one.as_json() for one in found]})
