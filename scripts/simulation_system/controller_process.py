@@ -17,6 +17,7 @@ from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.client import ControllerClient
 from controller.controller_config import ControllerConfig
 from controller.controller_registration import own_registration
+from controller.digest_watch import DigestWatch
 from controller.http.app import make_app
 from controller.http.counters import Counters
 from controller.http.digests import Digests
@@ -59,6 +60,9 @@ _ROLE: Final = RoleSettings(leader_balance_interval_ms=2_500.0, unclean_election
 
 #: How long a process that wakes up reads some of its sockets before it comes to the others.
 _READING_SECONDS: Final = 0.003
+
+#: Between two comparisons of a controller's state with the others'.
+_WATCH_SECONDS: Final = 0.7
 
 
 def url_of(node_id: int) -> str:
@@ -157,6 +161,7 @@ class ControllerProcess(SimulatedNode):
 
         self.controller.on_stable = stable_moved
         self.loop.spawn(registrar.run())
+        self.loop.spawn(_watch_digests(DigestWatch(node, client, faults, Counters())))
 
     def _checkpoint_writer(self, storage: NodeStorage, scheduler: _LoopClock) -> CheckpointWriter:
         assert self.node is not None
@@ -307,8 +312,20 @@ class ProcessFaults:
     def fault(self, what: str, error: Exception) -> None:
         self._owner.world.violation(f"controller {self._owner.node_id}: fault in {what}: {error!r}")
 
+    def alarm(self, what: str, sentence: str | None) -> None:
+        if sentence is not None:
+            self._owner.world.violation(f"controller {self._owner.node_id}: alarm of {what}: {sentence}")
+
     def fatal(self, what: str, error: BaseException) -> None:
         self._owner.world.violation(f"controller {self._owner.node_id}: must stop: {what}: {error!r}")
+
+
+async def _watch_digests(watch: DigestWatch) -> None:
+    """Compare far more often than in production, whose interval depends on what digests cost in real time."""
+    while True:
+        await asyncio.sleep(_WATCH_SECONDS)
+        if await watch.check():
+            await watch.check(is_confirmed=True)
 
 
 class _LoopClock:
