@@ -27,6 +27,7 @@ SHELLS = {
     "controller.answered_while": "waits, with a look at whether it is worth it now and then",
     "controller.attempts": "retries of a client, with their waits",
     "controller.audit_log": "a thread that writes",
+    "controller.checkpoint_pace": "pauses of the thread that writes checkpoints",
     "controller.client": "the HTTP client",
     "controller.connection": "one connection of the HTTP client",
     "controller.digest_watch": "asks the other controllers, with waits between comparisons",

@@ -58,7 +58,8 @@ def test_job_without_the_extra_says_what_to_install(app: typer.Typer, monkeypatc
 
 @pytest.mark.parametrize("job", pipeline.JOBS)
 def test_every_job_teaches_with_an_example_of_itself(job: Callable[..., None]) -> None:
-    assert f"Example: quorate pipeline {job.__name__}" in str(job.__doc__)
+    name = job.__name__.replace("_", "-")
+    assert f"Example: quorate pipeline {name}" in str(job.__doc__)
 
 
 def test_module_of_a_job_imports_no_spark(tmp_path: Path) -> None:
