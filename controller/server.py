@@ -11,14 +11,12 @@ import time
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from controller.active_role import ActiveRole
-from controller.audit_log import AuditLog
 from controller.bootstrap import bootstrap_records
 from controller.checkpoint_pace import WorkShare
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
@@ -47,7 +45,7 @@ from controller.settings_parts import controller_config, feed_limits, listeners,
 from controller.settings_source import read_secret
 from controller.surroundings import OsRandom, ProcessFaults, new_uuid, report_checkpoint
 from controller.warm_up import warm_up
-from controller.write_log import note_write
+from controller.write_log import keep_account
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
 from metadata_log.disk import RealDisk
@@ -297,10 +295,8 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
         registrar.moved()
 
     controller.on_stable = stable_moved
-    audit = AuditLog(settings.directory, lambda: controller.epoch)
-    audit.start()
+    audit = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
     stack.callback(audit.close)
-    controller.on_decided = partial(note_write, audit) if settings.logging.level == "debug" else audit.note
     await runtime.start()
     await _serve(node, settings, stack)
     # First of all when the process ends: whoever waits for news holds up the HTTP server.

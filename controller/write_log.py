@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import structlog
 
 from controller.audit_log import AuditLog
+from controller.quorum_controller import QuorumController
 from controller.seams import DecidedWrite
 
 log = structlog.get_logger()
 
 
-def note_write(audit: AuditLog, write: DecidedWrite) -> None:
-    """At debug level, for a busy controller decides thousands of changes a second; and in the audit log as always."""
+def keep_account(directory: Path, controller: QuorumController, *, is_logged: bool) -> AuditLog:
+    """Write down in the metadata directory, and log if that is wanted, what the controller decides from now on.
+
+    ``is_logged``: a busy controller decides thousands of changes a second. The audit log is the caller's to close.
+    """
+    audit = AuditLog(directory, lambda: controller.epoch)
+    audit.start()
+    controller.on_decided = partial(_note_and_log, audit) if is_logged else audit.note
+    return audit
+
+
+def _note_and_log(audit: AuditLog, write: DecidedWrite) -> None:
     audit.note(write)
     origin, error = write.origin, write.error
     log.debug(

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from metadata_log.audit_lines import audit_files, decode_audit_lines
+from metadata_log.errors import NotController
+from scripts.cli import exit_codes
+from scripts.cli.connecting import SecretFile
 from scripts.cli.image_diff import SIGNS, fields_json, fields_text
+from scripts.cli.image_sources import SCHEME
 from scripts.cli.output import format_time, reader_may_leave
 from snapshots.history import (
     Audit,
@@ -24,6 +28,7 @@ from snapshots.history import (
     topic_subject,
 )
 from snapshots.loading import batches_from_start
+from snapshots.replay_state import ReplayState
 
 
 def show_history(
@@ -36,16 +41,18 @@ def show_history(
         ),
     ] = None,
     path: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--from",
             metavar="PATH",
-            help="A metadata directory. May be repeated: the first one's log is told, who asked is taken from all.",
+            help="A metadata directory, or http://HOST:PORT of a controller. May be repeated: the log of the first is "
+            "told, who asked is taken from all directories.",
             show_default=False,
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="The last N steps at most.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON value a line for each step.")] = False,
+    secret_file: SecretFile = None,
 ) -> None:
     """Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.
 
@@ -59,15 +66,32 @@ def show_history(
     from controller.config_resources import is_sensitive
 
     audit = Audit(
-        line for directory in path for file in audit_files(directory) for line in decode_audit_lines(file.read_bytes())
+        line
+        for directory in path
+        if not directory.startswith(SCHEME)
+        for file in audit_files(Path(directory))
+        for line in decode_audit_lines(file.read_bytes())
     )
-    start, batches = batches_from_start(path[0])
-    steps = list(history(start, (batch.data for batch in batches), audit, is_sensitive, wanted))
+    steps = list(history(*_log(path[0], secret_file), audit, is_sensitive, wanted))
     with reader_may_leave():
         for step in steps[-limit:]:
             sys.stdout.writelines(f"{line}\n" for line in ([_json(step)] if as_json else _lines(step)))
     if len(steps) > limit:
         sys.stderr.write(f"quorate: the last {limit} of {len(steps)} steps are shown; --limit shows more\n")
+
+
+def _log(place: str, secret_file: Path | None) -> tuple[ReplayState, Iterable[bytes]]:
+    if not place.startswith(SCHEME):
+        start, batches = batches_from_start(Path(place))
+        return start, (batch.data for batch in batches)
+    # Asking a controller takes libraries that looking into a file must not wait for.
+    from scripts.cli.live_image import live_batches
+
+    try:
+        return live_batches(place, secret_file)
+    except NotController as error:
+        sys.stderr.write(f"quorate: {error}\n")
+        raise typer.Exit(exit_codes.UNREACHABLE) from None
 
 
 def _subject(words: list[str]) -> Subject | None:

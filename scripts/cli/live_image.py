@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -44,16 +45,40 @@ def live_image(url: str, at: Moment | None, secret_file: Path | None) -> Metadat
         raise NotController(None, str(error)) from error
 
 
+def live_batches(url: str, secret_file: Path | None) -> tuple[ReplayState, list[bytes]]:
+    """The earliest state that one controller gives, and the committed batches that follow it, to where they end now.
+
+    Raises:
+        As ``live_image``.
+    """
+    batches: list[bytes] = []
+    try:
+        start = asyncio.run(_read_all(url, batches, find_secret(secret_file)))
+    except FeedUnavailable as error:
+        raise NotController(None, str(error)) from error
+    return start, batches
+
+
+async def _read_all(url: str, batches: list[bytes], secret: bytes | None) -> ReplayState:
+    async with connect_controllers([url], secret, _TIMEOUT_MS) as controllers:
+        reading = _Reading(controllers.feeds[0], None, batches.append)
+        await reading.run()
+        return reading.start
+
+
 async def _read(url: str, at: Moment | None, secret: bytes | None) -> MetadataImage:
     async with connect_controllers([url], secret, _TIMEOUT_MS) as controllers:
         return await _Reading(controllers.feeds[0], at).run()
 
 
 class _Reading:
-    def __init__(self, feed: ControllerFeed, at: Moment | None) -> None:
+    def __init__(self, feed: ControllerFeed, at: Moment | None, keep: Callable[[bytes], None] = lambda _: None) -> None:
+        """``keep``: is given every batch that was replayed."""
         self._feed = feed
         self._at = at
-        self._state = ReplayState()
+        self._keep = keep
+        #: Before the first batch.
+        self.start = self._state = ReplayState()
         self._position = LOG_BEGIN
 
     async def run(self) -> MetadataImage:
@@ -79,6 +104,7 @@ class _Reading:
                 return True
             batch = view[start : start + header.size]
             self._state = self._state.replay_batch(batch, below=None if at is None else at.offset)
+            self._keep(bytes(batch))
             self._position = LogPosition(header.end_offset, header.epoch)
         return at is not None and at.is_reached_at(self._position.offset)
 
@@ -94,7 +120,7 @@ class _Reading:
                 f"{self._feed.name}: its log begins after {self._at}, "
                 f"and its newest checkpoint is the state at {fetched.id.end_offset}"
             )
-        self._state = ReplayState(image)
+        self.start = self._state = ReplayState(image)
         self._position = LogPosition(*fetched.id)
 
 

@@ -19,6 +19,9 @@ async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> 
         async with ControllerClient(cluster.plan.controller_urls, principal="User:ana") as client:
             await client.create_topics(CreateTopicsRequest(topics=[topic]))
         directory = str(controller_directory(cluster.directory, cluster.plan.controllers[0]))
+        live = await alone("history", "topic", "orders", "--from", cluster.plan.controller_urls[0], "--json")
+        parts = [change["part"] for line in live.out.splitlines() for change in json.loads(line)["changes"]]
+        assert (live.code, parts) == (exit_codes.DONE, ["topics", "topics", "partitions"])
         await cluster.stop()
         told = await alone("history", "topic", "orders", "--from", directory, "--json")
         steps = [json.loads(line) for line in told.out.splitlines()]
