@@ -118,7 +118,7 @@ def plan(
     secret_file: SecretFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write down how the quorum is to be founded anew. Changes nothing.
+    """Write down how the quorum is to be founded anew. Changes nothing. Controllers that still run are stopped first.
 
     All voters begin with the seed's log, with the right to vote, under new directory ids, in an epoch 1,000 above the
     highest that anybody knew, as a new generation: whoever comes back with an old directory is refused. With --backup
@@ -368,7 +368,7 @@ def _show_plan(plan: RecoveryPlan, out: Path, *, as_json: bool) -> None:
             return
         for line in _plan_lines(plan):
             typer.echo(line)
-        typer.echo(f"Written: {out}. Read it, stop what still runs, then: quorate recover apply {out}")
+        typer.echo(f"Written: {out}. Read it, then: quorate recover apply {out}")
 
 
 def _plan_lines(plan: RecoveryPlan) -> list[str]:

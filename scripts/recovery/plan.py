@@ -125,7 +125,7 @@ def plan_from_survivors(judgement: Judgement, surveyed: Sequence[Holding], targe
     """Go on with the seed's log.
 
     Raises:
-        RecoveryError: the seed does not say whose it is, or epochs have come to their end.
+        RecoveryError: the seed does not say whose it is, a directory is in use, or epochs have come to their end.
     """
     seed = judgement.seed
     if seed.cluster_id is None or seed.digest is None:
@@ -152,7 +152,7 @@ def plan_from_backup(
     """Take an older state, at offsets and epochs above everything that was ever seen.
 
     Raises:
-        RecoveryError: no directory that was looked at says which cluster it is to be.
+        RecoveryError: no directory that was looked at says which cluster it is to be, or one is in use.
         StorageError, ReplayError, ImageNotAvailable: the backup cannot be read, or not at that offset.
     """
     image = load_image(backup, offset)
@@ -179,7 +179,7 @@ def plan_from_backup(
         digest=digest_image(image).text,
         end_offset=end_offset,
         end_time_ms=provenance.log_time_ms,
-        kraft_version=judgement.seed.kraft_version,
+        kraft_version=image.kraft.version,
         sentences=(*said, *judgement.sentences),
     )
     return made.model_copy(update={"inputs": (*made.inputs, *inputs)})
@@ -191,6 +191,9 @@ def _directories(backup: Path) -> list[Path]:
 
 
 def _plan(judgement: Judgement, surveyed: Sequence[Holding], targets: Targets, **facts: object) -> RecoveryPlan:
+    for one in surveyed:
+        if one.is_in_use:
+            raise RecoveryError(f"{one.path} is in use, and moves on: stop its controller first, then plan")
     generation = judgement.highest_epoch + EPOCHS_APART
     if generation > _EPOCH_MAX:
         raise RecoveryError(f"epoch {judgement.highest_epoch} is too near to the last one there can be, {_EPOCH_MAX}")

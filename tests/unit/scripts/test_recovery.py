@@ -343,6 +343,8 @@ def test_directory_in_use_is_refused(lost: Lost) -> None:
     held = MetadataDirectory.open(RealDisk(), str(lost.paths[node]), node)
     try:
         assert lost.look(node)[0].is_in_use
+        with pytest.raises(RecoveryError, match="is in use, and moves on: stop its controller first, then plan"):
+            lost.plan(lost.look())
         with pytest.raises(RecoveryError, match="is in use: stop its controller first"):
             apply_plan(plan)
     finally:
