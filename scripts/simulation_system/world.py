@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -71,8 +72,11 @@ class SystemWorld(World):
 
     def close(self) -> None:
         """Let go of everything that still waits."""
-        for loop in self.loops:
-            loop.bury()
+        with warnings.catch_warnings():
+            # A request that was cancelled before its first line has a coroutine that nobody awaited.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for loop in self.loops:
+                loop.bury()
         # The web framework remembers handlers, and through them every application that ever was.
         web_app._cached_build_middleware.cache_clear()
 
