@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 T = TypeVar("T")
 
 
 async def answered_while(
-    asking: Coroutine[Any, Any, T], is_worth_it: Callable[[], Awaitable[bool]], look_s: float
+    ask: Callable[[], Awaitable[T]], is_worth_it: Callable[[], Awaitable[bool]], look_s: float
 ) -> T | None:
-    """What ``asking`` gives; None, and it is given up, once a look finds that it is not worth waiting for any more.
+    """What ``ask`` gives; None, and it is given up, once a look finds that it is not worth waiting for any more.
 
     Args:
         look_s: before the first look, and between two of them.
     """
     async with asyncio.TaskGroup() as group:
-        answer = group.create_task(_outcome(asking))
+        answer = group.create_task(_outcome(ask))
         while not answer.done():
             await asyncio.wait({answer}, timeout=look_s)
             if not answer.done() and not await is_worth_it():
@@ -30,9 +30,9 @@ async def answered_while(
     return value
 
 
-async def _outcome(asking: Coroutine[Any, Any, T]) -> tuple[T | None, Exception | None]:
+async def _outcome(ask: Callable[[], Awaitable[T]]) -> tuple[T | None, Exception | None]:
     """An error as a value: a task group would wrap it."""
     try:
-        return await asking, None
+        return await ask(), None
     except Exception as error:  # noqa: BLE001  # raised again by who waits
         return None, error

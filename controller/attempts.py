@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol
 
 from controller.answered_while import answered_while
@@ -126,7 +127,7 @@ class Attempts:
         async def lives() -> bool:
             return await _lives(connection) or not any(await asyncio.gather(*map(_lives, others)))
 
-        answer = await answered_while(connection.send(request), lives, _LOOK_SECONDS)
+        answer = await answered_while(partial(connection.send, request), lives, _LOOK_SECONDS)
         if answer is None:
             raise NoAnswer(f"{connection.url} has stopped answering, and others do answer")
         return answer

@@ -104,7 +104,7 @@ async def forward(
         return node.controller.active_id in (peer.node_id, None)
 
     try:
-        answer = await answered_while(ask(), is_active, _LOOK_S)
+        answer = await answered_while(ask, is_active, _LOOK_S)
         if answer is None:
             raise _Deposed(f"controller {node.controller.active_id} has taken over meanwhile")
         return answer
