@@ -11,7 +11,7 @@ from controller.client import ControllerClient
 from controller.connection import NoAnswer, NotSent
 from metadata_log.errors import ApiError
 from scripts.cluster.making import wipe
-from scripts.drills.drill import Drill, healthy_again, outage
+from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
 from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
 from scripts.drills.outcome import Expectation
 
@@ -94,8 +94,7 @@ async def follower_wipe(ground: Ground) -> None:
         _wipe(ground, node)
         started = await ground.restart(process)
         await load.more()
-        await ground.until_voting()
-        ground.measure("votes_again_ms", (ground.event("seen", f"controller {node} votes again") - started) * 1000)
+        await ground.votes_again(node, started)
     ground.measure("outage_ms", load.outage_ms(killed))
     await ground.settle(started)
 
@@ -142,8 +141,7 @@ async def follower_far_behind(ground: Ground) -> None:
 
         await ground.cluster.until(is_cut, "the log begins behind what the stopped controller has", DEADLINE_S)
         started = await ground.restart(process)
-        await ground.until_voting()
-        ground.measure("votes_again_ms", (ground.event("seen", f"controller {node} is level") - started) * 1000)
+        await ground.votes_again(node, started)
     ground.measure("outage_ms", load.outage_ms(killed))
     await ground.settle(started)
 
@@ -152,10 +150,6 @@ def _wipe(ground: Ground, node: int) -> None:
     wipe(ground.directory(node))
     ground.event("fault", f"controller {node}'s directory is wiped, and formatted without a vote")
 
-
-_VOTES_AGAIN = Expectation(
-    name="votes_again_ms", meaning="from its start until the controller votes again, ms", at_most=10_000
-)
 
 DRILLS: Final = (
     Drill(
@@ -192,13 +186,13 @@ DRILLS: Final = (
     Drill(
         "follower-wipe",
         "a standby loses its directory: it comes back without a vote, is caught up, and votes again",
-        (outage(1_000), _VOTES_AGAIN, healthy_again(20_000)),
+        (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
         follower_wipe,
     ),
     Drill(
         "follower-far-behind",
         "a standby is away until the log was cut behind it: it takes a checkpoint and votes again",
-        (outage(1_000), _VOTES_AGAIN, healthy_again(20_000)),
+        (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
         follower_far_behind,
         controller_settings={"LOG__CHECKPOINT_BYTES": "16384", "LOG__RETENTION_BYTES": "32768"},
     ),

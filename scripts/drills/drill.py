@@ -15,6 +15,11 @@ ALWAYS: Final = (
     Expectation(name="nodes_that_differ", meaning="nodes whose state differs at one offset", at_most=0),
 )
 
+#: Measured by ``Ground.votes_again``.
+VOTES_AGAIN: Final = Expectation(
+    name="votes_again_ms", meaning="from its start until the controller votes again, ms", at_most=10_000
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Drill:

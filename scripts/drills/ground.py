@@ -137,6 +137,11 @@ class Ground:
         """Until every controller is active or a standby: none unreachable, none without its vote."""
         await self.cluster.wait_for_controllers(DEADLINE_S)
 
+    async def votes_again(self, node: int, started: float) -> None:
+        """Wait until a controller that was started votes with the others, and measure how long that took."""
+        await self.until_voting()
+        self.measure("votes_again_ms", (self.event("seen", f"controller {node} votes again") - started) * 1000)
+
     # --- acting --------------------------------------------------------------------------------------
 
     async def start(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from metadata_log.reader import find_files, iter_batches
-from scripts.drills.drill import Drill, healthy_again, outage
+from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
 from scripts.drills.faulty_controller import Faults
 from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
 from scripts.drills.outcome import Expectation
@@ -87,8 +87,7 @@ async def bit_flip(ground: Ground) -> None:
         ground.event("fault", f"one bit at byte {len(data) // 2} of {path.name} of controller {node} is flipped")
         started = await ground.restart(process)
         await load.more()
-        await ground.until_voting()
-        ground.measure("votes_again_ms", (ground.event("seen", f"controller {node} votes again") - started) * 1000)
+        await ground.votes_again(node, started)
         if not list(path.parent.glob("*.damaged")):
             raise DrillBroken(f"controller {node} set nothing aside: it did not notice")
     ground.measure("outage_ms", load.outage_ms(killed))
@@ -104,8 +103,7 @@ async def torn_tail(ground: Ground) -> None:
             file.write(_TORN)
         ground.event("fault", f"half a batch at the end of controller {node}'s log")
         started = await ground.restart(process)
-        await ground.until_voting()
-        ground.measure("votes_again_ms", (ground.event("seen", f"controller {node} votes") - started) * 1000)
+        await ground.votes_again(node, started)
     ground.measure("outage_ms", load.outage_ms(killed))
     await ground.settle(started)
 
@@ -136,11 +134,6 @@ def faults(ground: Ground, node: int, now: Faults) -> None:
     now.save(ground.workplace / f"faults-{node}.json")
 
 
-_VOTES_AGAIN = Expectation(
-    name="votes_again_ms", meaning="from its start until the controller votes again, ms", at_most=10_000
-)
-
-
 def _faulty(name: str, hypothesis: str, run: Callable[[Ground], Awaitable[None]], *expected: Expectation) -> Drill:
     return Drill(name, hypothesis, (*expected, healthy_again(20_000)), run, is_faulty=True)
 
@@ -164,13 +157,13 @@ DRILLS: Final = (
     Drill(
         "bit-flip",
         "one bit of a standby's log is flipped: it sets the log aside, repairs itself from the others, and votes again",
-        (outage(1_000), _VOTES_AGAIN, healthy_again(20_000)),
+        (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
         bit_flip,
     ),
     Drill(
         "torn-tail",
         "half a batch lies at the end of a standby's log: it is cut off, and the node votes at once",
-        (outage(1_000), _VOTES_AGAIN, healthy_again(20_000)),
+        (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
         torn_tail,
     ),
     _faulty(
