@@ -180,7 +180,7 @@ class TableEditor:
         """Change one partition.
 
         Raises:
-            ReplayError: no such partition, or as ``Partition.changed_by``.
+            ReplayError: no such partition, an epoch that cannot rise any more, or as ``Partition.changed_by``.
         """
         row = self._row(record.topic_id, record.partition_id)
         page, local = self.pages.page_of(row)
@@ -190,7 +190,11 @@ class TableEditor:
             slots = after.slots()
             self.pages.widen(row // PAGE_ROWS, len(slots))
             columns = self._columns(after, slots)
-        self.pages.put_row(row, columns)
+        try:
+            self.pages.put_row(row, columns)
+        except OverflowError as error:  # an epoch of 2^31 - 1, which nobody ever reaches, but a log may say
+            name = f"{uuid_text(record.topic_id)}-{record.partition_id}"
+            raise ReplayError(f"PartitionChangeRecord: an epoch of {name} would be beyond 32 bits") from error
 
     def _row(self, topic_id: Uuid, partition_id: int) -> int:
         extent = self._extents.get(topic_id)

@@ -100,3 +100,12 @@ def test_record_that_names_something_unknown_is_refused(image: MetadataImage, re
 
 def test_removal_of_unknown_token_is_no_error_as_in_kafka(image: MetadataImage) -> None:
     assert replay(image, [versioned(r.RemoveDelegationTokenRecord("x"))]) == image
+
+
+@pytest.mark.parametrize("highest", [{"partition_epoch": 2**31 - 1}, {"leader_epoch": 2**31 - 1}], ids=str)
+def test_epoch_that_cannot_rise_any_more_is_refused(highest: dict[str, int]) -> None:
+    """Found by mutated logs: it was an error of numpy's, which no reader of a log expects."""
+    image = replay(EMPTY_IMAGE, [versioned(r.TopicRecord("t", TOPIC)), versioned(partition(**highest))])
+
+    with pytest.raises(ReplayError, match="beyond 32 bits"):
+        replay(image, [versioned(change(leader=2))])
