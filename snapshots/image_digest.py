@@ -120,7 +120,10 @@ def _topics(earlier: ImageDigest, new: MetadataImage, pause: Callable[[], None])
     """The sum of the leaves of all topics."""
     old = earlier.image
     updated, removed = new.topics.by_id.changes_since(old.topics.by_id)
-    changed = {*updated, *new.partitions.topics_in(table_difference(old.partitions, new.partitions).rows)}
+    found = table_difference(old.partitions, new.partitions)
+    # Also of a topic that only lost partitions: ``earlier`` may be the later one of two states of a log.
+    touched = new.partitions.topics_in(found.rows) | old.partitions.topics_in(found.removed_rows)
+    changed = (updated | touched) - removed
     replaced = [topic for topic in (*changed, *removed) if topic in old.topics.by_id]
     if len(changed) + len(replaced) >= len(new.topics):
         return _topic_leaves(new, new.topics.by_id, pause)

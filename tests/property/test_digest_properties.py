@@ -59,6 +59,24 @@ def test_digest_by_what_changed_equals_digest_from_scratch(seed: int) -> None:
 
 @settings(max_examples=EXAMPLES)
 @given(seeds)
+def test_digest_by_what_changed_goes_back_as_well(seed: int) -> None:
+    """A node is asked for states in any order: what the later one has and the earlier one has not must go again."""
+    made = RecordStream(Random(seed))
+    images = [EMPTY_IMAGE]
+    for operation in made.operations(12):
+        images.append(replay(images[-1], as_runs(operation)))
+    expected = [digest_image(image).value for image in images]
+    order = Random(seed).choices(range(len(images)), k=12)
+    digest = digest_image(images[-1])
+
+    for number in order:
+        digest = digest_image(images[number], digest)
+
+        assert digest.value == expected[number], order
+
+
+@settings(max_examples=EXAMPLES)
+@given(seeds)
 def test_digest_does_not_depend_on_history_or_provenance(seed: int) -> None:
     image = replay(EMPTY_IMAGE, as_runs(RecordStream(Random(seed)).records(15)))
     rebuilt = replay(EMPTY_IMAGE, [*image_records(image)], Provenance(5, 5, 5))
