@@ -112,11 +112,6 @@ class MetadataDelta:
         return table_difference(self.old.partitions, self.new.partitions)
 
     @cached_property
-    def changed_topics(self) -> frozenset[Uuid]:
-        """Topics that are new or have a new or changed partition."""
-        return self.topics.updated | self.new.partitions.topics_in(self.partitions.rows)
-
-    @cached_property
     def configs(self) -> KeyChanges[tuple[int, str]]:
         """Configs by (resource type, resource name)."""
         return _changes(self.old.configs.resources, self.new.configs.resources)

@@ -28,6 +28,7 @@ from snapshots.kafka_names import SCRAM_MECHANISMS, ZK_MIGRATION_STATES, name_of
 from snapshots.pages import NO_PARTITION
 from snapshots.partition_difference import partition_difference
 from snapshots.persistent_map import PersistentMap
+from snapshots.table_difference import table_difference
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -110,18 +111,19 @@ def _without(row: dict[str, Any], *names: str) -> Fields:
 
 
 def _topics(old: MetadataImage, new: MetadataImage, *, by_name: bool) -> PartDifference:
-    if by_name:
-        names = {*old.topics.by_name, *new.topics.by_name}
-    else:
-        names = {*_topics_that_may_differ(old, new), *_topics_that_may_differ(new, old)}
+    names = {*old.topics.by_name, *new.topics.by_name} if by_name else set(_topics_that_may_differ(old, new))
     return part_difference("topics", *(_topic_entries(image, names, by_name=by_name) for image in (old, new)))
 
 
 def _topics_that_may_differ(old: MetadataImage, new: MetadataImage) -> Iterator[str]:
-    """Names of topics in the newer image that are new, or lie elsewhere: one that grew is moved."""
-    topics: set[Uuid] = new.topics.by_id.changes_since(old.topics.by_id)[0]
-    topics |= new.partitions.extents.changes_since(old.partitions.extents)[0]
-    return (new.topics.by_id[topic].name for topic in topics)
+    """Names of topics that are there once only, or under another id, or with partitions that the other has not."""
+    updated, removed = new.topics.by_id.changes_since(old.topics.by_id)
+    found = table_difference(old.partitions, new.partitions)
+    for image, topics in (
+        (new, updated | new.partitions.topics_in(found.rows[found.old_rows < 0])),
+        (old, removed | old.partitions.topics_in(found.removed_rows)),
+    ):
+        yield from (image.topics.by_id[topic].name for topic in topics)
 
 
 def _topic_entries(image: MetadataImage, names: set[str], *, by_name: bool) -> _Entries:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from metadata_log import records as r
@@ -89,6 +89,7 @@ def test_difference_of_partitions_is_that_of_a_look_at_every_value(seed: int) ->
 
 @settings(max_examples=EXAMPLES)
 @given(seeds)
+@example(268)  # a topic gets a partition whose number lies below that of another, so that its rows stay where they are
 def test_difference_is_the_same_whatever_the_images_share(seed: int) -> None:
     old, new = two_images(seed)
 
