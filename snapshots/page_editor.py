@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from snapshots import page_access
+from snapshots.errors import ReplayError
 from snapshots.pages import (
     COLUMNS,
     LIST_COLUMNS,
@@ -90,7 +91,11 @@ class PageEditor:
         return self.pages[row >> PAGE_SHIFT], row & _LOCAL_MASK
 
     def put_row(self, row: int, values: Mapping[str, Any]) -> None:
-        """Set some columns of one row; lists may be shorter than the page is wide, not longer."""
+        """Set some columns of one row; lists may be shorter than the page is wide, not longer.
+
+        Raises:
+            ReplayError: a number is beyond 32 bits, as an epoch above one that a log says to be the highest.
+        """
         number, local = row >> PAGE_SHIFT, row & _LOCAL_MASK
         owned = self._own(number)
         page = self.pages[number]
@@ -110,7 +115,10 @@ class PageEditor:
                 if len(value) < width:
                     column[len(value) :, local] = LIST_COLUMNS[name][1]
             else:
-                column[local] = value
+                try:
+                    column[local] = value
+                except OverflowError as error:
+                    raise _beyond(name) from error
 
     # --- many rows -----------------------------------------------------------------------------------
 
@@ -151,11 +159,20 @@ class PageEditor:
         return bool((values == blank_column(name, 1)[0]).all())
 
     def add(self, rows: Rows, name: str, increments: AnyColumn) -> None:
-        """Add to a number column of strictly ascending rows."""
+        """Add to a number column of strictly ascending rows.
+
+        Raises:
+            ReplayError: a sum is beyond 32 bits, as an epoch that a log says to be the highest.
+        """
         if not increments.any():
             return
         for number, local, at in self._spans(rows):
-            self.column(number, name)[local] += increments[at]
+            column = self.column(number, name)
+            before = column[local]
+            after = before + increments[at]
+            if (after < before).any():  # numpy wraps in silence
+                raise _beyond(name)
+            column[local] = after
 
     def clear(self, first_row: int, row_end: int) -> None:
         """Empty some rows."""
@@ -171,6 +188,10 @@ class PageEditor:
                     target[:, local] = blank[:, local]
                 else:
                     target[local] = blank[local]
+
+
+def _beyond(name: str) -> ReplayError:
+    return ReplayError(f"{name.removesuffix('s').replace('_', ' ')}: a number beyond 32 bits")
 
 
 def _slots_used(slots: AnyColumn) -> int:

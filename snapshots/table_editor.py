@@ -190,11 +190,7 @@ class TableEditor:
             slots = after.slots()
             self.pages.widen(row // PAGE_ROWS, len(slots))
             columns = self._columns(after, slots)
-        try:
-            self.pages.put_row(row, columns)
-        except OverflowError as error:  # an epoch of 2^31 - 1, which nobody ever reaches, but a log may say
-            name = f"{uuid_text(record.topic_id)}-{record.partition_id}"
-            raise ReplayError(f"PartitionChangeRecord: an epoch of {name} would be beyond 32 bits") from error
+        self.pages.put_row(row, columns)
 
     def _row(self, topic_id: Uuid, partition_id: int) -> int:
         extent = self._extents.get(topic_id)

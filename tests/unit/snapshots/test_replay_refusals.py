@@ -103,9 +103,11 @@ def test_removal_of_unknown_token_is_no_error_as_in_kafka(image: MetadataImage) 
 
 
 @pytest.mark.parametrize("highest", [{"partition_epoch": 2**31 - 1}, {"leader_epoch": 2**31 - 1}], ids=str)
-def test_epoch_that_cannot_rise_any_more_is_refused(highest: dict[str, int]) -> None:
-    """Found by mutated logs: it was an error of numpy's, which no reader of a log expects."""
+@pytest.mark.parametrize("in_runs", [False, True])
+def test_epoch_that_cannot_rise_any_more_is_refused(highest: dict[str, int], in_runs: bool) -> None:
+    """Found by mutated logs: row by row it was an error of numpy's, and in runs the epoch became negative."""
+    items = as_runs([change(leader=2)]) if in_runs else [versioned(change(leader=2))]
     image = replay(EMPTY_IMAGE, [versioned(r.TopicRecord("t", TOPIC)), versioned(partition(**highest))])
 
     with pytest.raises(ReplayError, match="beyond 32 bits"):
-        replay(image, [versioned(change(leader=2))])
+        replay(image, items)
