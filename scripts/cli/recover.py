@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from metadata_log.ids import uuid_from_text
 from metadata_log.meta_properties import MetaProperties
 from scripts.cli import exit_codes
-from scripts.cli.arguments import AsJson
+from scripts.cli.arguments import AsJson, Yes, confirm
 from scripts.cli.connecting import LOCAL_DIRECTORY, SecretFile, find_secret
 from scripts.cli.output import columns, format_time, reader_may_leave
 from scripts.cluster.making import controller_directory, format_to_join
@@ -20,12 +21,11 @@ from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.asking import ask_brokers, ask_controllers
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.founding import apply_plan
-from scripts.recovery.holdings import Holding, survey_directory
+from scripts.recovery.holdings import Holding, is_metadata_directory, survey_directory
 from scripts.recovery.judgement import Answer, Judgement, judge
 from scripts.recovery.plan import (
     RecoveryPlan,
     Targets,
-    is_metadata_directory,
     plan_from_backup,
     plan_from_survivors,
 )
@@ -87,7 +87,7 @@ def survey(
     judgement = judge(seen.holdings, seen.answers)
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(_survey_json(seen, judgement))
+            sys.stdout.write(json.dumps(_survey_json(seen, judgement)) + "\n")
             return
         for line in _survey_lines(seen, judgement):
             typer.echo(line)
@@ -148,7 +148,7 @@ def plan(
 @app.command()
 def apply(
     path: PlanFile,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     secret_file: SecretFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -170,13 +170,11 @@ def apply(
     if not yes:
         for line in _plan_lines(made):
             typer.echo(line, err=True)
-        if not sys.stdin.isatty():
-            raise typer.BadParameter("nobody can be asked here: say --yes")
-        typer.confirm("Found the quorum anew?", abort=True, err=True)
+    confirm("Found the quorum anew", yes=yes)
     found = apply_plan(made, _say)
     if as_json:
         rows = [{"node_id": one.node_id, "directory": one.directory, "kept": one.kept} for one in found]
-        sys.stdout.write(_json({"generation": made.generation, "voters": rows}))
+        sys.stdout.write(json.dumps({"generation": made.generation, "voters": rows}) + "\n")
         return
     for one in found:
         was = "" if one.kept is None else f"; what was there is kept in {one.kept}"
@@ -339,26 +337,18 @@ def _survey_lines(seen: _Seen, judgement: Judgement) -> list[str]:
     return [*columns(rows), *answers, f"Seed: {judgement.seed.name}", *(f"- {line}" for line in judgement.sentences)]
 
 
-def _survey_json(seen: _Seen, judgement: Judgement) -> str:
-    return _json(
-        {
-            "directories": [one.model_dump() for one in seen.holdings],
-            "answers": [one.model_dump() for one in seen.answers],
-            "seed": judgement.seed.path,
-            "voters": judgement.voters,
-            "intact": judgement.intact,
-            "highest_epoch": judgement.highest_epoch,
-            "known_commit": judgement.known_commit,
-            "is_complete": judgement.is_complete,
-            "sentences": judgement.sentences,
-        }
-    )
-
-
-def _json(document: object) -> str:
-    import json
-
-    return json.dumps(document) + "\n"
+def _survey_json(seen: _Seen, judgement: Judgement) -> dict[str, object]:
+    return {
+        "directories": [one.model_dump() for one in seen.holdings],
+        "answers": [one.model_dump() for one in seen.answers],
+        "seed": judgement.seed.path,
+        "voters": judgement.voters,
+        "intact": judgement.intact,
+        "highest_epoch": judgement.highest_epoch,
+        "known_commit": judgement.known_commit,
+        "is_complete": judgement.is_complete,
+        "sentences": judgement.sentences,
+    }
 
 
 def _show_plan(plan: RecoveryPlan, out: Path, *, as_json: bool) -> None:

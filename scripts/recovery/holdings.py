@@ -121,10 +121,14 @@ def survey_directory(path: Path) -> Holding:
         RecoveryError: there is no such directory, or no metadata log in it.
         OSError: it cannot be read.
     """
-    log_path = path / LOG_DIRECTORY_NAME
-    if not log_path.is_dir():
+    if not is_metadata_directory(path):
         raise RecoveryError(f"{path}: no metadata directory, it has no {LOG_DIRECTORY_NAME}")
-    return _Look(path, log_path).holding()
+    return _Look(path, path / LOG_DIRECTORY_NAME).holding()
+
+
+def is_metadata_directory(path: Path) -> bool:
+    """Whether a directory looks like one of a controller."""
+    return (path / LOG_DIRECTORY_NAME).is_dir()
 
 
 @dataclass(slots=True)

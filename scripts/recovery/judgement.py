@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from scripts.cli.output import format_time
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.holdings import Holding, Part
 
@@ -141,7 +141,7 @@ def _losses(
         missing = ", ".join(str(voter) for voter in voters if voter not in intact)
         said.append(
             f"{here}, which is no majority: what voters {missing} acknowledged without the seed behind offset"
-            f" {max(end, known_commit)}, after {_time(seed.end_time_ms)}, may be lost: nobody here can tell"
+            f" {max(end, known_commit)}, after {format_time(seed.end_time_ms)}, may be lost: nobody here can tell"
         )
     said.append(f"surely kept: all {end - seed.start_offset:,} records of the seed's log, up to offset {end - 1}")
     if seed.commit is not None and seed.commit < end:
@@ -191,7 +191,3 @@ def _epoch_ends(holding: Holding) -> dict[int, int]:
         if (holding.epochs)
         else {}
     )
-
-
-def _time(timestamp_ms: int) -> str:
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")

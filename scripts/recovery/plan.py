@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field, ValidationError
 
-from metadata_log.directory import LOG_DIRECTORY_NAME
-from metadata_log.ids import uuid_text
 from metadata_log.reader import find_files
+from scripts.cluster.making import new_id
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.holdings import Holding, Part, fingerprint
 from scripts.recovery.judgement import Judgement
@@ -65,8 +63,6 @@ class RecoveryPlan(Part):
     digest: str
     #: Where the log goes on.
     end_offset: int
-    #: Milliseconds since 1970 of the last record that counts.
-    end_time_ms: int
     kraft_version: int
     voters: tuple[PlannedVoter, ...] = Field(min_length=1)
     #: HTTP addresses of the controllers as they were: none of them may be a majority that answers.
@@ -140,7 +136,6 @@ def plan_from_survivors(judgement: Judgement, surveyed: Sequence[Holding], targe
         state_offset=seed.state_offset,
         digest=seed.digest,
         end_offset=seed.end_offset,
-        end_time_ms=seed.end_time_ms,
         kraft_version=seed.kraft_version,
         sentences=judgement.sentences,
     )
@@ -178,7 +173,6 @@ def plan_from_backup(
         state_offset=provenance.end_offset,
         digest=digest_image(image).text,
         end_offset=end_offset,
-        end_time_ms=provenance.log_time_ms,
         kraft_version=image.kraft.version,
         sentences=(*said, *judgement.sentences),
     )
@@ -203,7 +197,7 @@ def _plan(judgement: Judgement, surveyed: Sequence[Holding], targets: Targets, *
             "generation": generation,
             "inputs": [{"path": one.path, "fingerprint": one.fingerprint} for one in surveyed],
             "voters": [
-                {"node_id": node, "directory": directory, "directory_id": uuid_text(uuid.uuid4().bytes)}
+                {"node_id": node, "directory": directory, "directory_id": new_id()}
                 for node, directory in targets.voters
             ],
             "controllers": targets.controllers,
@@ -212,8 +206,3 @@ def _plan(judgement: Judgement, surveyed: Sequence[Holding], targets: Targets, *
             **facts,
         }
     )
-
-
-def is_metadata_directory(path: Path) -> bool:
-    """Whether a directory looks like one of a controller."""
-    return (path / LOG_DIRECTORY_NAME).is_dir()
