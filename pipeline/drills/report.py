@@ -65,36 +65,42 @@ class Series:
 def lines(series: Sequence[Series]) -> list[str]:
     """A drill after the other, a line a measurement."""
     said: list[str] = []
-    for one in series:
-        told = one.as_json()
-        if not said or not _is_same(said, one.drill):
-            said.append(f"{one.drill}: {told['passed']} of {told['runs']} runs passed")
-        if not one.values:
-            said.append(f"  {one.meaning}: never measured")
-            continue
-        last = "not measured" if told["last"] is None else f"{told['last']:g}"
-        text = (
-            f"  {one.meaning}: last {last}, median {told['median']:g}, worst {told['worst']:g}, at most {one.at_most:g}"
-        )
-        said.append(text + (f": {one.change:.1f} times the usual" if one.change and one.change > _NOTABLE else ""))
+    for drill, measured in _by_drill(series).items():
+        said.append(f"{drill}: {_passed(measured)}")
+        said += map(_line, measured)
     return said or ["There is no outcome of a drill."]
 
 
-def _is_same(said: Sequence[str], drill: str) -> bool:
-    return next(line for line in reversed(said) if not line.startswith(" ")).startswith(f"{drill}: ")
+def _line(one: Series) -> str:
+    if not one.values:
+        return f"  {one.meaning}: never measured"
+    told = one.as_json()
+    last = "not measured" if told["last"] is None else f"{told['last']:g}"
+    text = f"  {one.meaning}: last {last}, median {told['median']:g}, worst {told['worst']:g}, at most {one.at_most:g}"
+    return text + (f": {one.change:.1f} times the usual" if one.change and one.change > _NOTABLE else "")
+
+
+def _by_drill(series: Iterable[Series]) -> dict[str, list[Series]]:
+    found: dict[str, list[Series]] = {}
+    for one in series:
+        found.setdefault(one.drill, []).append(one)
+    return found
+
+
+def _passed(measured: Sequence[Series]) -> str:
+    """Every measurement of a drill has the same runs."""
+    runs = measured[0].runs
+    return f"{sum(run.verdict == 'passed' for run in runs)} of {len(runs)} runs passed"
 
 
 def page(series: Iterable[Series]) -> Page:
     """A section a drill: what its runs measured, over time."""
     made = Page("Drills over time", "what each run measured beside what it expected")
-    found: dict[str, list[Series]] = {}
-    for one in series:
-        found.setdefault(one.drill, []).append(one)
+    found = _by_drill(series)
     if not found:
         made.text("There is no outcome of a drill.")
     for drill, measured in found.items():
-        runs = measured[0].runs
-        made.section(drill, f"{sum(run.verdict == 'passed' for run in runs)} of {len(runs)} runs passed.")
+        made.section(drill, f"{_passed(measured)}.")
         names = ["measured", "expected at most", "last", "median", "worst", "times the usual"]
         rows = [[told[key] for key in ("meaning", "at_most", "last", "median", "worst", "change")]
                 for told in (one.as_json() for one in measured)]  # fmt: skip

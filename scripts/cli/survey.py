@@ -81,9 +81,13 @@ async def _ask_all(client: ControllerClient, urls: Sequence[str]) -> list[Asked]
 
 
 async def _ask(client: ControllerClient, url: str, ends_at: float) -> Asked:
-    left_ms = max(1.0, (ends_at - asyncio.get_running_loop().time()) * 1000)
+    return await ask(client, url, max(1.0, (ends_at - asyncio.get_running_loop().time()) * 1000))
+
+
+async def ask(client: ControllerClient, url: str, timeout_ms: float) -> Asked:
+    """Ask one controller for its status. That it does not answer is an answer."""
     try:
-        return Asked(url, await client.status_of(url, left_ms), "")
+        return Asked(url, await client.status_of(url, timeout_ms), "")
     except (ApiError, NotSent, NoAnswer) as error:
         return Asked(url, None, str(error))
 

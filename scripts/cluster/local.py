@@ -120,6 +120,16 @@ class LocalCluster:
         self.check()
         raise ClusterError(f"not within {deadline_s:.0f} s: {what}" + (f" ({last})" if last else ""))
 
+    async def topic_names(self) -> set[str]:
+        """All topics there are."""
+        names: set[str] = set()
+        after: str | None = ""
+        while after is not None:
+            page = await self.client.list_topics(after=after)
+            names |= {topic.name for topic in page.topics}
+            after = page.next_after
+        return names
+
     # --- processes -----------------------------------------------------------------------------------
 
     def _log_path(self, name: str) -> Path:

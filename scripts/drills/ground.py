@@ -12,6 +12,7 @@ from typing import Final
 from controller.http.resources import StatusReply
 from metadata_log.directory import LOG_DIRECTORY_NAME
 from metadata_log.errors import NotController, QuorateError
+from scripts.cli.survey import ask
 from scripts.cluster.local import LocalCluster
 from scripts.cluster.making import controller_directory
 from scripts.cluster.plan import ClusterPlan, PlannedController
@@ -103,10 +104,8 @@ class Ground:
             NotController: none answers.
         """
         client = self.cluster.client
-        seen = await asyncio.gather(
-            *(client.status_of(url, _STATUS_MS) for url in self.cluster.plan.controller_urls), return_exceptions=True
-        )
-        replies = [reply for reply in seen if isinstance(reply, StatusReply)]
+        asked = await asyncio.gather(*(ask(client, url, _STATUS_MS) for url in self.cluster.plan.controller_urls))
+        replies = [one.reply for one in asked if one.reply is not None]
         if not replies:
             raise NotController(None, "no controller answers")
         return max(replies, key=lambda reply: (reply.quorum.epoch, reply.quorum.active_id is not None))
@@ -181,7 +180,7 @@ class Ground:
         await self._steady()
         healthy = self.event("seen", "healthy again: all vote, all brokers active")
         self.measure("healthy_again_ms", (healthy - since) * 1000)
-        names = await self.topic_names()
+        names = await self.cluster.topic_names()
         lost = [name for stream in self.streams for name in stream.acknowledged if name not in names]
         self.measure("lost_writes", len(lost))
         offset, digests = await digests_at_one_offset(self.cluster, DEADLINE_S)
@@ -208,13 +207,3 @@ class Ground:
         await self.cluster.wait_for_controllers(DEADLINE_S)
         await self.cluster.wait_for_brokers(DEADLINE_S)
         await self.until(lambda s: s.partitions.offline == 0, "no partition is offline")
-
-    async def topic_names(self) -> set[str]:
-        """All topics there are."""
-        names: set[str] = set()
-        after: str | None = ""
-        while after is not None:
-            page = await self.cluster.client.list_topics(after=after)
-            names |= {topic.name for topic in page.topics}
-            after = page.next_after
-        return names

@@ -56,7 +56,7 @@ async def restore_from_backup(ground: Ground) -> None:
     ground.measure("offsets_back", max(0, newer - status.quorum.log_start_offset))
     ground.forget_unheld(held)
     await ground.settle(begun)
-    extra = await ground.topic_names() - held
+    extra = await ground.cluster.topic_names() - held
     ground.measure("undone_that_is_there", len(extra))
 
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from controller.client import ControllerClient
-from controller.connection import NoAnswer, NotSent, controller_url
-from metadata_log.errors import ApiError
+from controller.connection import controller_url
+from controller.http.resources import StatusReply
+from scripts.cli.survey import ask
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.judgement import Answer
 
@@ -26,19 +27,16 @@ def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[Answer]:
 
     async def run() -> list[Answer]:
         async with ControllerClient(urls, shared_secret=secret) as client:
-            found = await asyncio.gather(*(_ask(client, url) for url in urls))
-        return [one for one in found if one is not None]
+            asked = await asyncio.gather(*(ask(client, controller_url(url), _CONTROLLER_TIMEOUT_MS) for url in urls))
+        return [_answer(one.url, one.reply) for one in asked if one.reply is not None]
 
     return asyncio.run(run())
 
 
-async def _ask(client: ControllerClient, url: str) -> Answer | None:
-    try:
-        quorum = (await client.status_of(controller_url(url), _CONTROLLER_TIMEOUT_MS)).quorum
-    except (ApiError, NotSent, NoAnswer):
-        return None
+def _answer(url: str, status: StatusReply) -> Answer:
+    quorum = status.quorum
     return Answer(
-        url=controller_url(url),
+        url=url,
         node_id=quorum.observed_by,
         epoch=quorum.epoch,
         high_watermark=quorum.high_watermark,

@@ -20,7 +20,6 @@ from metadata_log.directory import (
     BALLAST_BYTES,
     BOOTSTRAP_NAME,
     LOCK_NAME,
-    LOG_DIRECTORY_NAME,
     FormatPlan,
     ImportedFile,
     format_directory,
@@ -30,12 +29,10 @@ from metadata_log.errors import CorruptState
 from metadata_log.ids import uuid_from_text
 from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
 from metadata_log.quorum_state import QuorumState
-from metadata_log.recovery_survey import Survey
-from metadata_log.segment_files import list_segments
 from scripts.cluster.log_content import LogContent, checkpoint_content
 from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.errors import RecoveryError
-from scripts.recovery.holdings import Holding, fingerprint, log_files
+from scripts.recovery.holdings import Holding, fingerprint, log_files, survey_kept
 from scripts.recovery.plan import PlannedVoter, RecoveryPlan
 from snapshots.image import MetadataImage
 from snapshots.image_digest import digest_image
@@ -173,19 +170,11 @@ def _last_image(seed: Holding) -> MetadataImage | None:
         return None
     end = seed.state_offset
     if end < seed.end_offset:
-        end = _batch_end_at_or_before(seed, end)
+        entries = survey_kept(seed).entries
+        end = entries.base_of(entries.containing(end))
     if not end or any(held.end_offset >= end for held in seed.checkpoints):
         return None
     return load_image(Path(seed.path), end)
-
-
-def _batch_end_at_or_before(seed: Holding, offset: int) -> int:
-    directory = str(Path(seed.path) / LOG_DIRECTORY_NAME)
-    disk = RealDisk()
-    bases = [base for base in list_segments(disk, directory) if base >= (seed.first_segment or 0)]
-    survey = Survey(disk, directory, bases)
-    survey.read()
-    return survey.entries.base_of(survey.entries.containing(offset))
 
 
 def _chunks(path: Path, size: int) -> Iterator[bytes]:

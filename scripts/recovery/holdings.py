@@ -293,6 +293,15 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
+def survey_kept(holding: Holding) -> Survey:
+    """The segments again that count; they are not changed by it."""
+    disk, directory = RealDisk(), str(Path(holding.path) / LOG_DIRECTORY_NAME)
+    bases = [base for base in list_segments(disk, directory) if base >= (holding.first_segment or 0)]
+    survey = Survey(disk, directory, bases)
+    survey.read()
+    return survey
+
+
 def log_files(holding: Holding) -> list[tuple[Path, int]]:
     """The files that a new directory with the same content is made of, and how many bytes of each count.
 
@@ -303,10 +312,7 @@ def log_files(holding: Holding) -> list[tuple[Path, int]]:
     files = [(directory / name, (directory / name).stat().st_size) for name in names if (directory / name).exists()]
     if holding.first_segment is None:
         return files
-    disk = RealDisk()
-    bases = [base for base in list_segments(disk, str(directory)) if base >= holding.first_segment]
-    survey = Survey(disk, str(directory), bases)
-    survey.read()
+    survey = survey_kept(holding)
     for index, (base, size) in enumerate(survey.segments):
         is_bad = survey.bad is not None and index == survey.bad_segment
         sound = survey.bad.position if survey.bad is not None and is_bad else size

@@ -212,7 +212,7 @@ class Tour:
             finally:
                 stop.set()
         status = await self._until(lambda s: s.quorum.active_id not in (None, victim), "another controller is active")
-        names = await self._topic_names()
+        names = await self._cluster.topic_names()
         lost = set(stream.acknowledged) - names
         self._require(not lost, f"acknowledged topics are gone: {sorted(lost)}")
         self._say(
@@ -268,17 +268,8 @@ class Tour:
         # Any controller answers from what it has heard; what was just written is to be seen.
         return (await self._client.describe_topic(topic, is_linearizable=True)).topic.partitions
 
-    async def _topic_names(self) -> set[str]:
-        names: set[str] = set()
-        after: str | None = ""
-        while after is not None:
-            page = await self._client.list_topics(after=after)
-            names |= {topic.name for topic in page.topics}
-            after = page.next_after
-        return names
-
     async def _all_partitions(self) -> list[DescribedPartition]:
-        return [p for name in sorted(await self._topic_names()) for p in await self._partitions(name)]
+        return [p for name in sorted(await self._cluster.topic_names()) for p in await self._partitions(name)]
 
     async def _recovering(self) -> int:
         return sum(p.leader_recovery_state != 0 for p in await self._all_partitions())

@@ -48,16 +48,6 @@ class Writer:
                 self.acknowledged.append(name)
 
 
-async def topic_names(cluster: LocalCluster) -> set[str]:
-    names: set[str] = set()
-    after: str | None = ""
-    while after is not None:
-        page = await cluster.client.list_topics(after=after)
-        names |= {topic.name for topic in page.topics}
-        after = page.next_after
-    return names
-
-
 def fill_the_disk(process: ManagedProcess, directory: Path) -> None:
     """A file that may not grow is a disk that is full, as far as the one process can tell."""
     most = max(path.stat().st_size for path in directory.rglob("*.log")) + ROOM_BYTES
@@ -104,7 +94,7 @@ async def test_active_controller_whose_disk_is_full_stops_and_loses_nothing_ackn
         await cluster.wait_for_controllers(READY_S)
         _, digests = await digests_at_one_offset(cluster, READY_S)
         assert len(set(digests.values())) == 1
-        known = await topic_names(cluster)
+        known = await cluster.topic_names()
         assert not [name for writer in writers for name in writer.acknowledged if name not in known]
     finally:
         for task in tasks:
