@@ -114,7 +114,7 @@ def _check_file(file: DiskFile, path: str, checkpoint: CheckpointId) -> Checkpoi
     batches = _Batches()
     bad = scan_batches(file, 0, checkpoint.epoch, batches.visit)
     if bad is not None:
-        raise CorruptCheckpoint(path, f"byte {bad.position}: {bad.reason}")
+        raise CorruptCheckpoint(path, bad.reason, bad.position)
     if batches.first is None or batches.last is None:
         raise CorruptCheckpoint(path, "the file is empty")
     if batches.last.epoch != checkpoint.epoch:
@@ -151,7 +151,7 @@ def _control_record(file: DiskFile, path: str, position: int, header: BatchHeade
     try:
         return list(iter_records(file.pread(header.size, position)))[index].record
     except MalformedData as error:
-        raise CorruptCheckpoint(path, f"byte {position}: {error}") from error
+        raise CorruptCheckpoint(path, str(error), position) from error
 
 
 def publish_checkpoint(

@@ -61,11 +61,17 @@ class CorruptBatch(StorageError):
 
 
 class CorruptCheckpoint(StorageError):
-    """A checkpoint file that is incomplete or fails a check."""
+    """A checkpoint file that is incomplete or fails a check.
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: not a usable checkpoint: {reason}")
+    Attributes:
+        position: byte position of what is wrong; None where it is not at one place.
+    """
+
+    def __init__(self, path: str, reason: str, position: int | None = None) -> None:
+        at = "" if position is None else f"byte {position}: "
+        super().__init__(f"{path}: not a usable checkpoint: {at}{reason}")
         self.path = path
+        self.position = position
         self.reason = reason
 
 

@@ -5,26 +5,25 @@ This is for tools: it reads files that nobody is writing to. A running node repl
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from metadata_log.batch import iter_records
-from metadata_log.errors import CorruptBatch, CorruptCheckpoint, MalformedData
+from metadata_log.errors import CorruptBatch, MalformedData
 from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
-from metadata_log.records import SnapshotHeaderRecord
-from metadata_log.wire import Buffer
-from snapshots.checkpoint import read_checkpoint
-from snapshots.errors import ImageNotAvailable, ReplayError
+from snapshots.errors import ImageNotAvailable
 from snapshots.image import MetadataImage
 from snapshots.moments import Moment
 from snapshots.replay_state import ReplayState
+from snapshots.whole_checkpoints import PassedOver, TellPassedOver, first_whole, load_checkpoint, usable_at
 
 
-def load_image(path: Path, at: Moment | int | None = None) -> MetadataImage:
+def load_image(
+    path: Path, at: Moment | int | None = None, tell: TellPassedOver = lambda passed_over: None
+) -> MetadataImage:
     """The state at a moment. Inside a transaction: the state before it.
+
+    A checkpoint of a directory that is not whole is passed over, for the next older one and the log behind it.
 
     Args:
         path: a metadata directory or its ``__cluster_metadata-0``; a segment (its directory is read up to the
@@ -32,8 +31,8 @@ def load_image(path: Path, at: Moment | int | None = None) -> MetadataImage:
         at: a number is an offset; None = the end of what ``path`` holds.
 
     Raises:
-        ImageNotAvailable: the files do not reach back, or not forward, to the moment.
-        StorageError: nothing there, or damage (``CorruptBatch``, ``CorruptCheckpoint``).
+        ImageNotAvailable: the files do not reach back, or not forward, to the moment, or what would do so is damaged.
+        StorageError: nothing there, or damage: in the log, or in the one checkpoint that ``path`` is.
         ReplayError: a record cannot be replayed; says its offset.
     """
     moment = Moment(offset=at) if isinstance(at, int) else at
@@ -41,15 +40,17 @@ def load_image(path: Path, at: Moment | int | None = None) -> MetadataImage:
     if path.is_file():
         if files[0].is_checkpoint:
             return _checkpoint_at(files[0], moment)
-        return _load(path, _beside(files[0]), moment, files[0])
-    return _load(path, files, moment, None)
+        return _load(path, _beside(files[0]), moment, files[0], tell)
+    return _load(path, files, moment, None, tell)
 
 
-def batches_from_start(path: Path) -> tuple[ReplayState, Iterator[FileBatch]]:
+def batches_from_start(
+    path: Path, tell: TellPassedOver = lambda passed_over: None
+) -> tuple[ReplayState, Iterator[FileBatch]]:
     """The earliest state that files hold, and the batches that follow it, each checked to continue the one before.
 
     Raises:
-        ImageNotAvailable: the log begins in the middle of history, and no checkpoint ends there.
+        ImageNotAvailable: the log begins in the middle of history, and no whole checkpoint ends there.
         StorageError: nothing there, or damage, also while the batches are gone through.
     """
     files = find_files(path)
@@ -57,51 +58,19 @@ def batches_from_start(path: Path) -> tuple[ReplayState, Iterator[FileBatch]]:
     start = (segments[0].offset or 0) if segments else 0
     if not start:
         return ReplayState(), _continuous(path, segments, 0)
-    checkpoints = [file for file in files if file.is_checkpoint and (file.offset or 0) >= start]
-    if not checkpoints:
-        raise _begins_later(path, None, start, [])
-    state = ReplayState(load_checkpoint(checkpoints[0]))
-    return state, _continuous(path, segments, state.end_offset)
+    passed = _Passed(tell)
+    earliest = first_whole((file for file in files if file.is_checkpoint and (file.offset or 0) >= start), passed.add)
+    if earliest is None:
+        raise _begins_later(path, None, start, [], passed)
+    return ReplayState(earliest.image), _continuous(path, segments, earliest.image.provenance.end_offset)
 
 
 def _continuous(path: Path, segments: list[LogFile], start: int) -> Iterator[FileBatch]:
     due = start
-    for batch in _tail(segments, start):
+    for batch in batches_behind(segments, start):
         _require_continuous(path, batch, due)
         due = batch.header.end_offset
         yield batch
-
-
-def load_checkpoint(file: LogFile) -> MetadataImage:
-    """The image in one checkpoint file.
-
-    Raises:
-        CorruptCheckpoint, CorruptBatch: it is not whole. ReplayError: a record cannot be replayed.
-    """
-    try:
-        with _collector_resting():
-            return read_checkpoint(_contents(file), file.offset, file.epoch)
-    except MalformedData as error:
-        raise CorruptCheckpoint(str(file.path), str(error)) from error
-    except ReplayError as error:
-        raise CorruptCheckpoint(str(file.path), f"cannot be replayed: {error}") from error
-
-
-@contextmanager
-def _collector_resting() -> Iterator[None]:
-    """A load makes many objects and no cycles of them: looking for some would take a tenth of its time."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def _contents(file: LogFile) -> Iterator[Buffer]:
-    return (batch.data for batch in iter_batches(file))
 
 
 def _checkpoint_at(file: LogFile, at: Moment | None) -> MetadataImage:
@@ -125,59 +94,68 @@ def _beside(segment: LogFile) -> list[LogFile]:
     return [file for file in files if file.is_checkpoint or (file.offset or 0) <= segment.offset]
 
 
-def _load(path: Path, files: list[LogFile], at: Moment | None, last: LogFile | None) -> MetadataImage:
+class _Passed:
+    """The checkpoints that were passed over."""
+
+    def __init__(self, tell: TellPassedOver) -> None:
+        self._tell = tell
+        self.all: list[PassedOver] = []
+
+    def add(self, one: PassedOver) -> None:
+        self.all.append(one)
+        self._tell(one)
+
+    def __str__(self) -> str:
+        """The end of a sentence on what cannot be had; empty where none was."""
+        return "".join(f"; {one}" for one in self.all)
+
+
+def _load(
+    path: Path, files: list[LogFile], at: Moment | None, last: LogFile | None, tell: TellPassedOver
+) -> MetadataImage:
     checkpoints = [file for file in files if file.is_checkpoint and file.offset is not None]
     segments = [file for file in files if not file.is_checkpoint]
-    newest = _newest_checkpoint(checkpoints, at, last)
-    state = ReplayState() if newest is None else ReplayState(load_checkpoint(newest))
+    limit = _end_of(last) if at is None and last is not None else None
+    passed = _Passed(tell)
+    newest = first_whole(
+        usable_at(
+            (file for file in _newest_first(checkpoints) if limit is None or (file.offset or 0) <= limit),
+            at,
+            passed.add,
+        ),
+        passed.add,
+    )
+    state = ReplayState() if newest is None else ReplayState(newest.image)
     if newest is None and segments and segments[0].offset:
-        raise _begins_later(path, at, segments[0].offset, checkpoints)
-    batches = _tail(segments, state.end_offset)
+        raise _begins_later(path, at, segments[0].offset, checkpoints, passed)
+    if newest is None and not segments and passed.all:
+        raise ImageNotAvailable(f"{path}: no checkpoint is left that is whole, and there is no log{passed}")
+    batches = batches_behind(segments, state.end_offset)
     # What lies behind the moment is not read where that can be known: it may be damaged.
     while not (at is not None and at.is_reached_at(state.end_offset)) and (batch := next(batches, None)) is not None:
         if at is not None and at.is_before(batch.header):
             return state.stable
-        _require_continuous(path, batch, state.end_offset)
+        _require_continuous(path, batch, state.end_offset, passed)
         state = _replayed(state, batch, at)
     head = state.head.provenance
     if at is not None and at.lies_beyond(head.end_offset, head.epoch):
-        raise ImageNotAvailable(f"{path}: the log ends {at.shortfall(head.end_offset, head.epoch)}")
+        raise ImageNotAvailable(f"{path}: the log ends {at.shortfall(head.end_offset, head.epoch)}{passed}")
+    _require_reached(path, head.end_offset, passed)
     return state.stable
 
 
-def _newest_checkpoint(checkpoints: list[LogFile], at: Moment | None, last: LogFile | None) -> LogFile | None:
-    """The checkpoint to start from; None = the log itself, from offset 0."""
-    limit = _end_of(last) if at is None and last is not None else None
-    by_age = sorted(checkpoints, key=lambda file: (file.offset or 0, file.epoch or 0), reverse=True)
-    return next(
-        (
-            file
-            for file in by_age
-            if (limit is None or (file.offset or 0) <= limit) and (at is None or is_at_or_before(file, at))
-        ),
-        None,
-    )
+def _newest_first(checkpoints: Sequence[LogFile]) -> list[LogFile]:
+    return sorted(checkpoints, key=lambda file: (file.offset or 0, file.epoch or 0), reverse=True)
 
 
-def is_at_or_before(checkpoint: LogFile, at: Moment) -> bool:
-    """Whether a checkpoint file holds a state at a moment or before it.
-
-    Raises:
-        CorruptCheckpoint, CorruptBatch: its head cannot be read, where that is needed.
-    """
-    return at.reaches(
-        checkpoint.offset or 0, checkpoint.epoch or 0, 0 if at.time_ms is None else _last_time(checkpoint)
-    )
-
-
-def _last_time(checkpoint: LogFile) -> int:
-    """Time of the last batch that a checkpoint covers, in milliseconds since 1970."""
-    for batch in iter_batches(checkpoint):
-        for logged in iter_records(batch.data):
-            if isinstance(logged.record, SnapshotHeaderRecord):
-                return logged.record.last_contained_log_timestamp
-        break
-    raise CorruptCheckpoint(str(checkpoint.path), "no SnapshotHeader at the start")
+def _require_reached(path: Path, end_offset: int, passed: _Passed) -> None:
+    """What a damaged checkpoint covered must be in the log, or the newest state would be an older one."""
+    covered = max((one.end_offset for one in passed.all), default=0)
+    if covered > end_offset:
+        raise ImageNotAvailable(
+            f"{path}: records {end_offset} to {covered - 1} are in no file that is whole, so the newest state that can"
+            f" be had is that at offset {end_offset}{passed}"
+        )
 
 
 def _end_of(segment: LogFile) -> int:
@@ -187,7 +165,7 @@ def _end_of(segment: LogFile) -> int:
     return end
 
 
-def _tail(segments: list[LogFile], start: int) -> Iterator[FileBatch]:
+def batches_behind(segments: Sequence[LogFile], start: int) -> Iterator[FileBatch]:
     """The batches from an offset on; segments that end before it are not read."""
     for segment, following in zip_longest(segments, segments[1:]):
         if following is not None and following.offset is not None and following.offset <= start:
@@ -195,7 +173,7 @@ def _tail(segments: list[LogFile], start: int) -> Iterator[FileBatch]:
         yield from (batch for batch in iter_batches(segment) if batch.header.end_offset > start)
 
 
-def _require_continuous(path: Path, batch: FileBatch, due: int) -> None:
+def _require_continuous(path: Path, batch: FileBatch, due: int, passed: _Passed | None = None) -> None:
     base = batch.header.base_offset
     if base == due:
         return
@@ -203,16 +181,24 @@ def _require_continuous(path: Path, batch: FileBatch, due: int) -> None:
         raise CorruptBatch(
             str(batch.file.path), batch.position, base, f"offset {due} falls into a batch: no checkpoint ends there"
         )
-    raise ImageNotAvailable(f"{path}: records {due} to {base - 1} are missing, before {batch.file.path.name}")
-
-
-def _begins_later(path: Path, at: Moment | None, base: int, checkpoints: list[LogFile]) -> ImageNotAvailable:
-    earliest = min((file.offset or 0 for file in checkpoints), default=None)
-    reach = (
-        "and there is no checkpoint" if earliest is None else f"and its earliest checkpoint is the state at {earliest}"
+    raise ImageNotAvailable(
+        f"{path}: records {due} to {base - 1} are missing, before {batch.file.path.name}{passed or ''}"
     )
+
+
+def _begins_later(
+    path: Path, at: Moment | None, base: int, checkpoints: list[LogFile], passed: _Passed
+) -> ImageNotAvailable:
+    damaged = {one.path for one in passed.all}
+    earliest = min((file.offset or 0 for file in checkpoints if str(file.path) not in damaged), default=None)
+    if earliest is not None:
+        reach = f"and its earliest checkpoint is the state at {earliest}"
+    else:
+        reach = "and no checkpoint is left that is whole" if damaged else "and there is no checkpoint"
     before = "" if at is None else f", after {at}"
-    return ImageNotAvailable(f"{path}: the log begins at offset {base}, in the middle of history{before}, {reach}")
+    return ImageNotAvailable(
+        f"{path}: the log begins at offset {base}, in the middle of history{before}, {reach}{passed}"
+    )
 
 
 def _replayed(state: ReplayState, batch: FileBatch, at: Moment | None) -> ReplayState:

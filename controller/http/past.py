@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller.http.feed import FeedSource
 from metadata_log.batch import checked_header
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo
-from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo, checkpoint_name
+from metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode, StorageError
 from metadata_log.wire import Buffer
 from snapshots.checkpoint import read_checkpoint
 from snapshots.image import EMPTY_IMAGE, MetadataImage
@@ -84,12 +84,16 @@ class PastImages:
         kept = [image for image in (*self._kept.values(), self._newest()) if self._goes_on_from(image, moment)]
         nearest = max(kept, key=lambda image: image.provenance.end_offset, default=None)
         covered = -1 if nearest is None else nearest.provenance.end_offset
-        if infos and infos[-1].id.end_offset > covered:
-            return await asyncio.to_thread(_load, self._checkpoints, infos[-1])
+        damaged: list[CorruptCheckpoint] = []
+        for info in reversed([info for info in infos if info.id.end_offset > covered]):
+            try:
+                return await asyncio.to_thread(_load, self._checkpoints, info)
+            except CorruptCheckpoint as error:  # since the log was opened: the next older one is taken
+                damaged.append(error)
         if nearest is not None:
             return nearest
         if self._log.log_start_offset > 0:
-            raise self._out_of_reach(moment)
+            raise self._out_of_reach(moment, damaged)
         return EMPTY_IMAGE
 
     def _is_usable(self, info: CheckpointInfo, moment: Moment) -> bool:
@@ -102,10 +106,12 @@ class PastImages:
         # The state at an offset may end inside a batch.
         return is_before and (covers.end_offset == 0 or self._log.epoch_at(covers.end_offset) is not None)
 
-    def _out_of_reach(self, moment: Moment) -> ApiError:
+    def _out_of_reach(self, moment: Moment, damaged: Sequence[CorruptCheckpoint]) -> ApiError:
         start = self._log.log_start_offset
         ends = [info.id.end_offset for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID]
         reach = f"its earliest checkpoint is the state at offset {min(ends)}" if ends else "it has no checkpoint"
+        if damaged:
+            reach = "; ".join(map(str, damaged))
         message = f"this controller does not reach back to {moment}: its log begins at offset {start}, and {reach}"
         return ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
 
@@ -148,9 +154,22 @@ def _replayed(state: ReplayState, data: bytes, moment: Moment) -> Step:
 
 
 def _load(checkpoints: Checkpoints, info: CheckpointInfo) -> MetadataImage:
+    """The state in one, whose bytes must be those that were checked when it was written, or the log opened.
+
+    Raises:
+        CorruptCheckpoint: they are not, or cannot be read.
+    """
     data = bytearray()
-    while len(data) < info.size:
-        data += checkpoints.read_chunk(info.id, len(data), info.size - len(data)).data
+    name = checkpoint_name(info.id)
+    try:
+        while len(data) < info.size and (
+            chunk := checkpoints.read_chunk(info.id, len(data), info.size - len(data)).data
+        ):
+            data += chunk
+    except (OSError, StorageError) as error:
+        raise CorruptCheckpoint(name, f"it cannot be read any more: {error}") from error
+    if CheckpointInfo.of_bytes(info.id, bytes(data), info.last_contained_timestamp) != info:
+        raise CorruptCheckpoint(name, "its bytes are not those that were there when the log was opened")
     return read_checkpoint(_batches(memoryview(data)), *info.id)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -16,14 +16,15 @@ from metadata_log.json_form import json_type, record_data
 from scripts.cli.connecting import AtMoment
 from scripts.cli.image_diff import diff
 from scripts.cli.output import format_time, reader_may_leave
+from scripts.cli.passed_over import load_image_and_say, passed_over_documents
 from snapshots.as_json import summary_json, topics_json
 from snapshots.as_records import image_records
 from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage
 from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
 from snapshots.moments import parse_moment
 from snapshots.summary import ImageSummary, summarize
+from snapshots.whole_checkpoints import PassedOver
 
 app = typer.Typer(
     help="The state that a log or a checkpoint adds up to; what differs between two.", no_args_is_help=True
@@ -47,16 +48,29 @@ def show(
 ) -> None:
     """Show the state at a moment, by default the end, from Quorate's or Apache Kafka's files.
 
-    Starts from the newest checkpoint at or before it and replays the log behind it.
+    Starts from the newest whole checkpoint at or before it and replays the log behind it; a damaged one that is passed
+    over is named.
 
     Example: quorate image show --from var/controller-1 --at 2000
     """
+    require_one_form(as_json=as_json, as_records=as_records)
+    image, passed_over = load_image_and_say(path, None if at is None else parse_moment(at))
+    show_image(path, image, passed_over, as_json=as_json, as_records=as_records)
+
+
+def require_one_form(*, as_json: bool, as_records: bool) -> None:
+    """Refuse what cannot be shown at once."""
     if as_json and as_records:
         raise typer.BadParameter("--json and --records exclude each other")
-    image = load_image(path, None if at is None else parse_moment(at))
+
+
+def show_image(
+    path: Path, image: MetadataImage, passed_over: Iterable[PassedOver], *, as_json: bool, as_records: bool
+) -> None:
+    """Write a state to the output, in one of three forms."""
     with reader_may_leave():
         if as_json:
-            sys.stdout.writelines(_json_lines(image))
+            sys.stdout.writelines(_json_lines(image, passed_over))
         elif as_records:
             sys.stdout.writelines(_record_lines(image))
         else:
@@ -67,10 +81,11 @@ def _dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _json_lines(image: MetadataImage) -> Iterator[str]:
+def _json_lines(image: MetadataImage, passed_over: Iterable[PassedOver]) -> Iterator[str]:
     """One top-level key a line, one topic a line."""
     yield "{\n"
     yield f'"digest":{_dumps(digest_image(image).text)},\n'
+    yield f'"passed_over":{_dumps(passed_over_documents(passed_over))},\n'
     for key, value in summary_json(image).items():
         yield f"{_dumps(key)}:{_dumps(value)},\n"
     yield '"topics":{'

@@ -15,6 +15,7 @@ from metadata_log.errors import NotController, QuorateError
 from scripts.cli import exit_codes
 from scripts.cli.image_sources import Source, read_source
 from scripts.cli.output import format_time, reader_may_leave
+from scripts.cli.passed_over import passed_over_documents
 from snapshots.difference_entries import Entry, FieldChange, PartDifference
 from snapshots.image_difference import image_difference
 
@@ -150,6 +151,7 @@ def _source_json(source: Source) -> dict[str, Any]:
         "state_offset": at.end_offset,
         "epoch": at.epoch,
         "log_time_ms": at.log_time_ms,
+        "passed_over": passed_over_documents(source.passed_over),
     }
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from scripts.cli.passed_over import load_image_and_say
 from snapshots.image import MetadataImage
-from snapshots.loading import load_image
 from snapshots.moments import Moment, parse_moment
+from snapshots.whole_checkpoints import PassedOver
 
 SCHEME: Final = "http://"
 
@@ -17,6 +18,8 @@ class Source(NamedTuple):
 
     name: str
     image: MetadataImage
+    #: Checkpoints that would have been taken, and are not whole.
+    passed_over: tuple[PassedOver, ...] = ()
 
 
 def read_source(text: str, secret_file: Path | None) -> Source:
@@ -31,7 +34,7 @@ def read_source(text: str, secret_file: Path | None) -> Source:
         from scripts.cli.live_image import live_image
 
         return Source(text, live_image(place, moment, secret_file))
-    return Source(text, load_image(Path(place), moment))
+    return Source(text, *load_image_and_say(Path(place), moment))
 
 
 def _taken_apart(text: str) -> tuple[str, Moment | None]:

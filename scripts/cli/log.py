@@ -20,8 +20,8 @@ from scripts.cli.connecting import AtMoment
 from scripts.cli.log_verification import LogVerification, Verdict, total_bytes
 from scripts.cli.output import format_time, reader_may_leave
 from scripts.cli.progress import bytes_progress
-from snapshots.loading import is_at_or_before
 from snapshots.moments import Moment, parse_moment
+from snapshots.whole_checkpoints import is_at_or_before
 
 app = typer.Typer(help="Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", no_args_is_help=True)
 

@@ -17,7 +17,7 @@ from controller.http.routing import Call, Route
 from controller.http.still_node import node_of
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from snapshots.loading import load_image
+from scripts.cli.passed_over import load_image_and_say
 from snapshots.moments import parse_moment
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
@@ -49,7 +49,8 @@ class FileAnswers:
     def _still_node(self) -> Node:
         if self._node is None:
             moment = None if self._at is None else parse_moment(self._at)
-            self._node = node_of(load_image(self._path, moment), _cluster_id(self._path))
+            image, _ = load_image_and_say(self._path, moment)
+            self._node = node_of(image, _cluster_id(self._path))
         return self._node
 
 

@@ -13,18 +13,20 @@ import typer
 from rich.console import Console
 
 from metadata_log.errors import StorageError
-from metadata_log.reader import LogFile, find_files
+from metadata_log.reader import find_files
 from scripts.cli import exit_codes, image
 from scripts.cli.arguments import AsJson
 from scripts.cli.asking import ask
 from scripts.cli.connecting import Controllers, SecretFile
 from scripts.cli.output import columns, reader_may_leave
+from scripts.cli.passed_over import say_passed_over
 from scripts.cli.progress import bytes_progress
 from scripts.cli.snapshot_export import export
 from scripts.cli.snapshot_listing import TITLES, Listed, of_directory, table_rows
 from scripts.cli.snapshot_restore import restore
 from scripts.cli.snapshot_taking import Taken, list_controllers, take_everywhere, take_first
 from scripts.cli.snapshot_verification import CheckpointVerdict, Verification
+from snapshots.whole_checkpoints import PassedOver, WholeCheckpoint, first_whole
 
 app = typer.Typer(help="Take, list, verify, show, restore and export checkpoints.", no_args_is_help=True)
 
@@ -198,7 +200,9 @@ def _verdict_lines(verdict: CheckpointVerdict) -> Iterator[str]:
 def show(
     path: Annotated[
         Path,
-        typer.Argument(metavar="FILE_OR_DIR", help="A checkpoint, or a directory: its newest one.", show_default=False),
+        typer.Argument(
+            metavar="FILE_OR_DIR", help="A checkpoint, or a directory: its newest whole one.", show_default=False
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="The whole state as JSON.")] = False,
     as_records: Annotated[
@@ -209,11 +213,19 @@ def show(
 
     Example: quorate snapshot show var/controller-1
     """
-    image.show(_newest(path).path, as_json=as_json, as_records=as_records)
+    image.require_one_form(as_json=as_json, as_records=as_records)
+    found: list[PassedOver] = []
+    newest = _newest(path, found)
+    say_passed_over(found)
+    image.show_image(newest.file.path, newest.image, found, as_json=as_json, as_records=as_records)
 
 
-def _newest(path: Path) -> LogFile:
+def _newest(path: Path, passed_over: list[PassedOver]) -> WholeCheckpoint:
+    """The newest one that is whole."""
     checkpoints = [file for file in find_files(path) if file.is_checkpoint]
     if not checkpoints:
         raise StorageError(f"{path}: holds no checkpoint (*.checkpoint)")
-    return checkpoints[-1]
+    newest = first_whole(reversed(checkpoints), passed_over.append)
+    if newest is None:
+        raise StorageError("; ".join((f"{path}: holds no checkpoint that is whole", *map(str, passed_over))))
+    return newest

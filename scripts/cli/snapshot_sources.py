@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from scripts.cli.passed_over import passed_over_documents, say_passed_over
 from scripts.cluster.source_state import SourceState, read_source
 from snapshots.image_digest import digest_image
 from snapshots.moments import parse_moment
@@ -25,7 +26,7 @@ Target = Annotated[
 
 
 def loaded(source: Path, at: str | None) -> SourceState:
-    """The state of a source at a moment, with a word on the terminal meanwhile.
+    """The state of a source at a moment, with a word on the terminal meanwhile, and one on what was passed over.
 
     Raises:
         InvalidMoment: ``at`` names none.
@@ -34,7 +35,9 @@ def loaded(source: Path, at: str | None) -> SourceState:
     moment = None if at is None else parse_moment(at)
     console = Console(stderr=True)
     with console.status(f"reading {source}") if console.is_terminal else nullcontext():
-        return read_source(source, moment)
+        state = read_source(source, moment)
+    say_passed_over(state.passed_over)
+    return state
 
 
 def left_lines(state: SourceState) -> Iterator[str]:
@@ -60,6 +63,7 @@ def source_document(state: SourceState) -> dict[str, Any]:
         "digest": digest_image(state.image).text,
         "next_epoch": state.next_epoch,
         "source_cluster_id": state.cluster_id,
+        "passed_over": passed_over_documents(state.passed_over),
         "left_out": {
             "records": left.records,
             "end_offset": left.end_offset,

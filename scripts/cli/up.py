@@ -124,7 +124,7 @@ def _made(
     if brokers not in (None, *_TWIN_CHOICES):
         raise ClusterError(f"--brokers {brokers!r}: a twin plays {', '.join(_TWIN_CHOICES)}")
     _say(f"reading {source}")
-    plan = make_twin(directory, source, ports, brokers or "live")
+    plan = make_twin(directory, source, ports, brokers or "live", lambda one: _say(str(one)))
     played = sum(len(group.ids) for group in plan.brokers)
     _say(f"made cluster {plan.cluster_id}, a twin of {plan.source_cluster_id}, with {played} of its brokers played")
     return plan

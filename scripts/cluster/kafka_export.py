@@ -22,7 +22,7 @@ from metadata_log.errors import QuorateError
 from metadata_log.ids import Uuid
 from metadata_log.meta_properties import MetaProperties
 from metadata_log.quorum_state import QuorumState
-from metadata_log.reader import FileBatch, find_files, iter_batches
+from metadata_log.reader import FileBatch, find_files
 from metadata_log.records import (
     KRaftVersionFeature,
     KRaftVersionRecord,
@@ -35,9 +35,10 @@ from metadata_log.segment_files import segment_name
 from scripts.cluster.new_directories import all_or_nothing
 from scripts.cluster.source_state import SourceState
 from snapshots.checkpoint import checkpoint_batches
-from snapshots.image import MetadataImage
+from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import KRaftImage
-from snapshots.loading import load_image
+from snapshots.loading import batches_behind
+from snapshots.whole_checkpoints import first_whole
 
 #: Kafka's segments hold no more.
 _TAIL_BYTES_MAX: Final = 1024**3
@@ -162,29 +163,34 @@ def _files(image: MetadataImage, tail: Tail | None) -> Iterator[ImportedFile]:
 
 
 def _split(source: Path, state: SourceState, voters: VotersRecord | None) -> tuple[MetadataImage, Tail]:
-    """The newest checkpoint's state at or before the state that is exported, and the log between the two."""
+    """The state of the newest whole checkpoint at or before the state that is exported, and the log between the two."""
     end = state.image.provenance.end_offset
     files = find_files(source)
-    offsets = [file.offset for file in files if file.is_checkpoint and file.offset is not None and file.offset <= end]
-    base = max(offsets, default=0)
+    older = [file for file in reversed(files) if file.is_checkpoint and (file.offset or 0) <= end]
+    # What is passed over was told when the state was read.
+    begin = first_whole(older, lambda passed_over: None)
+    image = EMPTY_IMAGE if begin is None else begin.image
+    base = image.provenance.end_offset
     batches: list[bytes] = []
     epochs: list[tuple[int, int]] = []
     size = 0
     reached = base
-    for file in files:
-        for batch in () if file.is_checkpoint else iter_batches(file):
-            if not base < batch.header.end_offset <= end:
-                continue
-            size += batch.header.size
-            if size > _TAIL_BYTES_MAX:
-                raise ExportError(f"{source}: the log behind offset {base} is more than a segment: take a checkpoint")
-            batches.append(_with_voters(batch, voters))
-            if not epochs or batch.header.epoch > epochs[-1][0]:
-                epochs.append((batch.header.epoch, batch.header.base_offset))
-            reached = batch.header.end_offset
+    for batch in batches_behind([file for file in files if not file.is_checkpoint], base):
+        if batch.header.end_offset > end:
+            break
+        if batch.header.base_offset > reached:
+            missing = f"records {reached} to {batch.header.base_offset - 1}"
+            raise ExportError(f"{source}: {missing} are missing: name the directory, or export without the log")
+        size += batch.header.size
+        if size > _TAIL_BYTES_MAX:
+            raise ExportError(f"{source}: the log behind offset {base} is more than a segment: take a checkpoint")
+        batches.append(_with_voters(batch, voters))
+        if not epochs or batch.header.epoch > epochs[-1][0]:
+            epochs.append((batch.header.epoch, batch.header.base_offset))
+        reached = batch.header.end_offset
     if reached != end:
         raise ExportError(f"{source}: no batch ends at offset {end}: export another offset, or without the log")
-    return load_image(source, base), Tail(base, tuple(batches), tuple(epochs))
+    return image, Tail(base, tuple(batches), tuple(epochs))
 
 
 def _with_voters(batch: FileBatch, voters: VotersRecord | None) -> bytes:

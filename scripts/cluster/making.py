@@ -30,6 +30,7 @@ from scripts.cluster.ports import LOOPBACK
 from scripts.cluster.source_state import source_cluster_id, source_quorum_state
 from snapshots.image import MetadataImage
 from snapshots.loading import load_image
+from snapshots.whole_checkpoints import PassedOver, TellPassedOver
 
 _MAKING: Final = ".making"
 _LOGS: Final = "logs"
@@ -97,8 +98,14 @@ def make_fresh(directory: Path, ports: Ports, controller_count: int, broker_coun
     return plan
 
 
-def make_twin(directory: Path, source: Path, ports: Ports, brokers: str) -> ClusterPlan:
-    """A cluster that starts from another one's metadata, under a new cluster id.
+def make_twin(
+    directory: Path,
+    source: Path,
+    ports: Ports,
+    brokers: str,
+    tell: TellPassedOver = lambda passed_over: None,
+) -> ClusterPlan:
+    """A cluster that starts from another one's metadata, under a new cluster id; a checkpoint passed over stays behind.
 
     Args:
         brokers: which of the imported brokers are played: ``live`` (not fenced), ``all`` or ``none``.
@@ -107,7 +114,10 @@ def make_twin(directory: Path, source: Path, ports: Ports, brokers: str) -> Clus
         ClusterError: the directory holds something else, or the source has no state to start from.
         StorageError, ReplayError, ImageNotAvailable: the source cannot be read.
     """
-    image = load_image(source)
+    passed_over: list[PassedOver] = []
+    image = load_image(source, tell=passed_over.append)
+    for one in passed_over:
+        tell(one)
     state = source_quorum_state(source)
     plan = ClusterPlan(
         cluster_id=new_id(),
@@ -118,7 +128,7 @@ def make_twin(directory: Path, source: Path, ports: Ports, brokers: str) -> Clus
         source=str(source.resolve()),
     )
     epoch = max(image.provenance.epoch, state.leader_epoch if state is not None else 0)
-    imported = tuple(_imported(find_files(source), image))
+    imported = tuple(_imported(_taken(source, passed_over), image))
     _make(directory, plan, partial(format_plan, plan, bootstrap=None, voters=None, epoch=epoch, imported=imported))
     return plan
 
@@ -160,7 +170,12 @@ def twin_controller_ids(
     return ids if len(ids) == count else tuple(range(TWIN_CONTROLLER_IDS[0], TWIN_CONTROLLER_IDS[0] + count))
 
 
-def _imported(files: list[LogFile], image: MetadataImage) -> Iterator[ImportedFile]:
+def _taken(source: Path, passed_over: Sequence[PassedOver]) -> Iterator[LogFile]:
+    damaged = {one.path for one in passed_over}
+    return (file for file in find_files(source) if str(file.path) not in damaged)
+
+
+def _imported(files: Iterable[LogFile], image: MetadataImage) -> Iterator[ImportedFile]:
     for file in files:
         name = file.path.name
         if file.is_checkpoint and file.offset is None:

@@ -13,6 +13,7 @@ from metadata_log.reader import LogFile, find_files, iter_batches
 from snapshots.image import MetadataImage
 from snapshots.loading import load_image
 from snapshots.moments import Moment
+from snapshots.whole_checkpoints import PassedOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class SourceState:
     #: How often its quorum was founded anew, as ``MetaProperties.generation``.
     generation: int
     left: LeftBehind
+    #: Checkpoints that the state would have begun with, and that are not whole.
+    passed_over: tuple[PassedOver, ...] = ()
 
     @property
     def next_epoch(self) -> int:
@@ -54,7 +57,8 @@ def read_source(source: Path, at: Moment | None) -> SourceState:
     Raises:
         StorageError, ReplayError, ImageNotAvailable: as ``load_image``.
     """
-    image = load_image(source, at)
+    passed_over: list[PassedOver] = []
+    image = load_image(source, at, passed_over.append)
     end = image.provenance.end_offset
     files = find_files(source)
     left, tail_epoch = _behind(files, end)
@@ -63,7 +67,7 @@ def read_source(source: Path, at: Moment | None) -> SourceState:
     highest = max(*epochs, 0 if state is None else state.leader_epoch)
     meta = _meta_properties(source)
     cluster_id, generation = (None, 0) if meta is None else (meta.cluster_id, meta.generation)
-    return SourceState(image, highest, cluster_id, generation, left)
+    return SourceState(image, highest, cluster_id, generation, left, tuple(passed_over))
 
 
 def _behind(files: list[LogFile], end: int) -> tuple[LeftBehind, int]:

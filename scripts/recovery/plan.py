@@ -18,6 +18,7 @@ from scripts.recovery.holdings import Holding, Part, fingerprint
 from scripts.recovery.judgement import Judgement
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
+from snapshots.whole_checkpoints import PassedOver
 
 #: Between the highest epoch that anybody knew and the first one of the quorum founded anew: whatever the lost voters
 #: elected meanwhile is below it.
@@ -150,7 +151,8 @@ def plan_from_backup(
         RecoveryError: no directory that was looked at says which cluster it is to be, or one is in use.
         StorageError, ReplayError, ImageNotAvailable: the backup cannot be read, or not at that offset.
     """
-    image = load_image(backup, offset)
+    passed_over: list[PassedOver] = []
+    image = load_image(backup, offset, passed_over.append)
     provenance = image.provenance
     cluster_id = judgement.seed.cluster_id
     if cluster_id is None:
@@ -174,7 +176,7 @@ def plan_from_backup(
         digest=digest_image(image).text,
         end_offset=end_offset,
         kraft_version=image.kraft.version,
-        sentences=(*said, *judgement.sentences),
+        sentences=(*said, *map(str, passed_over), *judgement.sentences),
     )
     return made.model_copy(update={"inputs": (*made.inputs, *inputs)})
 

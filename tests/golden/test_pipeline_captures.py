@@ -17,7 +17,8 @@ from pipeline.inputs import InputCluster, find_inputs, replay_base
 from pipeline.ranges import plan_checkpoint, plan_log
 from pipeline.walk import EVERYTHING, Wanted
 from snapshots.image_digest import digest_image
-from snapshots.loading import load_checkpoint, load_image
+from snapshots.loading import load_image
+from snapshots.whole_checkpoints import load_checkpoint
 from tests.random_logs import naive_digest
 
 MOMENTS = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")

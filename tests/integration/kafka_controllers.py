@@ -15,7 +15,7 @@ from typing import Any
 from metadata_log.errors import StorageError
 from metadata_log.reader import find_files
 from snapshots.image import MetadataImage
-from snapshots.loading import load_checkpoint
+from snapshots.whole_checkpoints import load_checkpoint
 from tests.waiting import eventually_sync
 
 #: A controller starts in seconds: the least that compiles, and a small heap.

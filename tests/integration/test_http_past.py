@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from controller.client import ControllerClient
 from controller.http.feed import Chunk
 from controller.http.past import IMAGES_MAX
 from metadata_log.batch import parse_header
+from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.checkpoint_transfer import CheckpointChunk
 from metadata_log.errors import ApiError
 from scripts.cli import exit_codes
 from snapshots.moments import Moment, parse_moment
@@ -114,6 +117,48 @@ async def test_state_before_the_log_comes_from_a_checkpoint_or_not_at_all() -> N
         status, reply, _ = await s.ask(1, "GET", f"/v1/topics?at={covered - 1}")
         assert (status, reply["error"]) == (409, "OFFSET_OUT_OF_RANGE")
         assert f"its log begins at offset {covered}, and its earliest checkpoint is the state at" in reply["message"]
+
+
+async def test_checkpoint_damaged_since_the_start_is_passed_over() -> None:
+    """The next older one and the log are used; without one the refusal names it."""
+    async with stage(1) as s:
+        await s.register(1, 11)
+        member = s.members[1]
+        past = member.node.past
+        covered = []
+        for name in ("one", "two"):
+            await create(s, name)
+            covered.append((await s.ask(1, "POST", "/v1/checkpoints"))[1]["checkpoint"]["end_offset"])
+        await create(s, "three")
+        past._checkpoints = damaged = DamagedCheckpoints(past._checkpoints, {covered[1]})
+        assert await names(s, 1, str(covered[1])) == ["one", "two"]
+        assert damaged.refused == [covered[1]]
+        past._log = LaterLog(past._log, covered[1])
+        damaged.ends.add(covered[0])
+        past._kept.clear()
+        status, reply, _ = await s.ask(1, "GET", f"/v1/topics?at={covered[1]}")
+        assert (status, reply["error"]) == (409, "OFFSET_OUT_OF_RANGE")
+        assert f"{covered[1]:020d}" in reply["message"]
+        assert "not a usable checkpoint: its bytes are not those that were there" in reply["message"]
+
+
+class DamagedCheckpoints:
+    """Some of them have a bit flipped."""
+
+    def __init__(self, checkpoints: Any, ends: set[int]) -> None:
+        self._checkpoints = checkpoints
+        self.ends = ends
+        self.refused: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._checkpoints, name)
+
+    def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
+        chunk: CheckpointChunk = self._checkpoints.read_chunk(checkpoint, position, size_max)
+        if checkpoint.end_offset not in self.ends:
+            return chunk
+        self.refused.append(checkpoint.end_offset)
+        return replace(chunk, data=bytes([chunk.data[0] ^ 1]) + chunk.data[1:])
 
 
 class LaterLog:

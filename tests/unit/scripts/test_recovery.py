@@ -11,6 +11,7 @@ import pytest
 
 from metadata_log.batch import place_batch
 from metadata_log.builder import build_batches
+from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from metadata_log.directory import LOG_DIRECTORY_NAME, MetadataDirectory
 from metadata_log.disk import RealDisk
 from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
@@ -302,6 +303,20 @@ def test_backup_goes_on_above_everything_that_was_seen(lost: Lost, tmp_path: Pat
     assert "1 records behind it that are known to have been committed are undone" not in plan.sentences[0]
     for found in lost.look():
         assert (found.digest, found.end_offset, found.end_epoch) == (old, plan.end_offset, plan.generation)
+
+
+def test_backup_whose_newest_checkpoint_is_damaged_is_taken_from_the_log(lost: Lost, tmp_path: Path) -> None:
+    backup = tmp_path / "backup"
+    shutil.copytree(lost.paths[min(lost.paths)], backup)
+    whole = load_image(backup)
+    damaged = backup / LOG_DIRECTORY_NAME / checkpoint_name(CheckpointId(whole.provenance.end_offset, EPOCH))
+    damaged.write_bytes(b"half-written")
+    holdings = lost.look()
+
+    plan = plan_from_backup(backup, None, judge(holdings), holdings, lost.targets())
+
+    assert (plan.state_offset, plan.digest) == (whole.provenance.end_offset, digest_image(whole).text)
+    assert [line for line in plan.sentences if line.startswith(f"{damaged}: passed over, it is damaged at byte 0: ")]
 
 
 @pytest.mark.parametrize("calls", [0, 1, 2, 3, 4, 5])

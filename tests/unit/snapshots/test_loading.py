@@ -14,9 +14,10 @@ from snapshots.checkpoint import checkpoint_batches
 from snapshots.errors import ImageNotAvailable, ReplayError
 from snapshots.image import EMPTY_IMAGE
 from snapshots.image_parts import Provenance
-from snapshots.loading import load_checkpoint, load_image
+from snapshots.loading import load_image
 from snapshots.moments import Moment
 from snapshots.replay import replay
+from snapshots.whole_checkpoints import load_checkpoint
 from tests.record_stream import versioned
 
 LOG = "log/__cluster_metadata-0"
@@ -205,10 +206,10 @@ def test_checkpoint_without_its_footer_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"".join(batches[:-1]))
 
     with pytest.raises(CorruptCheckpoint, match="no SnapshotFooter"):
-        load_image(tmp_path)
+        load_image(path)
     path.write_bytes(b"".join(place_batch(batch, at, 1) for at, batch in enumerate(batches[1:])))
     with pytest.raises(CorruptCheckpoint, match="no SnapshotHeader"):
-        load_image(tmp_path)
+        load_image(path)
 
 
 def test_path_with_nothing_to_read_is_refused(tmp_path: Path) -> None:
