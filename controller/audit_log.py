@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -16,6 +17,7 @@ import structlog
 
 from controller.seams import DecidedWrite
 from metadata_log.audit_lines import AUDIT_DIRECTORY, AuditLine, audit_file_name, audit_files, encode_audit_lines
+from metadata_log.audit_pages import AuditPage, read_audit_page
 
 log = structlog.get_logger()
 
@@ -29,7 +31,7 @@ _NO_OP: Final = "no_op"
 
 
 class AuditLog:
-    """``note`` belongs to the loop thread; the rest to the thread that ``start`` starts."""
+    """``note`` belongs to the loop thread; what is written, to whoever holds the lock."""
 
     def __init__(self, directory: Path, epoch: Callable[[], int]) -> None:
         """``directory``: the metadata directory. ``epoch``: gives that in which this controller decides."""
@@ -39,6 +41,10 @@ class AuditLog:
         self._waiting: deque[tuple[int, DecidedWrite]] = deque()
         self._file: BinaryIO | None = None
         self._file_bytes = 0
+        #: Exclusive end of the line that was written last.
+        self._end_offset = 0
+        #: The thread that ``start`` starts writes, and whoever reads has written what waits.
+        self._lock = threading.Lock()
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="audit-log", daemon=True)
         #: Lines that were never written.
@@ -62,6 +68,11 @@ class AuditLog:
         self._is_closing.set()
         self._thread.join()
 
+    def page(self, start_offset: int, end_offset: int | None, lines_max: int) -> AuditPage:
+        """The events that wrote between two offsets, as ``read_audit_page``, what waits among them. Blocks."""
+        self._write()
+        return read_audit_page(self._directory, start_offset, end_offset, lines_max)
+
     def _run(self) -> None:
         while not self._is_closing.wait(_PAUSE_SECONDS):
             self._write()
@@ -70,17 +81,23 @@ class AuditLog:
             self._file.close()
 
     def _write(self) -> None:
-        lines = [_line(*self._waiting.popleft()) for _ in range(len(self._waiting))]
-        if not lines:
-            return
+        with self._lock:
+            lines = [_line(*self._waiting.popleft()) for _ in range(len(self._waiting))]
+            while lines:
+                following = _continuous_count(lines)
+                self._append(lines[:following])
+                lines = lines[following:]
+
+    def _append(self, lines: Sequence[AuditLine]) -> None:
         try:
-            if self._file is None or self._file_bytes >= FILE_BYTES:
+            if self._file is None or self._file_bytes >= FILE_BYTES or lines[0].base_offset < self._end_offset:
                 self._begin_file(lines[0])
             assert self._file is not None
             data = encode_audit_lines(lines)
             self._file.write(data)
             self._file.flush()
             self._file_bytes += len(data)
+            self._end_offset = lines[-1].end_offset
         except OSError as error:
             self.dropped += len(lines)
             log.warning("audit.not_written", lines=len(lines), error=str(error))
@@ -90,13 +107,17 @@ class AuditLog:
             self._file.close()
             self._file = None
         self._directory.mkdir(exist_ok=True)
-        self._file = (self._directory / audit_file_name(first)).open("ab")
+        own = self._directory / audit_file_name(first)
+        self._file = own.open("ab")
         self._file_bytes = self._file.tell()
         files = audit_files(self._directory)
         total = sum(file.stat().st_size for file in files)
-        for file in files[:-1]:
+        for file in files:
             if total <= RETAINED_BYTES:
                 break
+            # Where offsets are decided again the file that is written may not be the last by its name.
+            if file == own:
+                continue
             total -= file.stat().st_size
             file.unlink()
 
@@ -104,3 +125,11 @@ class AuditLog:
 def _line(epoch: int, write: DecidedWrite) -> AuditLine:
     who = write.origin or (None, None, None)
     return AuditLine(epoch, write.base_offset, write.end_offset, write.name, *who)
+
+
+def _continuous_count(lines: Sequence[AuditLine]) -> int:
+    """How many lines, from the first on, go on where the one before ended: what did not commit is decided again."""
+    for count, (line, following) in enumerate(pairwise(lines), 1):
+        if following.base_offset < line.end_offset:
+            return count
+    return len(lines)

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from controller.access_client import AccessClient
 from controller.attempts import Attempts, Sender
+from controller.audit_client import AuditClient
 from controller.checkpoint_client import CheckpointClient
 from controller.connection import (
     Connection,
@@ -129,6 +130,7 @@ class ControllerClient:
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)
         self.checkpoints = CheckpointClient(self._connect, timeout_ms)
+        self.audit = AuditClient(self._connect)
 
     def _connect(self, url: str) -> Connection:
         return Connection(self._session, controller_url(url))

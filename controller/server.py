@@ -24,6 +24,7 @@ from controller.client import ControllerClient
 from controller.controller_registration import own_registration
 from controller.digest_watch import DigestWatch
 from controller.event_queue import EventQueue
+from controller.http.audit_reading import AuditLines, AuditReading
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
@@ -283,7 +284,9 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     pace = WorkShare(settings.log.checkpoint_work_percent)
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller, pace)
     stack.callback(pace.close)
-    node = _node(settings, storage, controller, role, cluster, checkpoints, directory.meta.cluster_id, secret)
+    audit = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
+    stack.callback(audit.close)
+    node = _node(settings, storage, controller, role, cluster, checkpoints, directory.meta.cluster_id, secret, audit)
     client = ControllerClient([str(voter.http) for voter in settings.voters], shared_secret=secret or None)
     stack.push_async_callback(client.close)
     registrar = Registrar(controller, own_registration(settings.node_id, new_uuid(), listeners(settings)), client)
@@ -295,8 +298,6 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
         registrar.moved()
 
     controller.on_stable = stable_moved
-    audit = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
-    stack.callback(audit.close)
     await runtime.start()
     await _serve(node, settings, stack)
     # First of all when the process ends: whoever waits for news holds up the HTTP server.
@@ -314,6 +315,7 @@ def _node(
     checkpoints: CheckpointWriter,
     cluster_id: str,
     secret: bytes,
+    audit: AuditLines,
 ) -> Node:
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
     source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
@@ -333,6 +335,7 @@ def _node(
         digests=Digests(source),
         limits=node_limits(settings),
         shared_secret=secret or None,
+        audit=AuditReading(audit),
     )
 
 

@@ -1,8 +1,9 @@
 """Who asked for a change, and in which event it was decided: a line for each, beside the log.
 
 They have no place in Kafka's records, so they stand in files of their own in the metadata directory, named by base
-offset and epoch of their first line. A line is the CRC-32C of its JSON in eight hexadecimal digits, a blank, and the
-JSON. Nothing depends on them: a line that is cut short or damaged is left out.
+offset and epoch of their first line. Within a file each event begins where the one before it ended, or later: where
+offsets are decided again, a file begins. A line is the CRC-32C of its JSON in eight hexadecimal digits, a blank, and
+the JSON. Nothing depends on them: a line that is cut short or damaged is left out.
 """
 
 from __future__ import annotations
@@ -39,10 +40,13 @@ def encode_audit_lines(lines: Iterable[AuditLine]) -> bytes:
     return b"".join(b"%08x %s\n" % (crc32c(text), text) for text in texts)
 
 
-def decode_audit_lines(data: bytes) -> Iterator[AuditLine]:
-    """The lines that are whole."""
-    for line in data.split(b"\n"):
-        crc, _, text = line.partition(b" ")
+def decode_audit_lines(data: bytes, position: int = 0) -> Iterator[AuditLine]:
+    """The lines that are whole, from a position on. A line that was begun before it is none."""
+    while position < len(data):
+        end = data.find(b"\n", position)
+        end = len(data) if end < 0 else end
+        crc, _, text = data[position:end].partition(b" ")
+        position = end + 1
         if text and b"%08x" % crc32c(text) == crc:
             yield AuditLine(*json.loads(text))
 
@@ -50,6 +54,11 @@ def decode_audit_lines(data: bytes) -> Iterator[AuditLine]:
 def audit_file_name(first: AuditLine) -> str:
     """The name of a file by its first line."""
     return f"{first.base_offset:020d}-{first.epoch:010d}{AUDIT_SUFFIX}"
+
+
+def audit_file_offset(file: Path) -> int:
+    """The base offset of a file's first line, by its name."""
+    return int(file.name[:20])
 
 
 def audit_files(directory: Path) -> list[Path]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from metadata_log.audit_lines import AuditLine
-from metadata_log.batch import parse_header
+from metadata_log.batch import BatchHeader, iter_records, parse_header
+from metadata_log.records import LeaderChangeMessage
 from metadata_log.wire import Buffer
 from snapshots.difference_entries import Entry
 from snapshots.image import MetadataImage
@@ -21,6 +22,10 @@ from snapshots.replay_state import ReplayState
 
 #: Larger batches are cut at the ends of events only.
 _SINGLE_RECORDS_MAX: Final = 64
+
+
+#: Parts of the state, and entries of them that are not as before.
+_Changes = tuple[tuple[str, Entry], ...]
 
 
 class Subject(NamedTuple):
@@ -69,13 +74,25 @@ class HistoryStep:
     epoch: int
     #: Milliseconds since 1970.
     time_ms: int
+    #: The controller that led the epoch, by the log; None where the log begins later.
+    decided_by: int | None
     #: Which event decided it; None where that is not known.
     line: AuditLine | None
-    changes: tuple[tuple[str, Entry], ...]
+    changes: _Changes
+
+
+class AuditLookup(Protocol):
+    """What controllers have written down about who asked."""
+
+    def line_at(self, offset: int, epoch: int) -> AuditLine | None:
+        """The event that wrote the record at an offset in an epoch; None where that is not known."""
+
+    def ends_within(self, base_offset: int, end_offset: int, epoch: int) -> list[int]:
+        """Offsets at which events begin or end inside a batch, ascending, as far as they are known."""
 
 
 class Audit:
-    """The lines of all controllers that are given."""
+    """``AuditLookup``: the lines of all controllers that are given."""
 
     def __init__(self, lines: Iterable[AuditLine]) -> None:
         self._lines = sorted(set(lines), key=lambda line: (line.base_offset, line.epoch))
@@ -108,27 +125,57 @@ _SPAN: Final = 100_000
 
 
 def history(
-    start: ReplayState, batches: Iterable[Buffer], audit: Audit, is_secret: IsSecret, subject: Subject | None = None
+    start: ReplayState,
+    batches: Iterable[Buffer],
+    audit: AuditLookup,
+    is_secret: IsSecret,
+    subject: Subject | None = None,
 ) -> Iterator[HistoryStep]:
     """The changes that batches make to a state, in their order.
 
     Args:
         start: what the first batch is replayed onto.
+        audit: is asked about batches in their order, and only about those that change something.
         is_secret: as in ``image_difference``.
         subject: None = everything.
     """
     state = start
+    leader = _Leader()
     for batch in batches:
+        header = parse_header(batch)
+        leader = leader.after(header, batch)
         after = state.replay_batch(batch)
         if _changes(state.stable, after.stable, is_secret, subject):
-            yield from _steps(state, batch, audit, is_secret, subject)
+            for base, end, changes in _steps(state, batch, header, audit, is_secret, subject):
+                line = audit.line_at(base, header.epoch)
+                yield HistoryStep(base, end, header.epoch, header.timestamp, leader.node_id, line, changes)
         state = after
 
 
+class _Leader(NamedTuple):
+    """Who leads an epoch: its first record says so."""
+
+    epoch: int = -1
+    node_id: int | None = None
+
+    def after(self, header: BatchHeader, batch: Buffer) -> _Leader:
+        """Who leads the epoch of a batch that follows."""
+        if header.is_control:
+            for logged in iter_records(batch):
+                if isinstance(logged.record, LeaderChangeMessage):
+                    return _Leader(header.epoch, logged.record.leader_id)
+        return self if header.epoch == self.epoch else _Leader(header.epoch)
+
+
 def _steps(
-    state: ReplayState, batch: Buffer, audit: Audit, is_secret: IsSecret, subject: Subject | None
-) -> Iterator[HistoryStep]:
-    header = parse_header(batch)
+    state: ReplayState,
+    batch: Buffer,
+    header: BatchHeader,
+    audit: AuditLookup,
+    is_secret: IsSecret,
+    subject: Subject | None,
+) -> Iterator[tuple[int, int, _Changes]]:
+    """Offsets of the records that changed something, the end exclusive, and what they changed."""
     if header.record_count <= _SINGLE_RECORDS_MAX:
         cuts = list(range(header.base_offset + 1, header.end_offset))
     else:
@@ -138,14 +185,11 @@ def _steps(
         after = state.replay_batch(batch, below=end)
         changes = _changes(before.stable, after.stable, is_secret, subject)
         if changes:
-            line = audit.line_at(base, header.epoch)
-            yield HistoryStep(base, end, header.epoch, header.timestamp, line, changes)
+            yield base, end, changes
         base, before = end, after
 
 
-def _changes(
-    old: MetadataImage, new: MetadataImage, is_secret: IsSecret, subject: Subject | None
-) -> tuple[tuple[str, Entry], ...]:
+def _changes(old: MetadataImage, new: MetadataImage, is_secret: IsSecret, subject: Subject | None) -> _Changes:
     if all(one is other for one, other in zip(old[1:], new[1:], strict=True)):
         return ()
     return tuple(

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from controller.checkpoint_writer import TakenCheckpoint
 from controller.event_queue import EventQueue
 from controller.head_watch import HeadWatch
+from controller.http.audit_reading import AuditReading
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
@@ -207,6 +208,7 @@ class Node:
     digests: Digests
     limits: NodeLimits = NodeLimits()
     states: CountedStates = field(default_factory=CountedStates)
+    audit: AuditReading = field(default_factory=AuditReading)
     #: None: whoever reaches the port may do everything (loopback only).
     shared_secret: bytes | None = None
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from controller.http import handlers, headers
 from controller.http.access_routes import ACCESS_ROUTES
+from controller.http.audit_routes import AUDIT_ROUTES
 from controller.http.broker_routes import BROKER_ROUTES
 from controller.http.checkpoint_routes import CHECKPOINT_ROUTES
 from controller.http.config_routes import CONFIG_ROUTES
@@ -151,6 +152,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         serving=Serving.ACTIVE,
         errors=(404, 409, 422, 429),
     ),
+    *AUDIT_ROUTES,
     *SEARCH_ROUTES,
     *DELETION_ROUTES,
     route(

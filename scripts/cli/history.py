@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from metadata_log.audit_lines import audit_files, decode_audit_lines
-from metadata_log.errors import NotController
-from scripts.cli import exit_codes
-from scripts.cli.connecting import SecretFile
+from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.history_places import places
 from scripts.cli.image_diff import SIGNS, fields_json, fields_text
-from scripts.cli.image_sources import SCHEME
 from scripts.cli.output import format_time, reader_may_leave
-from scripts.cli.passed_over import say_passed_over
 from snapshots.history import (
-    Audit,
     HistoryStep,
     Subject,
     broker_subject,
@@ -28,9 +22,6 @@ from snapshots.history import (
     partition_subject,
     topic_subject,
 )
-from snapshots.loading import batches_from_start
-from snapshots.replay_state import ReplayState
-from snapshots.whole_checkpoints import PassedOver
 
 
 def show_history(
@@ -47,55 +38,37 @@ def show_history(
         typer.Option(
             "--from",
             metavar="PATH",
-            help="A metadata directory, or http://HOST:PORT of a controller. May be repeated: the log of the first is "
-            "told, who asked is taken from all directories.",
+            help="A metadata directory, or http://HOST:PORT of a controller, instead of --controllers. May be "
+            "repeated: the log of the first is told, who asked is taken from all.",
             show_default=False,
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="The last N steps at most.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON value a line for each step.")] = False,
+    controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
     """Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.
 
-    Who asked is written by the controller that decided, in its own directory: give the directories of all of them.
+    Who asked is known to the controller that decided: all of a running quorum are asked; of a stopped one give the
+    directories of all.
 
     Example: quorate history topic orders --from var/controller-1 --from var/controller-2 --from var/controller-3
     """
-    if not path:
-        raise typer.BadParameter("which log? Say --from DIRECTORY", param_hint="--from")
     wanted = _subject(subject or [])
     from controller.config_resources import is_sensitive
 
-    audit = Audit(
-        line
-        for directory in path
-        if not directory.startswith(SCHEME)
-        for file in audit_files(Path(directory))
-        for line in decode_audit_lines(file.read_bytes())
-    )
-    steps = list(history(*_log(path[0], secret_file), audit, is_sensitive, wanted))
+    with places(path, controllers, secret_file) as (log, audit):
+        steps = list(history(log.start, log.batches, audit, is_sensitive, wanted))
     with reader_may_leave():
         for step in steps[-limit:]:
-            sys.stdout.writelines(f"{line}\n" for line in ([_json(step)] if as_json else _lines(step)))
+            why = audit.why_unknown(step)
+            sys.stdout.writelines(f"{line}\n" for line in ([_json(step, why)] if as_json else _lines(step, why)))
     if len(steps) > limit:
         sys.stderr.write(f"quorate: the last {limit} of {len(steps)} steps are shown; --limit shows more\n")
-
-
-def _log(place: str, secret_file: Path | None) -> tuple[ReplayState, Iterable[bytes]]:
-    if not place.startswith(SCHEME):
-        found: list[PassedOver] = []
-        start, batches = batches_from_start(Path(place), found.append)
-        say_passed_over(found)
-        return start, (batch.data for batch in batches)
-    # Asking a controller takes libraries that looking into a file must not wait for.
-    from scripts.cli.live_image import live_batches
-
-    try:
-        return live_batches(place, secret_file)
-    except NotController as error:
-        sys.stderr.write(f"quorate: {error}\n")
-        raise typer.Exit(exit_codes.UNREACHABLE) from None
+    for source in audit.sources:
+        if source.silence:
+            sys.stderr.write(f"quorate: controller {source.node_id} does not say who asked it: {source.silence}\n")
 
 
 def _subject(words: list[str]) -> Subject | None:
@@ -117,35 +90,37 @@ def _subject(words: list[str]) -> Subject | None:
     )
 
 
-def _lines(step: HistoryStep) -> Iterator[str]:
+def _lines(step: HistoryStep, why_unknown: str | None) -> Iterator[str]:
     offsets = str(step.base_offset)
     if step.end_offset > step.base_offset + 1:
         offsets += f" to {step.end_offset - 1}"
-    yield f"offset {offsets}  epoch {step.epoch}  {format_time(step.time_ms)}  {_cause(step)}"
+    yield f"offset {offsets}  epoch {step.epoch}  {format_time(step.time_ms)}  {_cause(step, why_unknown)}"
     for part, entry in step.changes:
         yield f"  {SIGNS[entry.change]} {part} {entry.name}{fields_text(entry)}"
 
 
-def _cause(step: HistoryStep) -> str:
+def _cause(step: HistoryStep, why_unknown: str | None) -> str:
     if step.line is None:
-        return "(not known by which event)"
+        return f"(not known by which event{'' if why_unknown is None else f': {why_unknown}'})"
     line = step.line
     if line.principal is None:
         return line.event
     return f"{line.event} by {line.principal} ({line.address}, {line.request_id})"
 
 
-def _json(step: HistoryStep) -> str:
+def _json(step: HistoryStep, why_unknown: str | None) -> str:
     line = step.line
     document: dict[str, Any] = {
         "base_offset": step.base_offset,
         "end_offset": step.end_offset,
         "epoch": step.epoch,
         "time_ms": step.time_ms,
+        "decided_by": step.decided_by,
         "event": None if line is None else line.event,
         "principal": None if line is None else line.principal,
         "address": None if line is None else line.address,
         "request_id": None if line is None else line.request_id,
+        "why_unknown": why_unknown,
         "changes": [
             {"part": part, "change": entry.change, "name": entry.name, "fields": fields_json(entry)}
             for part, entry in step.changes

@@ -70,3 +70,30 @@ def test_directory_that_takes_no_files_costs_the_lines_and_nothing_else(tmp_path
     log.close()
 
     assert log.dropped == 1
+
+
+def test_what_waits_is_on_the_page(tmp_path: Path) -> None:
+    """Whoever asks right after a change finds it: the thread writes twice a second only."""
+    log = AuditLog(tmp_path, lambda: 1)
+    log.note(DecidedWrite("create_topics", ANA, 5, 9, None))
+    page = log.page(8, None, 10)
+    log.start()
+    log.close()
+
+    assert page.lines == [AuditLine(1, 5, 9, "create_topics", *ANA)]
+
+
+def test_offsets_that_are_decided_again_begin_a_file(tmp_path: Path) -> None:
+    """What a leader decided and did not get committed, it decides anew in a later epoch."""
+    epochs = iter((3, 3, 5, 5))
+    log = AuditLog(tmp_path, lambda: next(epochs))
+    for base, end in ((100, 200), (200, 210), (150, 151), (151, 152)):
+        log.note(DecidedWrite("create_topics", None, base, end, None))
+    page = log.page(0, None, 10)
+    log.start()
+    log.close()
+
+    assert [file.name[:31] for file in audit_files(tmp_path)] == [
+        "00000000000000000100-0000000003", "00000000000000000150-0000000005",
+    ]  # fmt: skip
+    assert [(line.epoch, line.base_offset) for line in page.lines] == [(3, 100), (5, 150), (5, 151), (3, 200)]

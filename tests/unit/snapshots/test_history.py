@@ -6,7 +6,7 @@ from typing import Any
 
 from metadata_log import records as r
 from metadata_log.audit_lines import AuditLine
-from metadata_log.batch import data_batch, place_batch
+from metadata_log.batch import control_batch, data_batch, parse_header, place_batch
 from snapshots.history import (
     Audit,
     HistoryStep,
@@ -49,6 +49,10 @@ def batches(rounds: list[list[Any]]) -> list[bytes]:
         made.append(place_batch(data_batch(items, 1000 + offset), offset, 3))
         offset += len(records)
     return made
+
+
+def all_steps(audit: list[AuditLine], made: list[bytes]) -> list[HistoryStep]:
+    return list(history(ReplayState(), made, Audit(audit), lambda *_: False))
 
 
 def told(subject: Subject | None) -> list[tuple[int, int, str | None, list[str]]]:
@@ -103,3 +107,12 @@ def test_topic_whose_name_continues_another_is_not_part_of_it() -> None:
     assert subject.holds("partitions", "orders-12")
     assert not subject.holds("partitions", "orders-eu-12")
     assert not subject.holds("topics", "orders-eu")
+
+
+def test_step_names_the_controller_that_led_its_epoch_where_the_log_says_so() -> None:
+    change = place_batch(control_batch([(r.LeaderChangeMessage(5), 0)], 1000), 0, 3)
+    made = [change, *(place_batch(batch, parse_header(batch).base_offset + 1, 3) for batch in batches(ROUND))]
+    later = place_batch(data_batch([(r.ConfigRecord(4, "1", "log.cleaner.threads", "3"), 0)], 2000), 8, 4)
+
+    assert {step.decided_by for step in all_steps(AUDIT, batches(ROUND))} == {None}
+    assert [step.decided_by for step in all_steps(AUDIT, [*made, later])] == [5] * 6 + [None]

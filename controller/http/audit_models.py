@@ -1,0 +1,49 @@
+"""Shapes of `GET /v1/audit`. Every field of a reply is always present, null where there is nothing to say."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from controller.http.models import HttpModel, OffsetField
+
+
+class AuditParameters(HttpModel):
+    """Which records are asked about."""
+
+    start_offset: OffsetField = 0
+    """First record."""
+    end_offset: OffsetField | None = None
+    """(Exclusive) end of the records; without it all that follow."""
+    limit: int = Field(default=1_000, ge=1, le=10_000)
+    """Lines of an answer; where several epochs decided at one offset, a few more."""
+
+
+class AuditLineReply(HttpModel):
+    """One event that wrote records."""
+
+    epoch: int
+    """In which the node decided. What was decided in an epoch and did not commit is decided anew in a later one: a line
+    is about a record where offset and epoch are the record's."""
+    base_offset: int
+    end_offset: int
+    """(Exclusive) end of its records; of a pass over many partitions of its first slice."""
+    event: str
+    principal: str | None
+    """In whose name it was asked for; null where the controller acted by itself."""
+    address: str | None
+    """From where."""
+    request_id: str | None
+
+
+class AuditReply(HttpModel):
+    """A page of what the answering node wrote down about the events that it decided."""
+
+    node_id: int
+    first_offset: int | None
+    """Base offset of the oldest line that is kept; null: there is none."""
+    dropped: int
+    """Lines that could not be written since the process started."""
+    lines: list[AuditLineReply]
+    """By base offset and epoch: of all events that wrote between `start_offset` and `next_offset`."""
+    next_offset: int | None
+    """`start_offset` of the next page; null at the end."""

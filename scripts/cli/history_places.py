@@ -1,0 +1,97 @@
+"""Where `quorate history` reads: files, controllers that are named, or those that every command asks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from metadata_log.errors import NotController
+from scripts.cli import exit_codes
+from scripts.cli.audit_sources import AllSources, AuditSource, FileSource
+from scripts.cli.connecting import find_controllers
+from scripts.cli.image_sources import SCHEME
+from scripts.cli.passed_over import say_passed_over
+from snapshots.loading import batches_from_start
+from snapshots.replay_state import ReplayState
+from snapshots.whole_checkpoints import PassedOver
+
+
+class Log(NamedTuple):
+    """The earliest state that is known, and the batches that follow it."""
+
+    start: ReplayState
+    batches: Iterable[bytes]
+
+
+@contextmanager
+def places(
+    paths: Sequence[str] | None, controllers: str | None, secret_file: Path | None
+) -> Iterator[tuple[Log, AllSources]]:
+    """The log of the first place, and what all of them know about who asked; to be read while the context is open.
+
+    Args:
+        paths: directories and URLs; None: the first of the controllers that answers.
+
+    Ends the command with its own exit code where a controller does not answer.
+
+    Raises:
+        ImageNotAvailable, StorageError: nothing can be read from the files. ApiError: a controller refuses.
+    """
+    named = list(paths or ())
+    directories = [Path(place) for place in named if not place.startswith(SCHEME)]
+    urls = [place for place in named if place.startswith(SCHEME)]
+    with ExitStack() as stack:
+        sources: list[AuditSource] = [FileSource(directory) for directory in directories]
+        try:
+            if not named:
+                url, log = _first_that_answers(find_controllers(controllers), secret_file)
+                urls = [url]
+            elif named[0] in urls:
+                log = _log_of_controller(named[0], secret_file)
+            else:
+                log = _log_of_files(directories[0])
+            for url in urls:
+                sources += stack.enter_context(_live_sources(url, secret_file))
+        except NotController as error:
+            sys.stderr.write(f"quorate: {error}\n")
+            raise typer.Exit(exit_codes.UNREACHABLE) from None
+        yield log, AllSources(sources)
+
+
+def _log_of_files(path: Path) -> Log:
+    found: list[PassedOver] = []
+    start, batches = batches_from_start(path, found.append)
+    say_passed_over(found)
+    return Log(start, (batch.data for batch in batches))
+
+
+# Asking a controller takes libraries that looking into a file must not wait for.
+
+
+def _live_sources(url: str, secret_file: Path | None) -> AbstractContextManager[Sequence[AuditSource]]:
+    from scripts.cli.live_audit import live_sources
+
+    return live_sources(url, secret_file)
+
+
+def _log_of_controller(url: str, secret_file: Path | None) -> Log:
+    from scripts.cli.live_image import live_batches
+
+    return Log(*live_batches(url, secret_file))
+
+
+def _first_that_answers(controllers: Sequence[str], secret_file: Path | None) -> tuple[str, Log]:
+    from controller.connection import controller_url
+
+    refusals = []
+    for url in map(controller_url, controllers):
+        try:
+            return url, _log_of_controller(url, secret_file)
+        except NotController as error:
+            refusals.append(str(error))
+    raise NotController(None, "; ".join(refusals))
