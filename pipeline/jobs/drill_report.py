@@ -19,7 +19,7 @@ _OUTCOME: Final = (
     " measured array<struct<expectation: struct<name: string, meaning: string, at_most: double>, value: double>>"
 )
 _VERSION: Final = 1
-_VERDICTS: Final = ("passed", "failed", "broken")
+_VERDICTS: Final = ("passed", "failed", "broken", "skipped")
 #: The last so many runs of a drill: a page of more points tells no more.
 RUNS_MAX: Final = 1_000
 

@@ -15,10 +15,13 @@ import typer
 from metadata_log.errors import QuorateError
 from scripts.cli import exit_codes
 from scripts.cli.arguments import AsJson
+from scripts.cli.drill_places import place_of
 from scripts.cli.output import columns, reader_may_leave
+from scripts.cluster.control import Act
 from scripts.drills.outcome import Outcome
+from scripts.drills.places import NotHere, On
 from scripts.drills.report import lines, page
-from scripts.drills.runner import DRILLS, run_drill
+from scripts.drills.runner import DRILLS, run_drill, skipped
 
 app = typer.Typer(help="Rehearse disasters on real processes, and measure what they cost.", no_args_is_help=True)
 
@@ -30,14 +33,26 @@ Expected = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=AT_MOST", help="Another limit for what is measured, as outage_ms=200; again for more."),
 ]
-On = Annotated[
-    Path | None,
+OnCluster = Annotated[
+    str | None,
     typer.Option(
         "--on",
-        metavar="DIR",
-        help="A cluster of `quorate up` that does not run: it is started, damaged, healed, and stopped in order.",
+        metavar="DIR|http://HOST:PORT,...",
+        help="A cluster that is there already: the directory of `quorate up`, or addresses of controllers, whose "
+        "processes are ended and started by the commands below.",
     ),
 ]
+KillWith = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COMMAND",
+        help="Kills a node of a named cluster. {host}, {id}, {kind} (controller, broker) and {name} are put in.",
+    ),
+]
+StopWith = Annotated[str | None, typer.Option(metavar="COMMAND", help="Stops one in order (SIGTERM).")]
+StartWith = Annotated[str | None, typer.Option(metavar="COMMAND", help="Starts one that was ended.")]
+PauseWith = Annotated[str | None, typer.Option(metavar="COMMAND", help="Freezes one (SIGSTOP).")]
+ResumeWith = Annotated[str | None, typer.Option(metavar="COMMAND", help="Thaws one that was frozen (SIGCONT).")]
 Report = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Keep results there: a page for people, and JSON that runs are compared by."),
@@ -50,7 +65,9 @@ class DrillRefused(QuorateError):
 
 @app.command("list")
 def list_drills(as_json: AsJson = False) -> None:
-    """List the drills with what each expects.
+    """List the drills: what each does to a cluster, and what is expected.
+
+    Drills that observe or kill may be run on a cluster that runs.
 
     Example: quorate drill list
     """
@@ -62,13 +79,15 @@ def list_drills(as_json: AsJson = False) -> None:
                 {
                     "name": drill.name,
                     "hypothesis": drill.hypothesis,
+                    "kind": drill.kind,
+                    "acts": sorted(drill.acts),
                     "expectations": [one.model_dump() for one in drill.all_expectations],
                 }
                 for drill in DRILLS.values()
             ]
             sys.stdout.write(json.dumps(rows) + "\n")
             return
-        for line in columns([(drill.name, drill.hypothesis) for drill in DRILLS.values()]):
+        for line in columns([(drill.name, drill.kind, drill.hypothesis) for drill in DRILLS.values()]):
             typer.echo(line)
 
 
@@ -76,39 +95,68 @@ def list_drills(as_json: AsJson = False) -> None:
 def run(
     names: Names,
     expect: Expected = None,
-    on: On = None,
+    on: OnCluster = None,
+    kill_with: KillWith = None,
+    stop_with: StopWith = None,
+    start_with: StartWith = None,
+    pause_with: PauseWith = None,
+    resume_with: ResumeWith = None,
     report: Report = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run drills, each on a cluster of real processes that is made for it and removed afterwards.
-
-    With --on it runs on a cluster that is there already, which is healthy afterwards if the drill passed.
+    """Run drills, each on a cluster of real processes that is made for it and removed afterwards, or --on another.
 
     A drill brings its cluster to a steady state, writes all the while, does its damage, repairs what a person would,
-    and measures. Exit code 0: all that was expected holds; 1: something does not, or a drill could not be carried out.
+    and measures. A cluster that runs is only drilled by what observes or kills, and is afterwards as it was.
+
+    Exit code 0: all that was expected holds; 1: something does not, or a drill could not be carried out.
 
     Examples:
 
-      quorate drill run leader-kill
+      quorate drill run leader-kill --expect outage_ms=50
 
       quorate drill run all --report drills
 
-      quorate drill run leader-kill --expect outage_ms=50
+      quorate drill run leader-kill --on var
+
+      quorate drill run leader-kill --on http://c1:8080 --kill-with "ssh {host} kill" --start-with "ssh {host} run"
     """
     wanted = _wanted(names)
     stricter = dict(_limit(text, wanted) for text in expect or ())
+    commands: dict[Act, str | None] = {
+        "kill": kill_with,
+        "stop": stop_with,
+        "start": start_with,
+        "pause": pause_with,
+        "resume": resume_with,
+    }
+    place = place_of(on, commands, [DRILLS[name] for name in wanted])
     target = None if report is None else _made(report)
     outcomes: list[Outcome] = []
     for name in wanted:
         if sys.stderr.isatty():
             said = f"[{len(outcomes) + 1}/{len(wanted)}] {name}: {DRILLS[name].hypothesis}"
             sys.stderr.write(f"quorate: {said}\n")
-        outcomes.append(asyncio.run(run_drill(DRILLS[name], stricter, partial(_keep_logs, name, target), on)))
+        outcomes.append(_run_one(name, stricter, target, place, may_skip=_ALL in names))
         _show(outcomes[-1], as_json=as_json)
         if target is not None:
             _store(outcomes, target)
-    passed = all(outcome.verdict == "passed" for outcome in outcomes)
-    raise typer.Exit(exit_codes.DONE if passed else exit_codes.REFUSED)
+    raise typer.Exit(_exit_code(outcomes))
+
+
+def _exit_code(outcomes: list[Outcome]) -> int:
+    verdicts = {outcome.verdict for outcome in outcomes}
+    return exit_codes.DONE if "passed" in verdicts <= {"passed", "skipped"} else exit_codes.REFUSED
+
+
+def _run_one(name: str, stricter: dict[str, float], target: Path | None, on: On, *, may_skip: bool) -> Outcome:
+    """One drill; of all of them those that may not be run there are skipped."""
+    try:
+        return asyncio.run(run_drill(DRILLS[name], stricter, partial(_keep_logs, name, target), on))
+    except NotHere as refusal:
+        if not may_skip:
+            raise
+        return skipped(DRILLS[name], str(refusal))
 
 
 def _store(outcomes: list[Outcome], target: Path) -> None:

@@ -18,6 +18,7 @@ from scripts.cli import exit_codes
 from scripts.cli.connecting import LOCAL_DIRECTORY
 from scripts.cli.status_screen import render
 from scripts.cli.survey import survey
+from scripts.cluster.lending import Lender
 from scripts.cluster.local import LocalCluster
 from scripts.cluster.making import Ports, make_fresh, make_twin, remove
 from scripts.cluster.plan import ClusterError, ClusterPlan
@@ -93,7 +94,9 @@ async def _up(
         await _or_stopped(_ready(cluster), stopped)
         if not stopped.is_set():
             _say(f"ready: {' '.join(plan.controller_urls)}; logs in {directory / 'logs'}; Ctrl-C stops it")
-            await _or_stopped(_watch(cluster), stopped)
+            lender = Lender(cluster, _say)
+            async with lender.open():
+                await _or_stopped(_watch(cluster, lender), stopped)
     finally:
         _say("stopping")
         await cluster.stop()
@@ -143,17 +146,22 @@ async def _ready(cluster: LocalCluster) -> None:
     await cluster.wait_for_brokers(_READY_S)
 
 
-async def _watch(cluster: LocalCluster) -> None:
-    """The live status on a terminal; elsewhere only a word when a process ends."""
+async def _watch(cluster: LocalCluster, lender: Lender) -> None:
+    """The live status on a terminal; elsewhere only a word when a process ends that was not lent."""
     if not sys.stdout.isatty():
         while True:
-            cluster.check()
+            _check(cluster, lender)
             await asyncio.sleep(_LOOK_S)
     with Live(console=Console(), auto_refresh=False, transient=True) as screen:
         while True:
-            cluster.check()
+            _check(cluster, lender)
             screen.update(render(await survey(cluster.client, cluster.plan.controller_urls)), refresh=True)
             await asyncio.sleep(_LOOK_S)
+
+
+def _check(cluster: LocalCluster, lender: Lender) -> None:
+    if not lender.is_lent:
+        cluster.check()
 
 
 async def _or_stopped(work: Coroutine[Any, Any, None], stopped: asyncio.Event) -> None:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from controller.client import ControllerClient
-from controller.http.resources import StatusReply
-from metadata_log.errors import ApiError
 from scripts.cluster.making import controller_directory
-from scripts.cluster.plan import ClusterError, ClusterPlan, PlannedBrokers, PlannedController
+from scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
 from scripts.cluster.ports import LOOPBACK, require_free
 from scripts.cluster.process import ManagedProcess
-
-T = TypeVar("T")
+from scripts.cluster.watched import WatchedCluster
 
 _STOP_TIMEOUT_S: Final = 15.0
-_POLL_S: Final = 0.02
-_STATUS_TIMEOUT_MS: Final = 2_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +27,17 @@ class LocalOptions:
     controller_program: Callable[[int], tuple[str, ...]] = lambda node: ("-m", "scripts.cli", "controller")
 
 
-class LocalCluster:
+class LocalCluster(WatchedCluster):
     """The processes of one plan in one directory."""
 
     def __init__(self, directory: Path, plan: ClusterPlan, options: LocalOptions | None = None) -> None:
+        super().__init__(plan.members)
         self.directory = directory
         self.plan = plan
         self.options = options or LocalOptions()
         self.controllers = {c.id: self._controller_process(c) for c in plan.controllers}
         #: By the first id that the process plays.
         self.brokers = {b.ids[0]: self.broker_process(b) for b in plan.brokers}
-        self.client = ControllerClient(plan.controller_urls)
 
     @property
     def processes(self) -> Iterator[ManagedProcess]:
@@ -75,60 +68,6 @@ class LocalCluster:
         """Raise ``ProcessFailed`` if a process has ended that should run."""
         for process in self.processes:
             process.check()
-
-    async def status(self) -> StatusReply:
-        """The cluster as its active controller sees it."""
-        return await self.client.status()
-
-    async def wait_for_controllers(self, deadline_s: float) -> StatusReply:
-        """Until there is an active controller and all voters follow it."""
-
-        async def look() -> StatusReply | None:
-            status = await self.status()
-            followed = [v for v in status.quorum.voters if v.role in ("active", "standby")]
-            is_complete = len(followed) == len(self.plan.controllers)
-            return status if status.quorum.active_id is not None and is_complete else None
-
-        return await self.until(look, "all controllers follow one active controller", deadline_s)
-
-    async def wait_for_brokers(self, deadline_s: float) -> StatusReply:
-        """Until every broker that is played is unfenced."""
-        wanted = {broker for brokers in self.plan.brokers for broker in brokers.ids}
-
-        async def look() -> StatusReply | None:
-            status = await self.status()
-            return status if wanted <= {b.id for b in status.brokers if b.state == "active"} else None
-
-        return await self.until(look, f"brokers {sorted(wanted)} are active", deadline_s)
-
-    async def until(self, look: Callable[[], Awaitable[T | None]], what: str, deadline_s: float) -> T:
-        """Look until there is something to see. An unreachable controller is no failure: it may be on its way.
-
-        Raises:
-            ClusterError: not within the deadline. ProcessFailed: nor then, and a process ended by itself.
-        """
-        end = time.monotonic() + deadline_s
-        last: object = None
-        while time.monotonic() < end:
-            try:
-                seen = await look()
-                if seen is not None:
-                    return seen
-            except ApiError as error:
-                last = error
-            await asyncio.sleep(_POLL_S)
-        self.check()
-        raise ClusterError(f"not within {deadline_s:.0f} s: {what}" + (f" ({last})" if last else ""))
-
-    async def topic_names(self) -> set[str]:
-        """All topics there are."""
-        names: set[str] = set()
-        after: str | None = ""
-        while after is not None:
-            page = await self.client.list_topics(after=after)
-            names |= {topic.name for topic in page.topics}
-            after = page.next_after
-        return names
 
     # --- processes -----------------------------------------------------------------------------------
 

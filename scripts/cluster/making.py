@@ -25,7 +25,7 @@ from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, d
 from metadata_log.quorum_state import QuorumState
 from metadata_log.reader import LogFile, find_files
 from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
-from scripts.cluster.plan import PLAN_NAME, ClusterError, ClusterPlan, PlannedBrokers, PlannedController
+from scripts.cluster.plan import PLAN_NAME, SOCKET_NAME, ClusterError, ClusterPlan, PlannedBrokers, PlannedController
 from scripts.cluster.ports import LOOPBACK
 from scripts.cluster.source_state import source_cluster_id, source_quorum_state
 from snapshots.image import MetadataImage
@@ -293,7 +293,8 @@ def remove(directory: Path) -> None:
 
 def _checked_names(directory: Path) -> set[str]:
     names = {path.name for path in directory.iterdir()}
-    foreign = {n for n in names if n not in (_MAKING, _LOGS) and not n.startswith((_CONTROLLER_PREFIX, PLAN_NAME))}
+    known = (_MAKING, _LOGS, SOCKET_NAME)
+    foreign = {n for n in names if n not in known and not n.startswith((_CONTROLLER_PREFIX, PLAN_NAME))}
     if foreign:
         raise ClusterError(f"{directory} holds {min(foreign)!r}, which is no part of a cluster: use another --dir")
     return names

@@ -10,8 +10,12 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from metadata_log.errors import QuorateError
+from scripts.cluster.members import Members, Node
+from scripts.cluster.ports import LOOPBACK
 
 PLAN_NAME: Final = "cluster.json"
+#: Socket of the process that runs the cluster, as long as it runs.
+SOCKET_NAME: Final = "cluster.sock"
 _PLAN_BYTES_MAX: Final = 1024 * 1024
 
 
@@ -86,4 +90,15 @@ class ClusterPlan(_Part):
     @property
     def controller_urls(self) -> tuple[str, ...]:
         """Base URLs of the controllers' HTTP API."""
-        return tuple(f"http://127.0.0.1:{controller.http_port}" for controller in self.controllers)
+        return self.members.controller_urls
+
+    @property
+    def members(self) -> Members:
+        """The processes that it consists of."""
+        controllers = {c.id: Node("controller", c.id, LOOPBACK, _url(c.http_port), (c.id,)) for c in self.controllers}
+        brokers = {b.ids[0]: Node("broker", b.ids[0], LOOPBACK, _url(b.http_port), b.ids) for b in self.brokers}
+        return Members(self.cluster_id, controllers, brokers)
+
+
+def _url(port: int) -> str:
+    return f"http://{LOOPBACK}:{port}"

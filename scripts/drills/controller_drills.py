@@ -11,11 +11,23 @@ from controller.client import ControllerClient
 from controller.connection import NoAnswer, NotSent
 from metadata_log.errors import ApiError
 from scripts.cluster.making import wipe
-from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
-from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from scripts.cluster.members import Node
+from scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
+from scripts.drills.ground import DEADLINE_S, Ground
 from scripts.drills.outcome import Expectation
 
 _PAUSE_S: Final = 2.0
+_STEADY_WRITES: Final = 200
+
+
+async def steady(ground: Ground) -> None:
+    """Nothing but writes: what the other drills' figures are to be compared with."""
+    begun = time.monotonic()
+    async with ground.load() as load:
+        await load.more(_STEADY_WRITES)
+    ground.measure("outage_ms", load.outage_ms(begun))
+    ground.noted["writes"] = len(load.stream.acknowledged)
+    await ground.settle(time.monotonic())
 
 
 async def leader_kill(ground: Ground) -> None:
@@ -30,24 +42,23 @@ async def leader_kill(ground: Ground) -> None:
 async def leader_pause(ground: Ground) -> None:
     """Frozen with open sockets; then thawed, and asked at once for a linearizable read."""
     async with ground.load() as load:
-        node = await ground.active()
-        frozen = ground.event("fault", f"SIGSTOP controller {node}, for {_PAUSE_S:.0f} s at least")
-        ground.controllers[node].pause()
+        node = ground.controllers[await ground.active()]
+        frozen = ground.event("fault", f"SIGSTOP {node.name}, for {_PAUSE_S:.0f} s at least")
+        await ground.control.pause(node)
         await asyncio.sleep(_PAUSE_S)  # the fault itself
         await load.more()
         written = load.stream.acknowledged[-1]
-        thawed = ground.event("repair", f"SIGCONT controller {node}")
-        ground.controllers[node].resume()
-        is_stale = await _reads_stale(f"http://127.0.0.1:{ground.planned(node).http_port}", written)
-        ground.measure("stale_reads", int(is_stale))
+        thawed = ground.event("repair", f"SIGCONT {node.name}")
+        await ground.control.resume(node)
+        ground.measure("stale_reads", int(await _reads_stale(node, written)))
         await load.more()
     ground.measure("outage_ms", load.outage_ms(frozen))
     await ground.settle(thawed)
 
 
-async def _reads_stale(url: str, topic: str) -> bool:
+async def _reads_stale(node: Node, topic: str) -> bool:
     """Whether a controller that was frozen denies, in a linearizable read, what others have acknowledged."""
-    async with ControllerClient([url]) as client:
+    async with _client(node) as client:
         try:
             reply = await client.describe_topic(topic, is_linearizable=True)
         except ApiError as error:
@@ -55,16 +66,17 @@ async def _reads_stale(url: str, topic: str) -> bool:
     return reply.topic.name != topic
 
 
+def _client(node: Node) -> ControllerClient:
+    """One controller is asked, and nobody else."""
+    assert node.url is not None
+    return ControllerClient([node.url])
+
+
 async def cold_boot(ground: Ground) -> None:
     async with ground.load() as load:
-        killed = ground.event("fault", "kill -9 all controllers")
-        for process in ground.controllers.values():
-            process.kill()
-        for process in ground.controllers.values():
-            await process.wait(DEADLINE_S)
-        started = ground.event("repair", "start all controllers")
-        for process in ground.controllers.values():
-            await process.start()
+        everybody = list(ground.controllers.values())
+        killed = await ground.kill(*everybody)
+        started = await ground.restart(*everybody)
         await load.more(1)
         ground.measure("first_commit_ms", (load.stream.times[-1] - started) * 1000)
         await load.more()
@@ -75,12 +87,9 @@ async def cold_boot(ground: Ground) -> None:
 async def rolling_restart(ground: Ground) -> None:
     async with ground.load() as load:
         last = begun = time.monotonic()
-        for node, process in sorted(ground.controllers.items()):
-            ground.event("fault", f"SIGTERM controller {node}")
-            code = await process.stop(DEADLINE_S)
-            if code != 0:
-                raise DrillBroken(f"controller {node} ended with exit code {code} after SIGTERM")
-            last = await ground.restart(process)
+        for _, node in sorted(ground.controllers.items()):
+            await ground.stop(node)
+            last = await ground.restart(node)
             await ground.until_voting()
             await load.more()
     ground.measure("outage_ms", load.outage_ms(begun))
@@ -89,10 +98,10 @@ async def rolling_restart(ground: Ground) -> None:
 
 async def follower_wipe(ground: Ground) -> None:
     async with ground.load() as load:
-        process = ground.controllers[node := await ground.standby()]
-        killed = await ground.kill(process)
+        node = await ground.standby()
+        killed = await ground.kill(ground.controllers[node])
         _wipe(ground, node)
-        started = await ground.restart(process)
+        started = await ground.restart(ground.controllers[node])
         await load.more()
         await ground.votes_again(node, started)
     ground.measure("outage_ms", load.outage_ms(killed))
@@ -102,12 +111,12 @@ async def follower_wipe(ground: Ground) -> None:
 async def wiped_voter(ground: Ground) -> None:
     """A voter loses its memory and is back at once, while the active controller dies: it must not help an election."""
     async with ground.load() as load:
-        process = ground.controllers[node := await ground.standby()]
+        node = await ground.standby()
         active = ground.controllers[await ground.active()]
-        await ground.kill(process)
+        await ground.kill(ground.controllers[node])
         _wipe(ground, node)
         killed = await ground.kill(active)
-        await ground.restart(process)
+        await ground.restart(ground.controllers[node])
         await _require_no_quorum(ground, node)
         started = await ground.restart(active)
         await load.more()
@@ -117,13 +126,14 @@ async def wiped_voter(ground: Ground) -> None:
 
 async def _require_no_quorum(ground: Ground, wiped: int) -> None:
     """One voter and one without a memory are no majority of three: for twice the election timeout nobody may lead."""
-    url = f"http://127.0.0.1:{ground.planned(wiped).http_port}"
+    node = ground.controllers[wiped]
+    assert node.url is not None
     end = time.monotonic() + 2.0
     elected = 0
-    async with ControllerClient([url]) as client:
+    async with _client(node) as client:
         while time.monotonic() < end:
             with suppress(ApiError, NotSent, NoAnswer):
-                elected += (await client.status_of(url, 500)).quorum.active_id is not None
+                elected += (await client.status_of(node.url, 500)).quorum.active_id is not None
             await asyncio.sleep(0.05)
     ground.event("seen", "nobody was elected with the help of the wiped voter" if not elected else "elected!")
     ground.measure("elections_with_wiped_voter", int(elected > 0))
@@ -132,15 +142,15 @@ async def _require_no_quorum(ground: Ground, wiped: int) -> None:
 async def follower_far_behind(ground: Ground) -> None:
     """So far that the log no longer reaches back: it must take a checkpoint."""
     async with ground.load() as load:
-        process = ground.controllers[node := await ground.standby()]
-        killed = await ground.kill(process)
+        node = await ground.standby()
+        killed = await ground.kill(ground.controllers[node])
         ground_end = (await ground.status()).quorum.log_end_offset
 
         async def is_cut() -> bool | None:
             return (await ground.status()).quorum.log_start_offset > ground_end or None
 
         await ground.cluster.until(is_cut, "the log begins behind what the stopped controller has", DEADLINE_S)
-        started = await ground.restart(process)
+        started = await ground.restart(ground.controllers[node])
         await ground.votes_again(node, started)
     ground.measure("outage_ms", load.outage_ms(killed))
     await ground.settle(started)
@@ -153,10 +163,19 @@ def _wipe(ground: Ground, node: int) -> None:
 
 DRILLS: Final = (
     Drill(
+        "steady",
+        "nothing is done but writes: nobody waits, and everybody agrees",
+        (outage(1_000), healthy_again(20_000)),
+        steady,
+        "observes",
+    ),
+    Drill(
         "leader-kill",
         "kill -9 of the active controller: another takes over within a second, nothing acknowledged is lost",
         (outage(1_000), healthy_again(20_000)),
         leader_kill,
+        "kills",
+        KILL,
     ),
     Drill(
         "leader-pause",
@@ -167,6 +186,8 @@ DRILLS: Final = (
             Expectation(name="stale_reads", meaning="linearizable reads that lacked an acknowledged write", at_most=0),
         ),
         leader_pause,
+        "kills",
+        PAUSE,
     ),
     Drill(
         "cold-boot",
@@ -176,24 +197,30 @@ DRILLS: Final = (
             healthy_again(20_000),
         ),
         cold_boot,
+        "kills",
+        KILL,
     ),
     Drill(
         "rolling-restart",
         "each controller is stopped and started in turn: writes wait for no longer than an election",
         (outage(1_500), healthy_again(20_000)),
         rolling_restart,
+        "kills",
+        STOP,
     ),
     Drill(
         "follower-wipe",
         "a standby loses its directory: it comes back without a vote, is caught up, and votes again",
         (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
         follower_wipe,
+        "destroys",
     ),
     Drill(
         "follower-far-behind",
         "a standby is away until the log was cut behind it: it takes a checkpoint and votes again",
         (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
         follower_far_behind,
+        "rigs",
         controller_settings={"LOG__CHECKPOINT_BYTES": "16384", "LOG__RETENTION_BYTES": "32768"},
     ),
     Drill(
@@ -206,5 +233,6 @@ DRILLS: Final = (
             healthy_again(20_000),
         ),
         wiped_voter,
+        "destroys",
     ),
 )

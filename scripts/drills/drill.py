@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
+from scripts.cluster.control import Act
 from scripts.drills.ground import Ground
 from scripts.drills.outcome import Expectation
 
@@ -21,27 +22,47 @@ VOTES_AGAIN: Final = Expectation(
 )
 
 
+#: What a drill does to a cluster, which decides where it may be run:
+#: ``observes``: nothing but write and look. ``kills``: ends and freezes processes, and lets them run again. ``rigs``:
+#: starts them in a way of its own, so that a disk, clock or link can fail, or with settings that it cannot do without.
+#: ``destroys``: changes, takes away or replaces files.
+DrillKind = Literal["observes", "kills", "rigs", "destroys"]
+
+
+def never() -> str:
+    """Nothing is in the way of a drill."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Drill:
     """One drill.
 
     Attributes:
         run: does it all on a ground that is steady, and measures; it ends with ``Ground.settle``.
+        kind: drills that observe or kill may be run on a cluster that serves others.
+        acts: what they do to processes.
         controllers, brokers: of the cluster that is made for it.
         controller_settings: as environment variables without their prefix.
         is_faulty: its controllers' disk, clock and links can be made to fail (``faulty_controller``).
         source: of a twin, below ``tests/data/kafka``; None: a fresh cluster.
+        limits_elsewhere: by name of the expectation, where processes run with settings that are not the drill's.
+        obstacle: why it is not possible on this machine; empty: it is.
     """
 
     name: str
     hypothesis: str
     expectations: tuple[Expectation, ...]
     run: Callable[[Ground], Awaitable[None]]
+    kind: DrillKind
+    acts: frozenset[Act] = frozenset()
     controllers: int = 3
     brokers: int = 3
     controller_settings: Mapping[str, str] = field(default_factory=dict)
     is_faulty: bool = False
     source: str | None = None
+    limits_elsewhere: Mapping[str, float] = field(default_factory=dict)
+    obstacle: Callable[[], str] = never
 
     @property
     def all_expectations(self) -> tuple[Expectation, ...]:
@@ -56,3 +77,8 @@ def outage(at_most_ms: float) -> Expectation:
 def healthy_again(at_most_ms: float) -> Expectation:
     """From the fault's end (or the fault itself, where nothing is repaired by hand) to a healthy cluster."""
     return Expectation(name="healthy_again_ms", meaning="until all is well again, ms", at_most=at_most_ms)
+
+
+KILL: Final[frozenset[Act]] = frozenset({"kill", "start"})
+STOP: Final[frozenset[Act]] = frozenset({"stop", "start"})
+PAUSE: Final[frozenset[Act]] = frozenset({"pause", "resume"})

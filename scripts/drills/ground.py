@@ -1,22 +1,27 @@
-"""Where a drill takes place: a local cluster of real processes, a stream of writes, a clock and a notebook."""
+"""Where a drill takes place: a cluster of real processes, hands on them, a stream of writes, a clock and a notebook."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from controller.http.resources import StatusReply
+from controller.protocol import DeleteTopicsRequest
 from metadata_log.directory import LOG_DIRECTORY_NAME
 from metadata_log.errors import NotController, QuorateError
 from scripts.cli.survey import ask
+from scripts.cluster.control import LocalControl, ProcessControl
 from scripts.cluster.local import LocalCluster
 from scripts.cluster.making import controller_directory
-from scripts.cluster.plan import ClusterPlan, PlannedController
+from scripts.cluster.members import Node
+from scripts.cluster.plan import ClusterPlan
 from scripts.cluster.process import ManagedProcess
+from scripts.cluster.watched import WatchedCluster
 from scripts.drills.outcome import Event, EventKind
 from scripts.tour.digests import digests_at_one_offset
 from scripts.tour.writes import WriteStream
@@ -25,6 +30,7 @@ from scripts.tour.writes import WriteStream
 DEADLINE_S: Final = 60.0
 _WRITES: Final = 20
 _STATUS_MS: Final = 2_000.0
+_DELETED_AT_ONCE: Final = 500
 
 
 class DrillBroken(QuorateError):
@@ -55,8 +61,11 @@ class Load:
 class Ground:
     """One drill's cluster. Times of events are monotonic seconds; what is noted counts from the begin."""
 
-    def __init__(self, cluster: LocalCluster, workplace: Path) -> None:
+    def __init__(self, cluster: WatchedCluster, control: ProcessControl, workplace: Path) -> None:
         self.cluster = cluster
+        self.control = control
+        #: What every topic of this drill begins with.
+        self.prefix = f"drill-{uuid.uuid4().hex[:8]}"
         #: For what a drill needs besides the cluster; goes with the drill.
         self.workplace = workplace
         self.begun = time.monotonic()
@@ -80,19 +89,28 @@ class Ground:
     # --- looking -------------------------------------------------------------------------------------
 
     @property
-    def controllers(self) -> dict[int, ManagedProcess]:
-        return self.cluster.controllers
+    def controllers(self) -> Mapping[int, Node]:
+        return self.cluster.members.controllers
 
     @property
-    def brokers(self) -> dict[int, ManagedProcess]:
-        return self.cluster.brokers
+    def brokers(self) -> Mapping[int, Node]:
+        return self.cluster.members.brokers
 
-    def planned(self, node: int) -> PlannedController:
-        return next(one for one in self.cluster.plan.controllers if one.id == node)
+    @property
+    def local(self) -> LocalControl:
+        """Hands on processes that this one has started, whose files lie here."""
+        if not isinstance(self.control, LocalControl):
+            raise DrillBroken("this drill is for a cluster of its own")
+        return self.control
+
+    def process(self, node: int) -> ManagedProcess:
+        """A controller's process, a child of this one."""
+        return self.local.process(self.controllers[node])
 
     def directory(self, node: int) -> Path:
         """A controller's metadata directory."""
-        return controller_directory(self.cluster.directory, self.planned(node))
+        cluster = self.local.cluster
+        return controller_directory(cluster.directory, next(one for one in cluster.plan.controllers if one.id == node))
 
     def newest_segment(self, node: int) -> Path:
         return max((self.directory(node) / LOG_DIRECTORY_NAME).glob("*.log"))
@@ -104,7 +122,7 @@ class Ground:
             NotController: none answers.
         """
         client = self.cluster.client
-        asked = await asyncio.gather(*(ask(client, url, _STATUS_MS) for url in self.cluster.plan.controller_urls))
+        asked = await asyncio.gather(*(ask(client, url, _STATUS_MS) for url in self.cluster.members.controller_urls))
         replies = [one.reply for one in asked if one.reply is not None]
         if not replies:
             raise NotController(None, "no controller answers")
@@ -143,28 +161,34 @@ class Ground:
 
     # --- acting --------------------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Start everything, and require that it is steady: the drill's first check."""
-        await self.cluster.start()
+    async def begin(self) -> None:
+        """Let everything run, and require that it is steady: the drill's first check."""
+        await self.control.begin()
         await self._steady()
         self.event("seen", "steady: all controllers vote, all brokers are active")
 
-    async def kill(self, process: ManagedProcess) -> float:
-        """kill -9; the moment."""
-        at = self.event("fault", f"kill -9 {process.name}")
-        process.kill()
-        await process.wait(DEADLINE_S)
+    async def kill(self, *nodes: Node) -> float:
+        """kill -9, all at once; the moment."""
+        at = self.event("fault", f"kill -9 {_names(nodes)}")
+        await self.control.kill(nodes)
         return at
 
-    async def restart(self, process: ManagedProcess) -> float:
-        at = self.event("repair", f"start {process.name}")
-        await process.start()
+    async def stop(self, node: Node) -> None:
+        """SIGTERM, and wait until it has ended as it should."""
+        self.event("fault", f"SIGTERM {node.name}")
+        code = await self.control.stop(node)
+        if code not in (0, None):
+            raise DrillBroken(f"{node.name} ended with exit code {code} after SIGTERM")
+
+    async def restart(self, *nodes: Node) -> float:
+        at = self.event("repair", f"start {_names(nodes)}")
+        await self.control.start(nodes)
         return at
 
     @asynccontextmanager
-    async def load(self, client: LocalCluster | None = None) -> AsyncIterator[Load]:
+    async def load(self) -> AsyncIterator[Load]:
         """Writes, one after the other, while the block lasts; some are acknowledged before it begins."""
-        stream, stop = WriteStream((client or self.cluster).client, f"drill-{len(self.streams)}"), asyncio.Event()
+        stream, stop = WriteStream(self.cluster.client, f"{self.prefix}-{len(self.streams)}"), asyncio.Event()
         self.streams.append(stream)
         load = Load(self, stream)
         async with asyncio.TaskGroup() as group:
@@ -198,12 +222,26 @@ class Ground:
 
     async def renew_controllers(self, plan: ClusterPlan) -> None:
         """Go on with other controllers under the same brokers, which keep running."""
-        before = self.cluster
-        self.cluster = LocalCluster(before.directory, plan, before.options)
-        self.cluster.brokers.update(before.brokers)
+        before = self.local.cluster
+        renewed = LocalCluster(before.directory, plan, before.options)
+        renewed.brokers.update(before.brokers)
+        self.cluster, self.control = renewed, LocalControl(renewed)
         await before.client.close()
+
+    async def remove_topics(self) -> None:
+        """Delete what this drill has created: a cluster that others use is to be as it was."""
+        while True:
+            page = await self.cluster.client.list_topics(after=self.prefix, limit=_DELETED_AT_ONCE)
+            ours = [topic.topic_id for topic in page.topics if topic.name.startswith(self.prefix)]
+            if not ours:
+                return
+            await self.cluster.client.delete_topics(DeleteTopicsRequest(topic_ids=ours))
 
     async def _steady(self) -> None:
         await self.cluster.wait_for_controllers(DEADLINE_S)
         await self.cluster.wait_for_brokers(DEADLINE_S)
         await self.until(lambda s: s.partitions.offline == 0, "no partition is offline")
+
+
+def _names(nodes: Iterable[Node]) -> str:
+    return ", ".join(node.name for node in nodes)

@@ -22,14 +22,13 @@ async def full_disk(ground: Ground) -> None:
     """The active controller's disk takes no byte more: it stops, and says nothing that does not hold."""
     async with ground.load() as load:
         node = await ground.active()
-        process = ground.controllers[node]
         filled = ground.event("fault", f"controller {node}'s disk is full")
         faults(ground, node, Faults(is_full=True))
-        code = await process.wait(DEADLINE_S)
+        code = await ground.process(node).wait(DEADLINE_S)
         ground.event("seen", f"controller {node} ended with exit code {code}")
         await load.more()
         faults(ground, node, Faults())
-        started = await ground.restart(process)
+        started = await ground.restart(ground.controllers[node])
     ground.measure("outage_ms", load.outage_ms(filled))
     await ground.settle(started)
 
@@ -78,14 +77,14 @@ def _times_backwards(directory: Path) -> int:
 async def bit_flip(ground: Ground) -> None:
     """A bit of a stopped standby's log is not what it was: it neither votes nor serves until it has repaired itself."""
     async with ground.load() as load:
-        process = ground.controllers[node := await ground.standby()]
-        killed = await ground.kill(process)
+        node = await ground.standby()
+        killed = await ground.kill(ground.controllers[node])
         path = ground.newest_segment(node)
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 0x10
         path.write_bytes(data)
         ground.event("fault", f"one bit at byte {len(data) // 2} of {path.name} of controller {node} is flipped")
-        started = await ground.restart(process)
+        started = await ground.restart(ground.controllers[node])
         await load.more()
         await ground.votes_again(node, started)
         if not list(path.parent.glob("*.damaged")):
@@ -97,12 +96,12 @@ async def bit_flip(ground: Ground) -> None:
 async def torn_tail(ground: Ground) -> None:
     """A write that was cut short: it is taken off, and nothing else."""
     async with ground.load() as load:
-        process = ground.controllers[node := await ground.standby()]
-        killed = await ground.kill(process)
+        node = await ground.standby()
+        killed = await ground.kill(ground.controllers[node])
         with ground.newest_segment(node).open("ab") as file:
             file.write(_TORN)
         ground.event("fault", f"half a batch at the end of controller {node}'s log")
-        started = await ground.restart(process)
+        started = await ground.restart(ground.controllers[node])
         await ground.votes_again(node, started)
     ground.measure("outage_ms", load.outage_ms(killed))
     await ground.settle(started)
@@ -135,7 +134,7 @@ def faults(ground: Ground, node: int, now: Faults) -> None:
 
 
 def _faulty(name: str, hypothesis: str, run: Callable[[Ground], Awaitable[None]], *expected: Expectation) -> Drill:
-    return Drill(name, hypothesis, (*expected, healthy_again(20_000)), run, is_faulty=True)
+    return Drill(name, hypothesis, (*expected, healthy_again(20_000)), run, "rigs", is_faulty=True)
 
 
 DRILLS: Final = (
@@ -159,12 +158,14 @@ DRILLS: Final = (
         "one bit of a standby's log is flipped: it sets the log aside, repairs itself from the others, and votes again",
         (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
         bit_flip,
+        "destroys",
     ),
     Drill(
         "torn-tail",
         "half a batch lies at the end of a standby's log: it is cut off, and the node votes at once",
         (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
         torn_tail,
+        "destroys",
     ),
     _faulty(
         "one-way-partition",

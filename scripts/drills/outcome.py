@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Verdict = Literal["passed", "failed", "broken"]
+Verdict = Literal["passed", "failed", "broken", "skipped"]
 EventKind = Literal["fault", "repair", "seen"]
 
 
@@ -48,7 +48,7 @@ class Outcome(Part):
     version: Literal[1] = 1
     drill: str
     hypothesis: str
-    #: ``broken``: it did not come to its end; ``reason`` says why.
+    #: ``broken``: it did not come to its end; ``skipped``: it cannot be run here. ``reason`` says why.
     verdict: Verdict
     reason: str = ""
     #: Milliseconds since 1970.

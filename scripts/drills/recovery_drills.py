@@ -62,8 +62,9 @@ async def restore_from_backup(ground: Ground) -> None:
 
 async def import_and_replay(ground: Ground) -> None:
     """A twin of a real Kafka cluster: what its controllers add up to is what Kafka's files do."""
-    assert ground.cluster.plan.source is not None
-    source = Path(ground.cluster.plan.source)
+    taken_from = ground.local.cluster.plan.source
+    assert taken_from is not None
+    source = Path(taken_from)
     image = await asyncio.to_thread(load_image, source)
     ground.noted["source_digest"] = digest_image(image).text
     ground.noted["partitions"] = len(image.partitions)
@@ -87,41 +88,38 @@ async def _lose_majority(ground: Ground) -> int:
     async with ground.load() as load:
         await load.more()
         survivor = await ground.standby()
-        ground.event("fault", f"kill -9 and wipe all controllers but {survivor}")
-        for node, process in ground.controllers.items():
-            if node != survivor:
-                process.kill()
-                await process.wait(DEADLINE_S)
-                shutil.rmtree(ground.directory(node))
-    process = ground.controllers[survivor]
-    await process.stop(DEADLINE_S)
+        lost = [node for node in ground.controllers if node != survivor]
+        await ground.kill(*(ground.controllers[node] for node in lost))
+        for node in lost:
+            shutil.rmtree(ground.directory(node))
+        ground.event("fault", f"all controllers but {survivor} are wiped")
+    await ground.control.stop(ground.controllers[survivor])
     return survivor
 
 
 async def _stop_controllers(ground: Ground) -> None:
     ground.event("fault", "all controllers are stopped")
-    for process in ground.controllers.values():
-        await process.stop(DEADLINE_S)
+    for node in ground.controllers.values():
+        await ground.control.stop(node)
 
 
 def _targets(ground: Ground) -> Targets:
     voters = tuple((node, str(ground.directory(node).resolve())) for node in sorted(ground.controllers))
     return Targets(
         voters=voters,
-        controllers=ground.cluster.plan.controller_urls,
-        local_cluster=str(ground.cluster.directory.resolve()),
+        controllers=ground.cluster.members.controller_urls,
+        local_cluster=str(ground.local.cluster.directory.resolve()),
     )
 
 
 async def _found(ground: Ground, plan: RecoveryPlan) -> float:
     begun = ground.event("repair", f"the quorum is founded anew, as generation {plan.generation}")
     await asyncio.to_thread(apply_plan, plan)
-    renewed = ClusterPlan.load(ground.cluster.directory)
+    renewed = ClusterPlan.load(ground.local.cluster.directory)
     if renewed is None:
         raise DrillBroken("the local cluster's plan is gone")
     await ground.renew_controllers(renewed)
-    for process in ground.controllers.values():
-        await process.start()
+    await ground.control.start(list(ground.controllers.values()))
     await ground.until_voting()
     led = ground.event("seen", "the new quorum has a leader, and all of it votes")
     ground.measure("founded_ms", (led - begun) * 1000)
@@ -153,6 +151,7 @@ DRILLS: Final = (
         "two of three controllers are killed and wiped under load: founded anew, everything the third held is there",
         _FOUNDED,
         quorum_loss,
+        "destroys",
     ),
     Drill(
         "restore-from-backup",
@@ -163,6 +162,7 @@ DRILLS: Final = (
             Expectation(name="undone_that_is_there", meaning="topics that the backup does not have", at_most=0),
         ),
         restore_from_backup,
+        "destroys",
     ),
     Drill(
         "import-and-replay",
@@ -172,6 +172,7 @@ DRILLS: Final = (
             healthy_again(30_000),
         ),
         import_and_replay,
+        "rigs",
         source="dynamic-small/m1/log",
     ),
 )

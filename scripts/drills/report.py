@@ -16,7 +16,7 @@ _CURVE_HEIGHT: Final = 110
 _ROW_HEIGHT: Final = 18
 _BUCKETS: Final = 240
 _COLOURS: Final = {"fault": "#c0392b", "repair": "#2471a3", "seen": "#1e8449"}
-_VERDICTS: Final = {"passed": "#1e8449", "failed": "#c0392b", "broken": "#b9770e"}
+_VERDICTS: Final = {"passed": "#1e8449", "failed": "#c0392b", "broken": "#b9770e", "skipped": "#7f8c8d"}
 
 _STYLE: Final = """
 :root { color-scheme: light; }
@@ -46,16 +46,18 @@ def page(outcomes: Sequence[Outcome]) -> str:
     """All of them as one page, which needs no network."""
     passed = sum(one.verdict == "passed" for one in outcomes)
     begun = datetime.fromtimestamp(min(one.begun_at_ms for one in outcomes) / 1000, UTC).isoformat(" ", "seconds")
+    skipped = sum(one.verdict == "skipped" for one in outcomes)
+    title = f"Drills: {passed} of {len(outcomes)} passed" + (f", {skipped} skipped" if skipped else "")
     head = (
-        f"<h1>Drills: {passed} of {len(outcomes)} passed</h1>"
+        f"<h1>{title}</h1>"
         f'<p class="quiet">{begun[:19]} UTC, {sum(one.seconds for one in outcomes):.0f} s. Each drill: a cluster of'
-        " real processes made for it, brought to a steady state; a fault under a stream of writes; what was measured"
-        " beside what was expected.</p>"
+        " real processes in a steady state; a fault under a stream of writes; what was measured beside what was"
+        " expected.</p>"
     )
     body = head + _table(outcomes) + "".join(_section(one) for one in outcomes)
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>Drills: {passed} of {len(outcomes)} passed</title><style>{_STYLE}</style><body>{body}</body></html>\n"
+        f"<title>{title}</title><style>{_STYLE}</style><body>{body}</body></html>\n"
     )
 
 

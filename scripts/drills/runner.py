@@ -7,101 +7,80 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from metadata_log.errors import QuorateError
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, make_fresh, make_twin
-from scripts.cluster.plan import ClusterError, ClusterPlan
-from scripts.cluster.ports import free_ports
+from scripts.cluster.control import LocalControl
 from scripts.drills.broker_drills import DRILLS as BROKER_DRILLS
 from scripts.drills.controller_drills import DRILLS as CONTROLLER_DRILLS
 from scripts.drills.drill import Drill
 from scripts.drills.ground import Ground
 from scripts.drills.machine_drills import DRILLS as MACHINE_DRILLS
 from scripts.drills.outcome import Expectation, Measured, Outcome, Verdict
+from scripts.drills.places import NamedCluster, On, prepare
 from scripts.drills.recovery_drills import DRILLS as RECOVERY_DRILLS
 
 #: By name, in the order in which `all` runs them.
 DRILLS: Final[Mapping[str, Drill]] = {
     drill.name: drill for drill in (*CONTROLLER_DRILLS, *MACHINE_DRILLS, *BROKER_DRILLS, *RECOVERY_DRILLS)
 }
-_KAFKA_DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "kafka"
 _DRILL_S: Final = 240.0
 _END_S: Final = 20.0
-#: Drills look at what follows from a fault, not at the wait before it: brokers are quick to heartbeat.
-_BROKER_SETTINGS: Final = {"LIFECYCLE__HEARTBEAT_INTERVAL_MS": "500"}
 
 
 async def run_drill(
-    drill: Drill, stricter: Mapping[str, float], keep: Callable[[Path], None], on: Path | None = None
+    drill: Drill, stricter: Mapping[str, float], keep: Callable[[Path], None], on: On = None
 ) -> Outcome:
-    """Run one drill, on a cluster made for it or on one that does not run.
+    """Run one drill, on a cluster made for it or on one that is there already, which is left as it was found.
 
     Args:
         stricter: other limits, by name of the expectation.
-        keep: called with the cluster's directory before it goes, if the drill did not pass.
-        on: directory of a cluster of `quorate up`; it is started, and stopped in order afterwards.
+        keep: called with the directory of a local cluster before it goes, if the drill did not pass.
 
     Raises:
-        ClusterError: the cluster in ``on`` is not one for this drill. PortTaken: it runs.
+        NotHere, ClusterError, PortTaken, ApiError: as ``prepare`` says.
     """
+    if obstacle := drill.obstacle():
+        return skipped(drill, obstacle)
     workplace = Path(tempfile.mkdtemp(prefix=f"quorate-drill-{drill.name}-"))
-    directory = workplace / "var" if on is None else on
     try:
-        plan = _made(drill, directory) if on is None else _known(drill, directory)
-        ground = Ground(LocalCluster(directory, plan, _options(drill, workplace)), workplace)
-        ground.cluster.require_ports()
-        outcome = await _run(drill, ground, stricter)
-        if outcome.verdict != "passed":
-            keep(directory)
+        ground = await prepare(drill, on, workplace)
+        if not isinstance(ground.control, LocalControl):
+            stricter = {**drill.limits_elsewhere, **stricter}
+        outcome = await _run(drill, ground, stricter, is_guest=on is not None)
+        if outcome.verdict != "passed" and not isinstance(on, NamedCluster):
+            keep(on or workplace / "var")
         return outcome
     finally:
         shutil.rmtree(workplace, ignore_errors=True)
 
 
-def _known(drill: Drill, directory: Path) -> ClusterPlan:
-    """The plan of a cluster that is there already."""
-    plan = ClusterPlan.load(directory)
-    if plan is None:
-        raise ClusterError(f"{directory} holds no cluster: make one with `quorate up --dir {directory}`")
-    brokers = sum(len(one.ids) for one in plan.brokers)
-    if drill.source is not None:
-        raise ClusterError(f"{drill.name} imports a cluster of its own: run it without --on")
-    if len(plan.controllers) < drill.controllers or brokers < drill.brokers:
-        raise ClusterError(
-            f"{drill.name} needs {drill.controllers} controllers and {drill.brokers} brokers; {directory} has"
-            f" {len(plan.controllers)} and {brokers}"
-        )
-    return plan
+def skipped(drill: Drill, reason: str) -> Outcome:
+    """A drill that cannot be run here: nothing was done, nothing is known."""
+    return Outcome(
+        drill=drill.name,
+        hypothesis=drill.hypothesis,
+        verdict="skipped",
+        reason=reason,
+        begun_at_ms=time.time_ns() // 1_000_000,
+        seconds=0.0,
+        cluster_id="",
+        controllers=0,
+        brokers=0,
+        measured=(),
+        noted={},
+        events=(),
+        acknowledged_s=(),
+    )
 
 
-def _made(drill: Drill, directory: Path) -> ClusterPlan:
-    ports = Ports.of(free_ports(2 * drill.controllers + drill.brokers + 4))
-    if drill.source is not None:
-        return make_twin(directory, _KAFKA_DATA / drill.source, ports, "all")
-    return make_fresh(directory, ports, drill.controllers, drill.brokers)
-
-
-def _options(drill: Drill, workplace: Path) -> LocalOptions:
-    settings = LocalOptions(drill.controller_settings, _BROKER_SETTINGS)
-    if not drill.is_faulty:
-        return settings
-
-    def faulty(node: int) -> tuple[str, ...]:
-        return ("-m", "scripts.drills.faulty_controller", str(workplace / f"faults-{node}.json"))
-
-    return LocalOptions(drill.controller_settings, _BROKER_SETTINGS, faulty)
-
-
-async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float]) -> Outcome:
+async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, is_guest: bool) -> Outcome:
     begun_at_ms = time.time_ns() // 1_000_000
     reason = ""
     try:
         async with asyncio.timeout(_DRILL_S):
-            await ground.start()
+            await ground.begin()
             await drill.run(ground)
     except TimeoutError:
         reason = f"it did not come to its end within {_DRILL_S:.0f} s"
@@ -113,12 +92,12 @@ async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float]) -> O
             raise
         reason = str(ours.exceptions[0])
     finally:
-        await _end(ground)
+        left = await _end(ground, is_guest=is_guest)
     measured = tuple(
         Measured(expectation=_limited(one, stricter), value=ground.values.get(one.name))
         for one in drill.all_expectations
     )
-    verdict, why = judged(measured, reason)
+    verdict, why = judged(measured, reason or left)
     return Outcome(
         drill=drill.name,
         hypothesis=drill.hypothesis,
@@ -126,9 +105,9 @@ async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float]) -> O
         reason=why,
         begun_at_ms=begun_at_ms,
         seconds=round(time.monotonic() - ground.begun, 1),
-        cluster_id=ground.cluster.plan.cluster_id,
-        controllers=len(ground.cluster.plan.controllers),
-        brokers=sum(len(one.ids) for one in ground.cluster.plan.brokers),
+        cluster_id=ground.cluster.members.cluster_id,
+        controllers=len(ground.controllers),
+        brokers=len(ground.cluster.members.broker_ids),
         measured=measured,
         noted=ground.noted,
         events=tuple(ground.events),
@@ -136,17 +115,21 @@ async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float]) -> O
     )
 
 
-async def _end(ground: Ground) -> None:
-    """No process is left, whatever state it is in; what can end in order does."""
-    with suppress(TimeoutError, QuorateError):
-        async with asyncio.timeout(_END_S):
-            await ground.cluster.stop()
-    for process in ground.cluster.processes:
-        process.kill()
-    for process in ground.cluster.processes:
-        with suppress(QuorateError):
-            await process.wait(_END_S)
+async def _end(ground: Ground, *, is_guest: bool) -> str:
+    """Leave nothing behind, whatever state it is in; what could not be undone in a cluster that others use."""
+    left = ""
+    if is_guest:
+        try:
+            async with asyncio.timeout(_END_S):
+                await ground.control.restore()
+                await ground.remove_topics()
+        except TimeoutError:
+            left = f"topics {ground.prefix}-* could not be deleted within {_END_S:.0f} s"
+        except QuorateError as error:
+            left = f"the cluster is not as it was, topics {ground.prefix}-* may be there: {error}"
+    await ground.control.end()
     await ground.cluster.client.close()
+    return left
 
 
 def _limited(expectation: Expectation, stricter: Mapping[str, float]) -> Expectation:

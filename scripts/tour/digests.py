@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from controller.connection import NoAnswer, NotSent
 from metadata_log.errors import ApiError
-from scripts.cluster.local import LocalCluster
+from scripts.cluster.watched import WatchedCluster
 
 
-async def digests_at_one_offset(cluster: LocalCluster, deadline_s: float) -> tuple[int, dict[str, str]]:
-    """An offset that every controller and broker process has reached, and each one's digest there, by name.
+async def digests_at_one_offset(cluster: WatchedCluster, deadline_s: float) -> tuple[int, dict[str, str]]:
+    """An offset that every process has reached whose address is known, and each one's digest there, by name.
 
     Raises:
         ClusterError: there was no such offset within the deadline.
     """
-    urls = {f"controller {c.id}": f"http://127.0.0.1:{c.http_port}" for c in cluster.plan.controllers}
-    urls |= {f"broker {b.ids[0]}": f"http://127.0.0.1:{b.http_port}" for b in cluster.plan.brokers}
+    urls = {f"{node.kind} {node.id}": node.url for node in cluster.members.nodes if node.url is not None}
 
     async def look() -> tuple[int, dict[str, str]] | None:
         offset = (await cluster.status()).quorum.applied_offset

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from scripts.cli.__main__ import make_app, run
+from scripts.cluster.members import Node
+from scripts.drills.commands import InvalidCommand, filled, parse_command
 from scripts.drills.drill import ALWAYS, outage
 from scripts.drills.faulty_controller import Faults
 from scripts.drills.outcome import Event, Measured, Outcome
 from scripts.drills.report import lines, page
-from scripts.drills.runner import DRILLS, judged
+from scripts.drills.runner import DRILLS, judged, skipped
 
 NAMES = {
-    "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "follower-wipe", "follower-far-behind",
+    "steady", "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "follower-wipe", "follower-far-behind",
     "one-way-partition", "two-way-partition", "slow-disk", "full-disk", "bit-flip", "torn-tail", "quorum-loss",
     "restore-from-backup", "wiped-voter", "mass-broker-loss", "broker-flap", "clock-jump", "import-and-replay",
 }  # fmt: skip
@@ -95,6 +97,39 @@ def test_page_of_a_drill_that_never_began_has_no_bars() -> None:
     assert "<rect" not in made
 
 
+def test_skipped_drill_is_told_and_counted() -> None:
+    outcome = skipped(DRILLS["leader-kill"], "it is not possible here")
+
+    assert list(lines(outcome))[0::2] == ["leader-kill: skipped, 0 s", "  it is not possible here"]
+    assert "Drills: 1 of 2 passed, 1 skipped" in page([outcome_of(50), outcome])
+
+
+def test_only_drills_that_leave_files_and_settings_alone_may_be_run_on_processes_that_serve_others() -> None:
+    kinds = {drill.name: drill.kind for drill in DRILLS.values()}
+
+    assert {name for name, kind in kinds.items() if kind in ("observes", "kills")} == {
+        "steady", "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "mass-broker-loss", "broker-flap",
+    }  # fmt: skip
+    for drill in DRILLS.values():
+        assert (drill.kind == "kills") == bool(drill.acts)
+        assert drill.kind == "rigs" or not drill.is_faulty
+        assert set(drill.limits_elsewhere) <= {one.name for one in drill.expectations}
+
+
+def test_command_is_filled_in_for_a_node() -> None:
+    words = parse_command("ssh {host} 'kill {kind}-{id}' {name} $x")
+
+    assert filled(words, Node("broker", 11, "h1", None, (11,))) == ["ssh", "h1", "kill broker-11", "broker-11", "$x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("", "empty"), ("kill 'x", "No closing quotation"), ("kill {pid}", "nothing is known of {pid}")]
+)
+def test_command_that_cannot_be_understood(text: str, says: str) -> None:
+    with pytest.raises(InvalidCommand, match=says):
+        parse_command(text)
+
+
 def test_faults_travel_by_file(tmp_path: Path) -> None:
     Faults(sync_delay_ms=500, deaf_to=(1, 3)).save(tmp_path / "faults.json")
 
@@ -115,16 +150,22 @@ def test_list_names_every_drill(capsys: pytest.CaptureFixture[str]) -> None:
     _, document, _ = call(["drill", "list", "--json"], capsys)
 
     assert [line.split()[0] for line in text.splitlines()] == list(DRILLS)
-    assert [one["name"] for one in json.loads(document)] == list(DRILLS)
+    listed = {one["name"]: one for one in json.loads(document)}
+    assert list(listed) == list(DRILLS)
+    assert (listed["leader-kill"]["kind"], listed["leader-kill"]["acts"]) == ("kills", ["kill", "start"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["no-such-drill"], "'no-such-drill' is no drill; there are leader-kill"),
+        (["no-such-drill"], "'no-such-drill' is no drill; there are steady"),
         (["leader-kill", "--expect", "outage_ms"], "say it as NAME=AT_MOST"),
         (["leader-kill", "--expect", "outage_ms=-1"], "a number from 0"),
         (["leader-kill", "--expect", "outage_ms=inf"], "a number from 0"),
+        (["leader-kill", "--on", "http://c:1"], "leader-kill on a named cluster needs --kill-with COMMAND"),
+        (["rolling-restart", "--on", "http://c:1", "--start-with", "x"], "needs --stop-with COMMAND"),
+        (["leader-kill", "--on", "http://c:1", "--kill-with", "x {pid}"], "--kill-with: 'x {pid}': nothing is known"),
+        (["leader-kill", "--on", "var", "--kill-with", "x"], "--kill-with is for a cluster named by --on"),
         (["leader-kill", "--expect", "elections=1"], "these drills measure healthy_again_ms, lost_writes"),
     ],
 )

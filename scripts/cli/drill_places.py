@@ -1,0 +1,48 @@
+"""On which cluster drills are run: what `--on` and the commands beside it mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, get_args
+
+import typer
+
+from scripts.cluster.control import Act
+from scripts.drills.commands import InvalidCommand, parse_command
+from scripts.drills.drill import Drill
+from scripts.drills.places import NamedCluster, On
+
+_URL: Final = "http://"
+
+
+def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequence[Drill]) -> On:
+    """Where drills are run.
+
+    Args:
+        commands: what was given of `--kill-with` and its like.
+
+    Raises:
+        typer.BadParameter: a command is missing that one of the drills needs, cannot be understood, or is for nothing.
+    """
+    given = {act: _parsed(act, text) for act, text in commands.items() if text is not None}
+    if on is None or not on.startswith(_URL):
+        if given:
+            raise typer.BadParameter(f"{_option(next(iter(given)))} is for a cluster named by --on {_URL}HOST:PORT,...")
+        return None if on is None else Path(on)
+    for drill in drills:
+        for act in get_args(Act):
+            if act in drill.acts and act not in given:
+                raise typer.BadParameter(f"{drill.name} on a named cluster needs {_option(act)} COMMAND")
+    return NamedCluster(tuple(url.strip() for url in on.split(",")), given)
+
+
+def _option(act: Act) -> str:
+    return f"--{act}-with"
+
+
+def _parsed(act: Act, text: str) -> tuple[str, ...]:
+    try:
+        return parse_command(text)
+    except InvalidCommand as error:
+        raise typer.BadParameter(f"{_option(act)}: {error}") from None

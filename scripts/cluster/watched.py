@@ -1,0 +1,83 @@
+"""A cluster as its controllers show it over HTTP, whoever runs its processes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from controller.client import ControllerClient
+from controller.http.resources import StatusReply
+from metadata_log.errors import ApiError
+from scripts.cluster.members import Members
+from scripts.cluster.plan import ClusterError
+
+T = TypeVar("T")
+
+_POLL_S: Final = 0.02
+
+
+class WatchedCluster:
+    """A running cluster that can be asked and waited for."""
+
+    def __init__(self, members: Members) -> None:
+        self.members = members
+        self.client = ControllerClient(members.controller_urls)
+
+    def check(self) -> None:
+        """Raise what explains why a wait was in vain; of processes that others run nothing is known."""
+
+    async def status(self) -> StatusReply:
+        """The cluster as its active controller sees it."""
+        return await self.client.status()
+
+    async def wait_for_controllers(self, deadline_s: float) -> StatusReply:
+        """Until there is an active controller and all voters follow it."""
+
+        async def look() -> StatusReply | None:
+            status = await self.status()
+            followed = [v for v in status.quorum.voters if v.role in ("active", "standby")]
+            is_complete = len(followed) == len(self.members.controllers)
+            return status if status.quorum.active_id is not None and is_complete else None
+
+        return await self.until(look, "all controllers follow one active controller", deadline_s)
+
+    async def wait_for_brokers(self, deadline_s: float) -> StatusReply:
+        """Until every broker that is played is unfenced."""
+        wanted = self.members.broker_ids
+
+        async def look() -> StatusReply | None:
+            status = await self.status()
+            return status if wanted <= {b.id for b in status.brokers if b.state == "active"} else None
+
+        return await self.until(look, f"brokers {sorted(wanted)} are active", deadline_s)
+
+    async def until(self, look: Callable[[], Awaitable[T | None]], what: str, deadline_s: float) -> T:
+        """Look until there is something to see. An unreachable controller is no failure: it may be on its way.
+
+        Raises:
+            ClusterError: not within the deadline. ProcessFailed: nor then, and a process ended by itself.
+        """
+        end = time.monotonic() + deadline_s
+        last: object = None
+        while time.monotonic() < end:
+            try:
+                seen = await look()
+                if seen is not None:
+                    return seen
+            except ApiError as error:
+                last = error
+            await asyncio.sleep(_POLL_S)
+        self.check()
+        raise ClusterError(f"not within {deadline_s:.0f} s: {what}" + (f" ({last})" if last else ""))
+
+    async def topic_names(self) -> set[str]:
+        """All topics there are."""
+        names: set[str] = set()
+        after: str | None = ""
+        while after is not None:
+            page = await self.client.list_topics(after=after)
+            names |= {topic.name for topic in page.topics}
+            after = page.next_after
+        return names

@@ -1,0 +1,139 @@
+"""Where a drill is run: a cluster made for it, one in a directory, running or not, or one named by its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from controller.client import ControllerClient
+from scripts.cluster.control import Act, LocalControl
+from scripts.cluster.lending import LentControl
+from scripts.cluster.local import LocalCluster, LocalOptions
+from scripts.cluster.making import Ports, make_fresh, make_twin
+from scripts.cluster.members import Members, Node
+from scripts.cluster.plan import ClusterError, ClusterPlan
+from scripts.cluster.ports import free_ports
+from scripts.cluster.watched import WatchedCluster
+from scripts.drills.commands import CommandControl
+from scripts.drills.drill import Drill, DrillKind
+from scripts.drills.ground import Ground
+
+_KAFKA_DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "kafka"
+#: Drills look at what follows from a fault, not at the wait before it: brokers are quick to heartbeat.
+_BROKER_SETTINGS: Final = {"LIFECYCLE__HEARTBEAT_INTERVAL_MS": "500"}
+#: Why a drill may not be run on processes that serve others.
+_REFUSED: Final[Mapping[DrillKind, str]] = {
+    "rigs": "starts the controllers in a way of its own",
+    "destroys": "changes or takes away controllers' files",
+}
+
+
+class NotHere(ClusterError):
+    """A drill that may not be run on this cluster. One sentence that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCluster:
+    """A cluster that somebody else runs, and the commands by which its processes are ended and started."""
+
+    urls: tuple[str, ...]
+    commands: Mapping[Act, Sequence[str]] = field(default_factory=dict)
+
+
+#: None: a cluster made for the drill. A directory of `quorate up`, running or not. A cluster by its addresses.
+On = Path | NamedCluster | None
+
+
+async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
+    """The ground of a drill. Nothing has been started or changed, except that a cluster was made if there is none.
+
+    Raises:
+        NotHere: the drill may not be run there. ClusterError: there is no cluster. PortTaken: somebody else listens.
+        ApiError: the named cluster does not answer.
+    """
+    if isinstance(on, NamedCluster):
+        return await _named(drill, on, workplace)
+    if on is None:
+        return _local(drill, workplace / "var", _made(drill, workplace / "var"), workplace)
+    plan = ClusterPlan.load(on)
+    if plan is None:
+        raise ClusterError(f"{on} holds no cluster: make one with `quorate up --dir {on}`")
+    if drill.source is not None:
+        raise NotHere(f"{drill.name} imports a cluster of its own: run it without --on")
+    _require_members(drill, plan.members, str(on))
+    control = await LentControl.borrow(on)
+    if control is None:
+        return _local(drill, on, plan, workplace)
+    try:
+        _require_harmless(drill, f"{on} runs; stop it first, or run the drill without --on")
+    except NotHere:
+        await control.end()
+        raise
+    return Ground(WatchedCluster(plan.members), control, workplace)
+
+
+def _made(drill: Drill, directory: Path) -> ClusterPlan:
+    ports = Ports.of(free_ports(2 * drill.controllers + drill.brokers + 4))
+    if drill.source is not None:
+        return make_twin(directory, _KAFKA_DATA / drill.source, ports, "all")
+    return make_fresh(directory, ports, drill.controllers, drill.brokers)
+
+
+def _local(drill: Drill, directory: Path, plan: ClusterPlan, workplace: Path) -> Ground:
+    cluster = LocalCluster(directory, plan, _options(drill, workplace))
+    cluster.require_ports()
+    return Ground(cluster, LocalControl(cluster), workplace)
+
+
+def _options(drill: Drill, workplace: Path) -> LocalOptions:
+    settings = LocalOptions(drill.controller_settings, _BROKER_SETTINGS)
+    if not drill.is_faulty:
+        return settings
+
+    def faulty(node: int) -> tuple[str, ...]:
+        return ("-m", "scripts.drills.faulty_controller", str(workplace / f"faults-{node}.json"))
+
+    return LocalOptions(drill.controller_settings, _BROKER_SETTINGS, faulty)
+
+
+async def _named(drill: Drill, on: NamedCluster, workplace: Path) -> Ground:
+    _require_harmless(drill, "a cluster that is named by its addresses runs; run the drill without --on")
+    members = await find_members(on.urls)
+    _require_members(drill, members, f"cluster {members.cluster_id}")
+    return Ground(WatchedCluster(members), CommandControl(on.commands), workplace)
+
+
+async def find_members(urls: Sequence[str]) -> Members:
+    """Who belongs to a running cluster: its voters, and the brokers that are active."""
+    async with ControllerClient(urls) as client:
+        status = await client.status()
+    controllers = {
+        voter.node_id: Node(
+            "controller", voter.node_id, urlsplit(voter.http).hostname or "", voter.http, (voter.node_id,)
+        )
+        for voter in status.quorum.voters
+    }
+    brokers = {
+        broker.id: Node("broker", broker.id, broker.listeners[0].host if broker.listeners else "", None, (broker.id,))
+        for broker in status.brokers
+        if broker.state == "active"
+    }
+    return Members(status.cluster_id, controllers, brokers)
+
+
+def _require_harmless(drill: Drill, because: str) -> None:
+    """Processes that serve others may be killed and started; their files and the way they run are theirs."""
+    if drill.kind in _REFUSED:
+        raise NotHere(f"{drill.name} {_REFUSED[drill.kind]}, and {because}")
+
+
+def _require_members(drill: Drill, members: Members, where: str) -> None:
+    brokers = len(members.broker_ids)
+    if len(members.controllers) < drill.controllers or brokers < drill.brokers:
+        raise NotHere(
+            f"{drill.name} needs {drill.controllers} controllers and {drill.brokers} brokers; {where} has"
+            f" {len(members.controllers)} and {brokers}"
+        )
