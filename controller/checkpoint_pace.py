@@ -1,4 +1,4 @@
-"""How much of its time the thread that writes a checkpoint is at work.
+"""How much of its time a thread is at work that works on the state beside the loop: on a checkpoint, or a digest.
 
 A checkpoint of a million partitions is seconds of work, in the process that commits. Two things keep the one out of the
 other's way. The thread works in short pieces with pauses between them, so that it takes a share of a processor and of
@@ -11,38 +11,62 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final, Protocol
 
 #: Shorter pieces of work are added up: a pause is a switch of threads, which is not free either.
-_PIECE_S_MIN: Final = 0.002
-#: ``sys.setswitchinterval`` while a checkpoint is written.
+_PIECE_S_MIN: Final = 0.001
+#: ``sys.setswitchinterval`` while any thread works.
 _SWITCH_S: Final = 0.0005
 
 
 class Pace(Protocol):
-    """Used by the one thread that writes checkpoints."""
+    """Used by one thread at a time."""
 
-    def begin(self) -> None:
-        """Work begins."""
+    def working(self) -> AbstractContextManager[None]:
+        """Work goes on inside."""
 
     def pause(self) -> None:
         """A piece of work is done: wait, if it is time to."""
-
-    def end(self) -> None:
-        """Work is over."""
 
 
 class Unpaced:
     """All the time: for whoever has nothing else to do, and for virtual time."""
 
-    def begin(self) -> None:
-        """Work begins."""
+    def working(self) -> AbstractContextManager[None]:
+        """Work goes on inside."""
+        return nullcontext()
 
     def pause(self) -> None:
         """Never."""
 
-    def end(self) -> None:
-        """Work is over."""
+
+class _QuickSwitching:
+    """Threads are switched quickly while any thread of the process wants it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted = 0
+        self._usual_s = 0.0
+
+    @contextmanager
+    def wanted(self) -> Iterator[None]:
+        with self._lock:
+            if not self._wanted:
+                self._usual_s = sys.getswitchinterval()
+                sys.setswitchinterval(_SWITCH_S)
+            self._wanted += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wanted -= 1
+                if not self._wanted:
+                    sys.setswitchinterval(self._usual_s)
+
+
+_QUICK: Final = _QuickSwitching()
 
 
 class WorkShare:
@@ -53,13 +77,13 @@ class WorkShare:
         self._pause_per_work = 100 / work_percent - 1
         self._closed = threading.Event()
         self._since = 0.0
-        self._switch_s = sys.getswitchinterval()
 
-    def begin(self) -> None:
-        """Work begins."""
-        self._switch_s = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH_S)
-        self._since = time.monotonic()
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Work goes on inside."""
+        with _QUICK.wanted():
+            self._since = time.monotonic()
+            yield
 
     def pause(self) -> None:
         """Wait in proportion to the time since the last pause, in which this thread or the disk was at work."""
@@ -67,10 +91,6 @@ class WorkShare:
         if worked >= _PIECE_S_MIN:
             self._closed.wait(worked * self._pause_per_work)
             self._since = time.monotonic()
-
-    def end(self) -> None:
-        """Work is over."""
-        sys.setswitchinterval(self._switch_s)
 
     def close(self) -> None:
         """No more pauses: the process wants to end."""

@@ -7,23 +7,25 @@ metadata transaction. The image is a value: the file is made from it on another 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from controller.checkpoint_pace import Pace
+from controller.digest_memory import DigestMemory
 from controller.event_queue import Scheduler
 from controller.purgatory import Reply
 from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.checkpoints import CheckpointContent
 from metadata_log.errors import ApiError, ErrorCode, Overloaded, StorageError
 from metadata_log.json_form import json_type
 from metadata_log.records import PartitionRecord, TopicRecord
 from metadata_log.schema import SCHEMA_OF_CLASS
 from metadata_log.segment_log import MetadataLog
 from snapshots.as_records import after_topics, before_topics
-from snapshots.checkpoint import checkpoint_batches
+from snapshots.checkpoint import checkpoint_chunks
 from snapshots.image import MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
+from snapshots.image_digest import ImageDigest
 from snapshots.record_versions import NEWEST_LEVEL
 
 
@@ -40,10 +42,7 @@ class State(Protocol):
 
 
 #: ``quorum.node.QuorumNode.write_checkpoint``.
-Write = Callable[
-    [int, Iterable[bytes], Callable[[], CheckpointManifest], Callable[[StorageError | None], None]],
-    None,
-]
+Write = Callable[[int, CheckpointContent, Callable[[StorageError | None], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +93,7 @@ class CheckpointWriter:
         limits: CheckpointLimits,
         scheduler: Scheduler,
         pace: Pace,
+        digests: DigestMemory,
     ) -> None:
         """``covered``: gives the (exclusive) end of what the newest checkpoint there covers; 0 if there is none."""
         self._state = state
@@ -112,8 +112,7 @@ class CheckpointWriter:
         self._counted_offset = covered()
         self._bytes = 0
         self._last_ms = scheduler.monotonic_ms()
-        #: Of the last checkpoint, whose image it keeps: the next one's costs what changed, not a second a million.
-        self._digest = EMPTY_DIGEST
+        self._digests = digests
 
     def moved(self) -> None:
         """Write a checkpoint if one is due."""
@@ -195,21 +194,19 @@ class CheckpointWriter:
             else:
                 waiting.fail(error)
 
-        timestamp = self._scheduler.wall_ms()
+        self._write(end_offset, self._content(image), done)
 
-        # Both on the writing thread; the next checkpoint is not begun before this one is done.
+    def _content(self, image: MetadataImage) -> CheckpointContent:
+        timestamp, pace = self._scheduler.wall_ms(), self._pace
+        made: list[CheckpointManifest] = []
+
+        # All on the writing thread.
         def chunks() -> Iterator[bytes]:
-            self._pace.begin()
-            try:
-                yield from checkpoint_batches(image, timestamp, pause=self._pace.pause)
-                self._digest = digest_image(image, self._digest, self._pace.pause)
-            finally:
-                self._pace.end()
+            with pace.working():
+                yield from checkpoint_chunks(image, timestamp, pace.pause)
+                made.append(manifest_of(self._digests.digest(image, pace.pause)))
 
-        def describe() -> CheckpointManifest:
-            return manifest_of(self._digest)
-
-        self._write(end_offset, chunks(), describe, done)
+        return CheckpointContent(chunks(), lambda: made[-1], pace.pause)
 
 
 def manifest_of(digest: ImageDigest) -> CheckpointManifest:

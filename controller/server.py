@@ -18,7 +18,6 @@ import structlog
 
 from controller.active_role import ActiveRole
 from controller.bootstrap import bootstrap_records
-from controller.checkpoint_pace import WorkShare
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.client import ControllerClient
 from controller.controller_registration import own_registration
@@ -46,6 +45,7 @@ from controller.settings_parts import controller_config, feed_limits, listeners,
 from controller.settings_source import read_secret
 from controller.surroundings import OsRandom, ProcessFaults, new_uuid, report_checkpoint
 from controller.warm_up import warm_up
+from controller.work_beside import WorkBeside
 from controller.write_log import keep_account
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
@@ -281,12 +281,13 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     stack.callback(controller.close)
     controller.events.observe = counters.events.note
     cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events, leaders)
-    pace = WorkShare(settings.log.checkpoint_work_percent)
-    checkpoints = _checkpoint_writer(settings, storage, runtime, controller, pace)
-    stack.callback(pace.close)
+    beside = WorkBeside(settings.log.checkpoint_work_percent)
+    stack.callback(beside.close)
+    checkpoints = _checkpoint_writer(settings, storage, runtime, controller, beside)
     audit = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
     stack.callback(audit.close)
-    node = _node(settings, storage, controller, role, cluster, checkpoints, directory.meta.cluster_id, secret, audit)
+    id_ = directory.meta.cluster_id
+    node = _node(settings, storage, controller, role, cluster, checkpoints, id_, secret, audit, beside)
     client = ControllerClient([str(voter.http) for voter in settings.voters], shared_secret=secret or None)
     stack.push_async_callback(client.close)
     registrar = Registrar(controller, own_registration(settings.node_id, new_uuid(), listeners(settings)), client)
@@ -316,6 +317,7 @@ def _node(
     cluster_id: str,
     secret: bytes,
     audit: AuditLines,
+    beside: WorkBeside,
 ) -> Node:
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
     source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
@@ -332,7 +334,7 @@ def _node(
         counts=CountedImages(settings.topics.min_insync_replicas),
         search=PartitionSearch(role.config),
         heard=HeardBrokers(controller.scheduler.monotonic_ms),
-        digests=Digests(source),
+        digests=Digests(source, beside.digests, beside.digest_pace),
         limits=node_limits(settings),
         shared_secret=secret or None,
         audit=AuditReading(audit),
@@ -384,12 +386,12 @@ def _checkpoint_writer(
     storage: NodeStorage,
     runtime: QuorumRuntime,
     controller: QuorumController,
-    pace: WorkShare,
+    beside: WorkBeside,
 ) -> CheckpointWriter:
     limits = CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms)
     covered, write = storage.checkpoints.covered_offset, runtime.node.write_checkpoint
-    scheduler = controller.scheduler
-    return CheckpointWriter(controller, storage.log, covered, write, report_checkpoint, limits, scheduler, pace)
+    clock, pace, memory = controller.scheduler, beside.checkpoint_pace, beside.digests
+    return CheckpointWriter(controller, storage.log, covered, write, report_checkpoint, limits, clock, pace, memory)
 
 
 async def _serve(node: Node, settings: ControllerSettings, stack: AsyncExitStack) -> None:

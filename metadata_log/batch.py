@@ -151,13 +151,26 @@ def build_batch(body: Buffer, record_count: int, timestamp: int, *, is_control: 
 
 def join_batch(pieces: Sequence[Buffer], record_count: int, timestamp: int, *, is_control: bool = False) -> bytes:
     """As ``build_batch``, with the body in pieces; they are copied once."""
+    return b"".join((batch_head(pieces, record_count, timestamp, is_control=is_control), *pieces))
+
+
+def batch_head(
+    pieces: Sequence[Buffer],
+    record_count: int,
+    timestamp: int,
+    *,
+    is_control: bool = False,
+    base_offset: int = 0,
+    epoch: int = 0,
+) -> bytes:
+    """What stands before the body of a batch, given the body in pieces."""
     attributes = CONTROL_ATTRIBUTE if is_control else 0
     after = _AFTER_CRC.pack(attributes, record_count - 1, timestamp, timestamp, -1, -1, -1, record_count)
     crc, size = crc32c(after), HEADER_BYTES - LOG_OVERHEAD_BYTES
     for piece in pieces:
         crc = crc32c(piece, crc)
         size += len(piece)
-    return b"".join((_UP_TO_CRC.pack(0, size, 0, _MAGIC, crc), after, *pieces))
+    return _UP_TO_CRC.pack(base_offset, size, epoch, _MAGIC, crc) + after
 
 
 def place_batch(batch: Buffer, base_offset: int, epoch: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from metadata_log.batch import HEADER_BYTES, frame_record, join_batch
+from metadata_log.batch import HEADER_BYTES, batch_head, frame_record, join_batch
 from metadata_log.codec import encode_value
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.records import Record, VersionedRecord
@@ -88,19 +88,29 @@ class BatchBuilder:
         """The batch, not yet placed; at least one record must have been added."""
         return join_batch(self._pieces, self.record_count, timestamp)
 
+    def placed_pieces(self, timestamp: int, base_offset: int, epoch: int) -> list[Buffer]:
+        """The batch at its place in the log, in pieces: for who writes it to a file and need not have it in one."""
+        pieces = self._pieces
+        return [batch_head(pieces, self.record_count, timestamp, base_offset=base_offset, epoch=epoch), *pieces]
+
 
 def build_batches(items: Iterable[BatchItem], timestamp: int, bytes_max: int = BATCH_BYTES_MAX) -> Iterator[bytes]:
     """The items as few batches, none over ``bytes_max`` unless one record alone is."""
+    return (builder.build(timestamp) for builder in filled_builders(items, bytes_max))
+
+
+def filled_builders(items: Iterable[BatchItem], bytes_max: int = BATCH_BYTES_MAX) -> Iterator[BatchBuilder]:
+    """The builders of few batches; as ``build_batches``."""
     builder = BatchBuilder()
     for part in split_items(items, bytes_max):
         piece = _encode_item(part, builder.record_count)
         if builder.record_count and builder.size + len(piece) > bytes_max:
-            yield builder.build(timestamp)
+            yield builder
             builder = BatchBuilder()
             piece = _encode_item(part, 0)
         builder.push(piece, item_count(part))
     if builder.record_count:
-        yield builder.build(timestamp)
+        yield builder
 
 
 def split_items(items: Iterable[BatchItem], bytes_max: int, rows_max: int | None = None) -> Iterator[BatchItem]:

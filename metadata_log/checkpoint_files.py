@@ -7,7 +7,7 @@ between a SnapshotHeader and a SnapshotFooter. Rules: Kafka's ``Snapshots`` and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -97,21 +97,26 @@ def survey_checkpoints(disk: Disk, directory: str) -> CheckpointSurvey:
     return CheckpointSurvey(tuple(usable), tuple(damaged))
 
 
-def check_checkpoint(disk: Disk, path: str, checkpoint: CheckpointId) -> CheckpointInfo:
+def check_checkpoint(
+    disk: Disk, path: str, checkpoint: CheckpointId, pause: Callable[[], None] = lambda: None
+) -> CheckpointInfo:
     """Check a whole file: every CRC, offsets from 0 on, one epoch, header first and footer last.
+
+    Args:
+        pause: called after every batch.
 
     Raises:
         CorruptCheckpoint: one of these does not hold.
     """
     file = disk.open_file(path, OpenMode.READ)
     try:
-        return _check_file(file, path, checkpoint)
+        return _check_file(file, path, checkpoint, pause)
     finally:
         file.close()
 
 
-def _check_file(file: DiskFile, path: str, checkpoint: CheckpointId) -> CheckpointInfo:
-    batches = _Batches()
+def _check_file(file: DiskFile, path: str, checkpoint: CheckpointId, pause: Callable[[], None]) -> CheckpointInfo:
+    batches = _Batches(pause)
     bad = scan_batches(file, 0, checkpoint.epoch, batches.visit)
     if bad is not None:
         raise CorruptCheckpoint(path, bad.reason, bad.position)
@@ -131,7 +136,8 @@ def _check_file(file: DiskFile, path: str, checkpoint: CheckpointId) -> Checkpoi
 class _Batches:
     """First and last batch of a file, and the CRC of all of it, as a scan meets them."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: Callable[[], None]) -> None:
+        self._pause = pause
         self.first: BatchHeader | None = None
         self.last: BatchHeader | None = None
         self.last_position = 0
@@ -142,6 +148,7 @@ class _Batches:
         self.first = self.first or self.last
         self.last_position = position
         self.crc = crc32c(batch, self.crc)
+        self._pause()
 
 
 def _control_record(file: DiskFile, path: str, position: int, header: BatchHeader, index: int) -> object:

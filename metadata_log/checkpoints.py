@@ -55,6 +55,18 @@ class PositionOutOfRange(StorageError):
         self.size = size
 
 
+@dataclass(frozen=True, slots=True)
+class CheckpointContent:
+    """What a checkpoint will hold. All of it is called on the thread of the job that writes it."""
+
+    #: The file's bytes, one chunk after the other.
+    chunks: Iterable[bytes]
+    #: Asked once the chunks are through and have been found sound.
+    describe: Callable[[], CheckpointManifest]
+    #: Called between pieces of the job's own work: may wait.
+    pause: Callable[[], None] = lambda: None
+
+
 class CheckpointStore:
     """See the module's rules."""
 
@@ -142,15 +154,12 @@ class CheckpointStore:
 
     # --- jobs ----------------------------------------------------------------------------------------
 
-    def write_job(
-        self, checkpoint: CheckpointId, chunks: Iterable[bytes], describe: Callable[[], CheckpointManifest]
-    ) -> WriteCheckpointJob:
-        """A job that writes ``chunks``, one after the other, and what ``describe`` says once they are through.
+    def write_job(self, checkpoint: CheckpointId, content: CheckpointContent) -> WriteCheckpointJob:
+        """A job that writes a checkpoint.
 
-        Both are called on the job's thread. The caller has seen to it that the log holds (end offset, epoch) and that
-        it is committed there.
+        The caller has seen to it that the log holds (end offset, epoch) and that it is committed there.
         """
-        return WriteCheckpointJob(self._disk, self._directory, checkpoint, chunks, describe)
+        return WriteCheckpointJob(self._disk, self._directory, checkpoint, content)
 
     def delete_job(self, checkpoints: Iterable[CheckpointId]) -> DeleteCheckpointsJob:
         """A job that removes checkpoints. They are forgotten here at once.
@@ -180,8 +189,7 @@ class WriteCheckpointJob:
     disk: Disk
     directory: str
     checkpoint: CheckpointId
-    chunks: Iterable[bytes]
-    describe: Callable[[], CheckpointManifest]
+    content: CheckpointContent
     #: What was written; None until the job has run to its end.
     info: CheckpointInfo | None = field(default=None)
 
@@ -197,7 +205,7 @@ class WriteCheckpointJob:
         try:
             yield
             position = unsynced = 0
-            for chunk in self.chunks:
+            for chunk in self.content.chunks:
                 file.pwrite(chunk, position)
                 position += len(chunk)
                 unsynced += len(chunk)
@@ -210,8 +218,9 @@ class WriteCheckpointJob:
             yield
         finally:
             file.close()
-        info = check_checkpoint(self.disk, f"{self.directory}/{name}", self.checkpoint)
-        yield from publish_checkpoint(self.disk, self.directory, name, info, encode_manifest(self.describe(), info))
+        content = self.content
+        info = check_checkpoint(self.disk, f"{self.directory}/{name}", self.checkpoint, content.pause)
+        yield from publish_checkpoint(self.disk, self.directory, name, info, encode_manifest(content.describe(), info))
         self.info = info
 
 

@@ -36,11 +36,8 @@ class Column:
     element_bytes: int
     #: Elements a row; None = not an array.
     length: int | None
-
-    @property
-    def size(self) -> int:
-        """Bytes a row."""
-        return self.element_bytes * (1 if self.length is None else self.length)
+    #: Bytes a row.
+    size: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +89,8 @@ class _Writer:
 
     def column(self, field: Field, length: int | None) -> None:
         name = _COLUMN_NAMES.get(field.name, field.name)
-        column = Column(name, len(self.template), _WIDTHS[field.element_type], length)
+        width = _WIDTHS[field.element_type]
+        column = Column(name, len(self.template), width, length, width * (1 if length is None else length))
         self.columns.append(column)
         self.template += bytes(column.size)
         self.mask += bytes(column.size)

@@ -7,14 +7,14 @@ under its name, and only forward.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from metadata_log.batch import iter_records
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
 from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointDownload, InvalidChunk
 from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
-from metadata_log.checkpoints import CheckpointStore, PositionOutOfRange, UnknownCheckpoint
+from metadata_log.checkpoints import CheckpointContent, CheckpointStore, PositionOutOfRange, UnknownCheckpoint
 from metadata_log.disk import Disk, OpenMode
 from metadata_log.errors import StorageError
 from metadata_log.records import VotersRecord
@@ -99,12 +99,11 @@ class CheckpointExchange:
     def write(
         self,
         checkpoint: CheckpointId,
-        chunks: Iterable[bytes],
-        describe: Callable[[], CheckpointManifest],
+        content: CheckpointContent,
         done: Callable[[StorageError | None], None],
     ) -> None:
         """Write a checkpoint of the own state; ``done`` on the loop thread once it is durable."""
-        job = self._store.write_job(checkpoint, chunks, describe)
+        job = self._store.write_job(checkpoint, content)
 
         def written(error: StorageError | None) -> None:
             if error is None:

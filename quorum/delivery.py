@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.checkpoints import CheckpointContent
 from metadata_log.errors import StorageError
 from metadata_log.segment_log import MetadataLog
 from quorum.checkpoint_exchange import Checkpoint, CheckpointExchange
@@ -82,8 +82,7 @@ class Delivery:
     def write_checkpoint(
         self,
         end_offset: int,
-        chunks: Iterable[bytes],
-        describe: Callable[[], CheckpointManifest],
+        content: CheckpointContent,
         done: Callable[[StorageError | None], None],
     ) -> None:
         """See ``QuorumNode.write_checkpoint``."""
@@ -98,7 +97,7 @@ class Delivery:
             done(error)
             self._host.request_pump()
 
-        self._checkpoints.write(CheckpointId(end_offset, epoch), chunks, describe, written)
+        self._checkpoints.write(CheckpointId(end_offset, epoch), content, written)
 
     def _take(self, checkpoint: Checkpoint) -> None:
         index = self._journal.index_of_end(checkpoint.end_offset)

@@ -8,11 +8,11 @@ over what was committed, sends, and starts the next disk group. So one pass cove
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.checkpoints import CheckpointContent
 from metadata_log.errors import QuorateError, StorageError
 from metadata_log.segment_log import MetadataLog
 from quorum import messages
@@ -175,20 +175,19 @@ class QuorumNode:
     def write_checkpoint(
         self,
         end_offset: int,
-        chunks: Iterable[bytes],
-        describe: Callable[[], CheckpointManifest],
+        content: CheckpointContent,
         done: Callable[[StorageError | None], None],
     ) -> None:
         """Write a checkpoint of the state at ``end_offset``, which the listener has been given, off the loop thread.
 
-        ``chunks`` and ``describe`` are run on another thread. Once it is durable the node offers it to followers that
-        need it, older ones are removed and the log is cut as the retention settings say, and ``done(None)`` is called;
-        ``done`` gets the error if the chunks were no checkpoint.
+        Once it is durable the node offers it to followers that need it, older ones are removed and the log is cut as
+        the retention settings say, and ``done(None)`` is called; ``done`` gets the error if the content was no
+        checkpoint.
 
         Raises:
             InvalidCheckpointOffset: no batch ends there, or the listener was not given it.
         """
-        self._delivery.write_checkpoint(end_offset, chunks, describe, done)
+        self._delivery.write_checkpoint(end_offset, content, done)
 
     @property
     def node_id(self) -> int:

@@ -7,12 +7,12 @@ replay. Names, listing, checks of files and their transfer are ``metadata_log``'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from metadata_log.batch import control_batch, parse_header, place_batch
-from metadata_log.builder import build_batches
+from metadata_log.builder import filled_builders
 from metadata_log.columns import decode_batch
 from metadata_log.errors import MalformedData
 from metadata_log.limits import BATCH_BYTES_MAX
@@ -31,39 +31,62 @@ from snapshots.as_records import after_topics, before_topics
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_editor import ImageEditor
 from snapshots.image_parts import Provenance
+from snapshots.pauses import Pause, no_pause, rows_at_once
 from snapshots.record_versions import NEWEST_LEVEL
 from snapshots.replay import replay_items
 from snapshots.table_to_runs import partition_runs
 
-#: Rows that are gathered by shape at a time: some 4 ms of work, for who writes beside other work may pause in between.
-_ROWS_AT_ONCE: Final = 8_192
+#: Single records between two places to pause: half a millisecond of work.
+_RECORDS_AT_ONCE: Final = 64
 
-#: Topic records between two places to pause: some 3 ms of work.
-_TOPICS_AT_ONCE: Final = 256
+#: Bytes that are given to who writes a file at once: to copy them takes no time that anybody notices.
+_CHUNK_BYTES: Final = 256 * 1024
 
 
-def checkpoint_batches(
-    image: MetadataImage, timestamp: int, bytes_max: int = BATCH_BYTES_MAX, pause: Callable[[], None] = lambda: None
-) -> Iterator[bytes]:
+def checkpoint_batches(image: MetadataImage, timestamp: int, bytes_max: int = BATCH_BYTES_MAX) -> Iterator[bytes]:
     """The file's batches, each placed: offsets count from 0, the epoch is that of the last record contained.
 
     Args:
-        image: outside of any transaction. It may go on being used while this runs in a thread.
+        image: outside of any transaction.
         timestamp: of the batches, milliseconds since 1970.
-        pause: called after every few milliseconds of work.
     """
-    offset = 0
-    for batch in _unplaced(image, timestamp, bytes_max, pause):
-        yield place_batch(batch, offset, image.provenance.epoch)
-        offset += parse_header(batch).record_count
+    return (b"".join(pieces) for pieces in _batches(image, timestamp, bytes_max, no_pause))
 
 
-def _unplaced(image: MetadataImage, timestamp: int, bytes_max: int, pause: Callable[[], None]) -> Iterator[bytes]:
-    yield control_batch(_head_records(image), timestamp)
-    for batch in build_batches(checkpoint_items(image, pause), timestamp, bytes_max):
-        yield batch
-        pause()
-    yield control_batch([(SnapshotFooterRecord(), 0)], timestamp)
+def checkpoint_chunks(image: MetadataImage, timestamp: int, pause: Pause) -> Iterator[bytes]:
+    """The bytes of all batches in chunks, for who writes a file beside other work.
+
+    No step of it keeps the interpreter for long, as joining a batch of 8 MiB would.
+
+    Args:
+        image, timestamp: as of ``checkpoint_batches``. The image may go on being used while this runs in a thread.
+        pause: called after every millisecond or two of work.
+    """
+    for pieces in _batches(image, timestamp, BATCH_BYTES_MAX, pause):
+        gathered: list[Buffer] = []
+        size = 0
+        for piece in pieces:
+            gathered.append(piece)
+            size += len(piece)
+            if size >= _CHUNK_BYTES:
+                yield b"".join(gathered)
+                pause()
+                gathered, size = [], 0
+        if gathered:
+            yield b"".join(gathered)
+            pause()
+
+
+def _batches(image: MetadataImage, timestamp: int, bytes_max: int, pause: Pause) -> Iterator[Sequence[Buffer]]:
+    """The batches in pieces."""
+    epoch = image.provenance.epoch
+    head = _head_records(image)
+    yield (place_batch(control_batch(head, timestamp), 0, epoch),)
+    offset = len(head)
+    for builder in filled_builders(checkpoint_items(image, pause), bytes_max):
+        yield builder.placed_pieces(timestamp, offset, epoch)
+        offset += builder.record_count
+    yield (place_batch(control_batch([(SnapshotFooterRecord(), 0)], timestamp), offset, epoch),)
 
 
 def _head_records(image: MetadataImage) -> list[tuple[Record, int]]:
@@ -75,20 +98,23 @@ def _head_records(image: MetadataImage) -> list[tuple[Record, int]]:
     return head
 
 
-def checkpoint_items(image: MetadataImage, pause: Callable[[], None] = lambda: None) -> Iterator[BatchItem]:
-    """The data records of a checkpoint, mass records as runs; ``pause`` as in ``checkpoint_batches``."""
+def checkpoint_items(image: MetadataImage, pause: Pause = no_pause) -> Iterator[BatchItem]:
+    """The data records of a checkpoint, mass records as runs; ``pause`` as in ``checkpoint_chunks``."""
     level = image.features.metadata_version or NEWEST_LEVEL
-    yield from before_topics(image, level)
-    for number, topic in enumerate(_topic_records(image)):
-        yield topic
-        if number % _TOPICS_AT_ONCE == 0:
-            pause()
-    rows = image.partitions.all_rows()
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        for _, run in partition_runs(image.partitions, rows[start : start + _ROWS_AT_ONCE], level):
+    yield from _paced(before_topics(image, level), pause)
+    yield from _paced(_topic_records(image), pause)
+    for rows in image.partitions.held_rows(rows_at_once(pause)):
+        for _, run in partition_runs(image.partitions, rows, level):
             yield run
         pause()
-    yield from after_topics(image)
+    yield from _paced(after_topics(image), pause)
+
+
+def _paced(records: Iterable[VersionedRecord], pause: Pause) -> Iterator[VersionedRecord]:
+    for number, record in enumerate(records, 1):
+        yield record
+        if number % _RECORDS_AT_ONCE == 0:
+            pause()
 
 
 def _topic_records(image: MetadataImage) -> Iterator[VersionedRecord]:

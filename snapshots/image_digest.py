@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -22,22 +23,21 @@ from snapshots.as_records import (
     zk_records,
 )
 from snapshots.digest import DIGEST_BYTES, MODULUS, canonical_value, digest_bytes, entry_leaf
+from snapshots.extents import extent_column
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_parts import KRaftImage
-from snapshots.pages import NO_PARTITION, Rows
-from snapshots.partition_table import PartitionTable
+from snapshots.pages import NO_PARTITION
+from snapshots.pauses import Pause, no_pause, rows_at_once
 from snapshots.persistent_map import PersistentMap
-from snapshots.table_difference import table_difference
+from snapshots.table_difference import changed_topics
 from snapshots.table_values import partition_values
 
 K = TypeVar("K")
 V = TypeVar("V")
 _Records = Iterable[DataRecord | ControlRecord]
 
-#: Topics that are begun with at a time: some 2 ms of work.
-_TOPICS_AT_ONCE: Final = 256
-#: Rows whose values are made at a time: some 15 ms of work.
-_ROWS_AT_ONCE: Final = 16_384
+#: Topics that are begun or ended with at a time: half a millisecond of work.
+_TOPICS_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,42 +64,44 @@ class ImageDigest:
 EMPTY_DIGEST: Final = ImageDigest(EMPTY_IMAGE, 0, 0)
 
 
-def digest_image(
-    image: MetadataImage, earlier: ImageDigest = EMPTY_DIGEST, pause: Callable[[], None] = lambda: None
-) -> ImageDigest:
+def digest_image(image: MetadataImage, earlier: ImageDigest = EMPTY_DIGEST, pause: Pause = no_pause) -> ImageDigest:
     """The digest of an image.
 
     Args:
         image: outside of any transaction.
         earlier: of any image; the nearer a relative, the cheaper.
-        pause: called after every few milliseconds of work on topics.
+        pause: called after every millisecond or two of work.
     """
-    others = earlier.others + sum(_changes(earlier.image, image))
+    others = earlier.others
+    for change in _changes(earlier.image, image):
+        others += change
+        pause()
     return ImageDigest(image, _topics(earlier, image, pause) % MODULUS, others % MODULUS)
 
 
 def _changes(old: MetadataImage, new: MetadataImage) -> Iterator[int]:
     """What each part but the topics adds to the root."""
-    yield _map_change(old.features.levels, new.features.levels, lambda name, level: [feature_record(name, level)])
-    yield _map_change(old.cluster.brokers, new.cluster.brokers, lambda _, broker: [broker_record(broker)])
-    yield _map_change(
+    yield from _map_changes(old.features.levels, new.features.levels, lambda name, level: [feature_record(name, level)])
+    yield from _map_changes(old.cluster.brokers, new.cluster.brokers, lambda _, broker: [broker_record(broker)])
+    yield from _map_changes(
         old.cluster.controllers, new.cluster.controllers, lambda _, controller: [controller_record(controller)]
     )
-    yield _map_change(old.configs.resources, new.configs.resources, config_records)
-    yield _map_change(old.client_quotas.entities, new.client_quotas.entities, quota_records)
-    yield _map_change(old.acls.entries, new.acls.entries, lambda _, entry: [entry])
-    yield _map_change(old.scram.credentials, new.scram.credentials, lambda _, credential: [credential])
-    yield _map_change(old.delegation_tokens.tokens, new.delegation_tokens.tokens, lambda _, token: [token])
+    yield from _map_changes(old.configs.resources, new.configs.resources, config_records)
+    yield from _map_changes(old.client_quotas.entities, new.client_quotas.entities, quota_records)
+    yield from _map_changes(old.acls.entries, new.acls.entries, lambda _, entry: [entry])
+    yield from _map_changes(old.scram.credentials, new.scram.credentials, lambda _, credential: [credential])
+    yield from _map_changes(old.delegation_tokens.tokens, new.delegation_tokens.tokens, lambda _, token: [token])
     yield _leaves(producer_ids_records(new.producer_ids)) - _leaves(producer_ids_records(old.producer_ids))
     yield _leaves(zk_records(new.features)) - _leaves(zk_records(old.features))
     yield _leaves(_kraft_records(new.kraft)) - _leaves(_kraft_records(old.kraft))
 
 
-def _map_change(old: PersistentMap[K, V], new: PersistentMap[K, V], records_of: Callable[[K, V], _Records]) -> int:
+def _map_changes(
+    old: PersistentMap[K, V], new: PersistentMap[K, V], records_of: Callable[[K, V], _Records]
+) -> Iterator[int]:
     updated, removed = new.changes_since(old)
-    change = sum(_leaves(records_of(key, new[key])) for key in updated)
-    replaced = [key for key in (*updated, *removed) if key in old]
-    return change - sum(_leaves(records_of(key, old[key])) for key in replaced)
+    yield from (_leaves(records_of(key, new[key])) for key in updated)
+    yield from (-_leaves(records_of(key, old[key])) for key in chain(updated, removed) if key in old)
 
 
 def _leaves(records: _Records) -> int:
@@ -116,49 +118,62 @@ def _kraft_records(kraft: KRaftImage) -> _Records:
 # --- topics ------------------------------------------------------------------------------------------
 
 
-def _topics(earlier: ImageDigest, new: MetadataImage, pause: Callable[[], None]) -> int:
+def _topics(earlier: ImageDigest, new: MetadataImage, pause: Pause) -> int:
     """The sum of the leaves of all topics."""
     old = earlier.image
+    if not len(old.topics):
+        return _topic_leaves(new, new.topics.by_id, pause)
     updated, removed = new.topics.by_id.changes_since(old.topics.by_id)
-    found = table_difference(old.partitions, new.partitions)
-    # Also of a topic that only lost partitions: ``earlier`` may be the later one of two states of a log.
-    touched = new.partitions.topics_in(found.rows) | old.partitions.topics_in(found.removed_rows)
-    changed = (updated | touched) - removed
+    by_partition = changed_topics(old.partitions, new.partitions, pause)
+    changed = updated | {topic for topic in by_partition if topic in new.topics.by_id}
     replaced = [topic for topic in (*changed, *removed) if topic in old.topics.by_id]
     if len(changed) + len(replaced) >= len(new.topics):
         return _topic_leaves(new, new.topics.by_id, pause)
     return earlier.topics + _topic_leaves(new, changed, pause) - _topic_leaves(old, replaced, pause)
 
 
-def _topic_leaves(image: MetadataImage, topics: Iterable[Uuid], pause: Callable[[], None]) -> int:
+def _topic_leaves(image: MetadataImage, topics: Iterable[Uuid], pause: Pause) -> int:
     """The sum of the leaves of some topics, each given once."""
     table = image.partitions
-    ordered = sorted(topics, key=lambda topic: table.rows_of(topic).start)
-    hashes = []
-    for number, topic in enumerate(ordered):
-        head = canonical_value(TopicRecord(image.topics.by_id[topic].name, topic))
-        hashes.append(blake2b(head, digest_size=DIGEST_BYTES))
-        if number % _TOPICS_AT_ONCE == 0:
-            pause()
-    rows, owners = _held_rows(table, ordered)
-    pause()
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        values, ends = partition_values(table, rows[part])
-        for owner, first, end in _stretches(owners[part], ends):
-            hashes[owner].update(values[first:end])
+    ids = list(topics)
+    extents = np.zeros((len(ids), 2), np.int64)
+    for part in _parts(len(ids), _TOPICS_AT_ONCE):
+        extents[part] = extent_column(table.extents.get_many(ids[part]))
         pause()
-    return sum(int.from_bytes(state.digest(), "big") for state in hashes)
+    # As their rows lie: whose rows come after each other are in one page.
+    order = np.argsort(extents[:, 0], kind="stable")
+    extents = extents[order]
+    hashes = []
+    for part in _parts(len(ids), _TOPICS_AT_ONCE):
+        for number in order[part].tolist():
+            topic = ids[number]
+            head = canonical_value(TopicRecord(image.topics.by_id[topic].name, topic))
+            hashes.append(blake2b(head, digest_size=DIGEST_BYTES))
+        pause()
+    has_empty_rows = table.reserved_rows != table.partition_count
+    # All rows of these topics are thought of as one sequence; where in it each topic begins.
+    begins = np.cumsum(extents[:, 1]) - extents[:, 1]
+    for part in _parts(int(extents[:, 1].sum()), rows_at_once(pause)):
+        places = np.arange(part.start, part.stop)
+        owners = np.searchsorted(begins, places, side="right") - 1
+        rows = extents[owners, 0] + (places - begins[owners])
+        if has_empty_rows:
+            is_held = table.gather_partition_ids(rows) != NO_PARTITION
+            rows, owners = rows[is_held], owners[is_held]
+        if len(rows):
+            values, ends = partition_values(table, rows)
+            for owner, first, end in _stretches(owners, ends):
+                hashes[owner].update(values[first:end])
+        pause()
+    total = 0
+    for part in _parts(len(ids), _TOPICS_AT_ONCE):
+        total += sum(int.from_bytes(state.digest(), "big") for state in hashes[part])
+        pause()
+    return total
 
 
-def _held_rows(table: PartitionTable, topics: list[Uuid]) -> tuple[Rows, NDArray[np.int64]]:
-    """Rows of topics that lie in this order, without empty ones, and the position of each row's topic."""
-    ranges = [table.rows_of(topic) for topic in topics]
-    sizes = np.array([len(rows) for rows in ranges], np.int64)
-    rows: Rows = np.concatenate([np.arange(0), *(np.arange(r.start, r.stop) for r in ranges)])
-    owners = np.repeat(np.arange(len(topics)), sizes)
-    held = table.gather_partition_ids(rows) != NO_PARTITION
-    return rows[held], owners[held]
+def _parts(count: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 
 def _stretches(owners: NDArray[Any], ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:

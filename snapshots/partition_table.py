@@ -179,6 +179,14 @@ class PartitionTable:
         """Every row that holds a partition, ascending: topic by topic, each in order of partition number."""
         return self.select(page_access.holds_partition)
 
+    def held_rows(self, size: int) -> Iterator[Rows]:
+        """The same in parts of at most ``size``, each found when it is asked for."""
+        pages_at_once = max(1, size >> PAGE_SHIFT)
+        for first in range(0, len(self.pages), pages_at_once):
+            pages = self.pages[first : first + pages_at_once]
+            rows = page_access.search(pages, page_access.holds_partition) + (first << PAGE_SHIFT)
+            yield from (rows[start : start + size] for start in range(0, len(rows), size))
+
     def rows_with_replica(self, broker: int) -> Rows:
         """Rows with the broker among the replicas."""
         return self.select(lambda page: page_access.has_replica(page, broker))

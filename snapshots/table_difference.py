@@ -6,7 +6,7 @@ Tables of unrelated histories are compared by content, wherever their topics lie
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metadata_log.ids import Uuid
-from snapshots.extents import NO_ROWS
+from snapshots.extents import NO_ROWS, TopicStretches
 from snapshots.pages import COLUMNS, LIST_COLUMNS, NO_PARTITION, PAGE_SHIFT, AnyColumn, Page, Rows
+from snapshots.pauses import Pause
 from snapshots.slot_layout import resized
 
 if TYPE_CHECKING:
@@ -64,6 +65,22 @@ def tables_equal(old: PartitionTable, new: PartitionTable) -> bool:
     return old is new or (len(old) == len(new) and not table_difference(old, new))
 
 
+def changed_topics(old: PartitionTable, new: PartitionTable, pause: Pause) -> set[Uuid]:
+    """The topics some of whose partitions are new, gone or not the same; there may be a few others in it.
+
+    Args:
+        pause: called after each page that was looked into.
+    """
+    moved, gone = new.extents.changes_since(old.extents)
+    topics = moved | gone
+    for number, differs in _differences_in_place(old, new):
+        if differs.any():
+            for table in (old, new):
+                topics.update(TopicStretches.of(table.pages[number].topic_ids[differs]).topics)
+        pause()
+    return topics
+
+
 def _rows_of(table: PartitionTable, topics: Iterable[Uuid]) -> Rows:
     extents = [table.extents.get(topic) or NO_ROWS for topic in topics]
     ranges = [np.arange(extent.first_row, extent.first_row + extent.size) for extent in extents]
@@ -82,13 +99,9 @@ def _holds(table: PartitionTable, rows: Rows) -> NDArray[np.bool_]:
 
 def _changed_in_place(old: PartitionTable, new: PartitionTable, others: set[Uuid]) -> Rows:
     """Changed rows of the topics that have the same rows in both tables: all but ``others``."""
-    codes = new.directories.codes_in(old.directories)
-    is_same_code = bool((codes == np.arange(len(codes))).all())
     parts = [np.empty(0, np.int64)]
-    for number, (before, after) in enumerate(zip(old.pages, new.pages, strict=False)):
-        if before is not after:
-            differs = _rows_that_differ(before, after, None if is_same_code else codes)
-            parts.append(np.flatnonzero(differs) + (number << PAGE_SHIFT))
+    for number, differs in _differences_in_place(old, new):
+        parts.append(np.flatnonzero(differs) + (number << PAGE_SHIFT))
     changed = np.concatenate(parts)
     if not others or not len(changed):
         return changed
@@ -96,6 +109,15 @@ def _changed_in_place(old: PartitionTable, new: PartitionTable, others: set[Uuid
     for table in (old, new):
         is_other[_rows_of(table, others)] = True
     return changed[~is_other[changed]]
+
+
+def _differences_in_place(old: PartitionTable, new: PartitionTable) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """The pages that both tables have and do not share, by number, and which of their rows differ."""
+    codes = new.directories.codes_in(old.directories)
+    is_same_code = bool((codes == np.arange(len(codes))).all())
+    for number, (before, after) in enumerate(zip(old.pages, new.pages, strict=False)):
+        if before is not after:
+            yield number, _rows_that_differ(before, after, None if is_same_code else codes)
 
 
 def _rows_that_differ(before: Page, after: Page, codes: NDArray[np.int32] | None) -> NDArray[np.bool_]:

@@ -11,11 +11,13 @@ import time
 from collections import deque
 from typing import Final
 
+from controller.checkpoint_pace import Pace
+from controller.digest_memory import DigestMemory
 from controller.http.feed import Bell, FeedSource
 from controller.http.past import replayed_to
 from metadata_log.errors import ApiError, ErrorCode, Overloaded
 from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
+from snapshots.image_digest import ImageDigest
 from snapshots.image_history import ImageHistory
 from snapshots.moments import Moment
 
@@ -33,14 +35,15 @@ class Digests:
     Owned by the loop thread. ``note`` must be called whenever the committed state has moved.
     """
 
-    def __init__(self, log: FeedSource) -> None:
+    def __init__(self, log: FeedSource, memory: DigestMemory, pace: Pace) -> None:
         self._log = log
         self._history = ImageHistory()
         self._anchors: deque[MetadataImage] = deque(maxlen=ANCHORS_MAX)
         self._anchored_at = -ANCHOR_SECONDS
         self._newest = EMPTY_IMAGE
         self._bell = Bell()
-        self._last = EMPTY_DIGEST
+        self._memory = memory
+        self._pace = pace
         self._lock = asyncio.Lock()
         #: Set when another node doubts its own state.
         self.doubted = asyncio.Event()
@@ -79,9 +82,15 @@ class Digests:
         """
         image = self._newest if offset is None else await self._image_at(offset, wait_ms)
         async with self._lock:
-            self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last)
+            digest, seconds = await asyncio.to_thread(self._timed, image)
             self.spent_seconds += seconds
-            return image.provenance.end_offset, self._last.text
+            return image.provenance.end_offset, digest.text
+
+    def _timed(self, image: MetadataImage) -> tuple[ImageDigest, float]:
+        begun = time.thread_time()
+        with self._pace.working():
+            digest = self._memory.digest(image, self._pace.pause)
+        return digest, time.thread_time() - begun
 
     async def _image_at(self, offset: int, wait_ms: float) -> MetadataImage:
         clock = asyncio.get_running_loop().time
@@ -125,9 +134,3 @@ class Digests:
         self._credit, self._credited_at = min(REBUILD_SECONDS_MAX, self._credit + gained), now
         if self._credit <= 0:
             raise Overloaded("states were rebuilt for digests as often as they may be: ask again in a while")
-
-
-def _timed_digest(image: MetadataImage, earlier: ImageDigest) -> tuple[ImageDigest, float]:
-    begun = time.thread_time()
-    digest = digest_image(image, earlier)
-    return digest, time.thread_time() - begun

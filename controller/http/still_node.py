@@ -12,9 +12,11 @@ from types import MappingProxyType
 from typing import Final
 
 from controller.active_role import ActiveRole, RoleSettings
+from controller.checkpoint_pace import Unpaced
 from controller.checkpoint_writer import TakenCheckpoint
 from controller.config_resources import controller_ids
 from controller.controller_config import ControllerConfig, TokenConfig
+from controller.digest_memory import DigestMemory
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import Chunk, EpochEnd, FeedLimits, MetadataFeed
@@ -76,7 +78,7 @@ def node_of(image: MetadataImage, cluster_id: str) -> Node:
         counts=CountedImages(_MIN_ISR_DEFAULT),
         search=PartitionSearch(config),
         heard=_nobody_heard(controller),
-        digests=Digests(nothing),
+        digests=Digests(nothing, DigestMemory(), Unpaced()),
     )
 
 

@@ -136,8 +136,8 @@ def _outcome(
         f"{rate:,} blocks of producer ids a second asked for over HTTP of the active controller on {_CONNECTIONS} "
         "connections, each due at its time and timed from then to its reply, which is for what is fsynced on a "
         f"majority; a run is {quiet_s:g} s of that, and then as long as all three controllers need to write a "
-        "checkpoint at the same time, with the setting log.checkpoint_work_percent as it is by default; the first "
-        "run's also digests all of the state, later ones what has changed; of each run the percentiles of its writes",
+        "checkpoint at the same time, with the setting log.checkpoint_work_percent as it is by default; of each run "
+        "the percentiles of its writes",
         (
             Figure("p99 added by the checkpoints", "ms", added, (Target(20.0),)),
             figure("p50 without", 50, 0),

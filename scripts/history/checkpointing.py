@@ -7,7 +7,7 @@ from pathlib import Path
 from controller.checkpoint_writer import manifest_of
 from metadata_log.batch import parse_header
 from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoints import WriteCheckpointJob
+from metadata_log.checkpoints import CheckpointContent, WriteCheckpointJob
 from metadata_log.disk import RealDisk, drain
 from snapshots.checkpoint import checkpoint_batches
 from snapshots.image_digest import EMPTY_DIGEST, digest_image
@@ -36,8 +36,6 @@ class Checkpointer:
         image = self._state.stable
         self._digest = digest_image(image, self._digest)
         checkpoint = CheckpointId(image.provenance.end_offset, image.provenance.epoch)
-        chunks = checkpoint_batches(image, timestamp)
-        drain(
-            WriteCheckpointJob(RealDisk(), str(self._directory), checkpoint, chunks, lambda: manifest_of(self._digest))
-        )
+        content = CheckpointContent(checkpoint_batches(image, timestamp), lambda: manifest_of(self._digest))
+        drain(WriteCheckpointJob(RealDisk(), str(self._directory), checkpoint, content))
         self.count += 1

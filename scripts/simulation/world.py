@@ -8,6 +8,7 @@ from random import Random
 
 from metadata_log.batch import build_batch
 from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.checkpoints import CheckpointContent
 from metadata_log.errors import ApiError, StorageError
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from metadata_log.retention import RetentionConfig
@@ -191,9 +192,8 @@ class World:
         if end_offset > owner.node.status().log_start_offset:
             content = owner.machine.checkpoint_content()
             digest = owner.machine.digest
-            owner.node.write_checkpoint(
-                end_offset, content, lambda: CheckpointManifest({}, digest), self.checkpoint_taken
-            )
+            written = CheckpointContent(content, lambda: CheckpointManifest({}, digest))
+            owner.node.write_checkpoint(end_offset, written, self.checkpoint_taken)
 
     def checkpoint_taken(self, error: StorageError | None) -> None:
         """A node wrote a checkpoint, or could not."""

@@ -17,6 +17,7 @@ from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.client import ControllerClient
 from controller.controller_config import ControllerConfig
 from controller.controller_registration import own_registration
+from controller.digest_memory import DigestMemory
 from controller.digest_watch import DigestWatch
 from controller.http.app import make_app
 from controller.http.counters import Counters
@@ -175,6 +176,7 @@ class ControllerProcess(SimulatedNode):
             CheckpointLimits(options.checkpoint_bytes, options.checkpoint_interval_ms),
             scheduler,
             Unpaced(),
+            DigestMemory(),
         )
 
     def _served(
@@ -206,7 +208,7 @@ class ControllerProcess(SimulatedNode):
             counts=CountedImages(1),
             search=PartitionSearch(role.config),
             heard=HeardBrokers(controller.scheduler.monotonic_ms),
-            digests=Digests(source),
+            digests=Digests(source, DigestMemory(), Unpaced()),
         )
 
     # --- what it reports -----------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from random import Random
@@ -18,6 +18,7 @@ from controller.bootstrap import fresh_records
 from controller.checkpoint_pace import Unpaced
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.controller_config import ControllerConfig, TokenConfig
+from controller.digest_memory import DigestMemory
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import FeedLimits, MetadataFeed
@@ -36,8 +37,7 @@ from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from controller.surroundings import report_checkpoint
 from metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoints import CheckpointStore, WriteCheckpointJob
+from metadata_log.checkpoints import CheckpointContent, CheckpointStore, WriteCheckpointJob
 from metadata_log.disk import drain
 from metadata_log.errors import StorageError
 from metadata_log.segment_log import LogConfig, MetadataLog
@@ -175,18 +175,13 @@ class HeldWriting:
             CheckpointLimits(),
             member.controller.scheduler,
             Unpaced(),
+            DigestMemory(),
         )
 
-    def _write(
-        self,
-        end_offset: int,
-        chunks: Iterable[bytes],
-        describe: Callable[[], CheckpointManifest],
-        done: Callable[[StorageError | None], None],
-    ) -> None:
+    def _write(self, end_offset: int, content: CheckpointContent, done: Callable[[StorageError | None], None]) -> None:
         epoch = self._member.log.epoch_at(end_offset)
         assert epoch is not None
-        job = self._member.checkpoints.write_job(CheckpointId(end_offset, epoch), chunks, describe)
+        job = self._member.checkpoints.write_job(CheckpointId(end_offset, epoch), content)
         self._jobs.append((job, done))
         asyncio.get_running_loop().call_soon(self.write_waiting)
 
@@ -231,7 +226,7 @@ class Member:
         self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
         self.writing = HeldWriting(self)
         source = LogFeedSource(self.log, lambda: quorum.committed, lambda: self.controller.is_active)
-        self.digests = Digests(source)
+        self.digests = Digests(source, DigestMemory(), Unpaced())
         self.node = Node(
             cluster_id=CLUSTER_ID,
             peers=peers,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from controller.checkpoint_writer import (
     TakenCheckpoint,
     manifest_of,
 )
-from metadata_log.checkpoint_manifest import CheckpointManifest
+from controller.digest_memory import DigestMemory
+from metadata_log.batch import checked_header
+from metadata_log.checkpoints import CheckpointContent
 from metadata_log.errors import ApiError, CorruptCheckpoint, Overloaded, StorageError
 from metadata_log.records import TopicRecord, VersionedRecord
 from metadata_log.segment_log import LogConfig
@@ -48,14 +51,16 @@ class CountedPace:
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def begin(self) -> None:
+    @contextmanager
+    def working(self) -> Iterator[None]:
         self.calls.append("begin")
+        try:
+            yield
+        finally:
+            self.calls.append("end")
 
     def pause(self) -> None:
         self.calls.append("pause")
-
-    def end(self) -> None:
-        self.calls.append("end")
 
 
 class Writing:
@@ -72,14 +77,20 @@ class Writing:
         self.reported: list[tuple[int, bool]] = []
         limits = CheckpointLimits(log_bytes, interval_ms)
         self.writer = CheckpointWriter(
-            self, self.log.log, lambda: self.covered_offset, self.write, self.report, limits, self.scheduler, self.pace
+            self,
+            self.log.log,
+            lambda: self.covered_offset,
+            self.write,
+            self.report,
+            limits,
+            self.scheduler,
+            self.pace,
+            DigestMemory(),
         )
 
-    def write(
-        self, end_offset: int, chunks: Iterable[bytes], describe: Callable[[], CheckpointManifest], done: Done
-    ) -> None:
+    def write(self, end_offset: int, content: CheckpointContent, done: Done) -> None:
         self.begun.append((end_offset, done))
-        self.chunks, self.describe = chunks, describe
+        self.chunks, self.describe = content.chunks, content.describe
 
     def report(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
         self.reported.append((end_offset, error is None))
@@ -291,12 +302,20 @@ def test_manifest_counts_the_records_that_a_checkpoint_has(kafka_data: Path) -> 
     assert manifest.digest == digest_image(image).value
 
 
+def batches_in(data: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(data):
+        end = start + checked_header(data, start).size
+        yield data[start:end]
+        start = end
+
+
 def test_what_is_written_is_read_back_as_the_same_state(kafka_data: Path) -> None:
     writing = Writing()
     writing.stable = load_image(kafka_data / "static" / "m2" / "log")
     written: list[bytes] = []
-    writing.writer._write = lambda _, chunks, describe, done: written.extend(chunks)
+    writing.writer._write = lambda _, content, done: written.extend(content.chunks)
     writing.writer._begin()
     provenance = writing.stable.provenance
-    again = read_checkpoint(written, provenance.end_offset, provenance.epoch)
+    again = read_checkpoint(batches_in(b"".join(written)), provenance.end_offset, provenance.epoch)
     assert digest_image(again).value == digest_image(writing.stable).value

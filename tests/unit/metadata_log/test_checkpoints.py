@@ -21,7 +21,7 @@ from metadata_log.checkpoint_files import (
 )
 from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.checkpoint_transfer import CheckpointDownload, CheckpointOffer, InvalidChunk
-from metadata_log.checkpoints import CheckpointStore, PositionOutOfRange, UnknownCheckpoint
+from metadata_log.checkpoints import CheckpointContent, CheckpointStore, PositionOutOfRange, UnknownCheckpoint
 from metadata_log.disk import RealDisk
 from metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation
 from metadata_log.retention import RetentionConfig, superseded
@@ -48,7 +48,7 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 def write(store: CheckpointStore, checkpoint: CheckpointId = ID, filling: bytes = b"state") -> bytes:
     data = checkpoint_bytes(checkpoint, filling)
-    job = store.write_job(checkpoint, pieces(data, 50), lambda: MANIFEST)
+    job = store.write_job(checkpoint, CheckpointContent(pieces(data, 50), lambda: MANIFEST))
     finish(job.run())
     store.job_done(job)
     return data
@@ -177,7 +177,7 @@ def test_large_checkpoint_is_synced_in_pieces() -> None:
     data = checkpoint_bytes(ID, bytes(9 * 1024 * 1024))
     calls: list[str] = []
     disk.on_call = lambda operation, path: calls.append(operation)
-    job = store.write_job(ID, pieces(data, 1024 * 1024), lambda: MANIFEST)
+    job = store.write_job(ID, CheckpointContent(pieces(data, 1024 * 1024), lambda: MANIFEST))
     finish(job.run())
     assert calls[: calls.index("rename")].count("sync") >= 3
     store.job_done(job)
@@ -186,7 +186,7 @@ def test_large_checkpoint_is_synced_in_pieces() -> None:
 
 def test_what_is_no_checkpoint_never_gets_the_name_of_one() -> None:
     disk, store = new_store()
-    job = store.write_job(ID, [checkpoint_bytes(ID)[:-1]], lambda: MANIFEST)
+    job = store.write_job(ID, CheckpointContent([checkpoint_bytes(ID)[:-1]], lambda: MANIFEST))
     with pytest.raises(CorruptCheckpoint):
         finish(job.run())
     assert list_checkpoints(disk, DIRECTORY) == []

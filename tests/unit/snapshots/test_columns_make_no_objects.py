@@ -11,7 +11,7 @@ import pytest
 
 from metadata_log.records import TopicRecord, VersionedRecord
 from metadata_log.runs import PartitionChangeRun, PartitionRun
-from snapshots.checkpoint import checkpoint_batches, read_checkpoint
+from snapshots.checkpoint import checkpoint_batches, checkpoint_chunks, read_checkpoint
 from snapshots.delta import MetadataDelta
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_digest import digest_image
@@ -102,3 +102,23 @@ def test_digest_and_delta_make_no_call_per_partition(image: MetadataImage) -> No
     assert calls(lambda: digest_image(changed, digest_image(image))) < CALLS_MAX
     assert calls(lambda: MetadataDelta(image, changed).local_changes(13)) < CALLS_MAX
     assert calls(lambda: changed == image) < CALLS_MAX
+
+
+def test_work_with_pauses_is_in_small_pieces_and_gives_the_same(image: MetadataImage) -> None:
+    changed = replay(image, loss(image))
+    pauses = 0
+
+    def pause() -> None:
+        nonlocal pauses
+        pauses += 1
+
+    assert digest_image(changed, pause=pause).value == digest_image(changed).value
+    assert pauses >= PARTITIONS // 2048
+    pauses = 0
+    assert digest_image(changed, digest_image(image), pause).value == digest_image(changed).value
+    assert pauses >= PARTITIONS // 2048
+    pauses = 0
+    chunks = list(checkpoint_chunks(image, 0, pause))
+    assert b"".join(chunks) == b"".join(checkpoint_batches(image, 0))
+    assert max(map(len, chunks)) < 1024 * 1024
+    assert pauses >= PARTITIONS // 2048

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from controller.checkpoint_pace import Unpaced
+from controller.digest_memory import DigestMemory
 from controller.http.digests import Digests
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.records import TopicRecord, VersionedRecord
@@ -36,7 +38,7 @@ class _NoLog:
 
 
 def noted(states: list[MetadataImage]) -> Digests:
-    digests = Digests(_NoLog())
+    digests = Digests(_NoLog(), DigestMemory(), Unpaced())
     for image in states[1:]:
         digests.note(image)
     return digests
