@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from metadata_log.audit_lines import AuditLine
-from metadata_log.batch import BatchHeader, iter_records, parse_header
-from metadata_log.records import LeaderChangeMessage
+from metadata_log.batch import BatchHeader, parse_header
+from metadata_log.epoch_leader import named_leader
 from metadata_log.wire import Buffer
 from snapshots.difference_entries import Entry
 from snapshots.image import MetadataImage
@@ -160,10 +160,9 @@ class _Leader(NamedTuple):
 
     def after(self, header: BatchHeader, batch: Buffer) -> _Leader:
         """Who leads the epoch of a batch that follows."""
-        if header.is_control:
-            for logged in iter_records(batch):
-                if isinstance(logged.record, LeaderChangeMessage):
-                    return _Leader(header.epoch, logged.record.leader_id)
+        leader_id = named_leader(header, batch)
+        if leader_id is not None:
+            return _Leader(header.epoch, leader_id)
         return self if header.epoch == self.epoch else _Leader(header.epoch)
 
 

@@ -150,7 +150,9 @@ async def run_route(route: Route, call: Call, parameters: BaseModel, body: BaseM
 async def _run(route: Route, call: Call, parameters: BaseModel, body: BaseModel) -> BaseModel:
     moment = _moment_of(parameters)
     if moment is not None:
-        call = replace(call, node=node_at(call.node, await call.node.past.at(moment)))
+        past = call.node.past
+        image = await past.at(moment)
+        call = replace(call, node=node_at(call.node, image, past.leader_of(image.provenance.epoch)))
     reply: BaseModel = await route.handler(call, parameters, body)
     return reply
 

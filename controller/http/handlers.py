@@ -19,7 +19,6 @@ from controller.http.models import (
     ReadParameters,
     TopicParameters,
     TopicReadParameters,
-    ViewParameters,
 )
 from controller.http.ports import Node
 from controller.http.resources import (
@@ -95,7 +94,7 @@ def observe_quorum(node: Node) -> QuorumReply:
     )
 
 
-async def get_status(call: Call, parameters: ViewParameters, body: Nothing) -> StatusReply:
+async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) -> StatusReply:
     node = call.node
     image = node.controller.stable
     counted = await node.counts.count(image)
@@ -129,7 +128,7 @@ async def get_cluster(call: Call, parameters: PastViewParameters, body: Nothing)
     )
 
 
-async def get_quorum(call: Call, parameters: ViewParameters, body: Nothing) -> QuorumReply:
+async def get_quorum(call: Call, parameters: PastViewParameters, body: Nothing) -> QuorumReply:
     return observe_quorum(call.node)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from controller.http.feed import FeedSource
 from metadata_log.batch import checked_header
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo, checkpoint_name
+from metadata_log.epoch_leader import named_leader
 from metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode, StorageError
 from metadata_log.wire import Buffer
 from snapshots.checkpoint import read_checkpoint
@@ -65,6 +66,15 @@ class PastImages:
                 self._kept.move_to_end(moment)
                 return known
             return await self._build(moment)
+
+    def leader_of(self, epoch: int) -> int | None:
+        """Who led an epoch; None where this node's log begins later, or does not say so."""
+        start = self._log.end_of_epoch(epoch - 1).end_offset
+        if not self._log.log_start_offset <= start < self._log.high_watermark:
+            return None
+        data = self._log.read_from(start, 1).data
+        header = checked_header(memoryview(data), 0)
+        return named_leader(header, data) if header.epoch == epoch else None
 
     async def _build(self, moment: Moment) -> MetadataImage:
         base = await self._base(moment)

@@ -95,6 +95,8 @@ class QuorumView:
     voted_id: int | None
     #: Epoch of the log's last batch.
     log_end_epoch: int
+    #: Whether a log tells it, and not a node that runs: then leader, epoch and ``high_watermark`` are all it knows.
+    is_past: bool = False
 
 
 class NodePosition(NamedTuple):

@@ -49,7 +49,7 @@ class VoterReply(HttpModel):
 
     node_id: int
     http: str
-    """Base URL of its HTTP API."""
+    """Base URL of its HTTP API; empty where only a log tells of it."""
     role: VoterRole
     """As the answering node sees it; `non-voter`: it lost its memory and does not vote until it has caught up."""
     log_end_offset: int | None
@@ -69,13 +69,15 @@ class QuorumReply(HttpModel):
 
     observed_by: int
     """The node that answers."""
+    is_past: bool
+    """Whether it is about a state that was asked for: a log tells who was active, and what it does not hold is null."""
     is_active: bool
     """Whether that node is the active controller."""
     active_id: int | None
     epoch: int
     high_watermark: int
-    log_start_offset: int
-    log_end_offset: int
+    log_start_offset: int | None
+    log_end_offset: int | None
     applied_offset: int
     """End of what the node's state contains."""
     voters: list[VoterReply]
@@ -215,6 +217,7 @@ class StatusReply(HttpModel):
     """What an operator wants to see first."""
 
     verdict: Verdict
+    """Of an old state it is about brokers and partitions: no log says how the quorum was."""
     reasons: list[str]
     """Why it is not healthy: a sentence each, the gravest first."""
     cluster_id: str

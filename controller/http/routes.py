@@ -27,7 +27,6 @@ from controller.http.models import (
     ReadParameters,
     TopicParameters,
     TopicReadParameters,
-    ViewParameters,
 )
 from controller.http.openapi import get_openapi
 from controller.http.raw_handlers import METRICS_MEDIA, get_batches, get_checkpoint, get_metrics
@@ -78,7 +77,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Verdict on the cluster with its reasons, voters, brokers, partitions: one screen",
         handlers.get_status,
         tag="cluster",
-        parameters=ViewParameters,
+        parameters=PastViewParameters,
         body=Nothing,
         reply=StatusReply,
         serving=Serving.VIEW,
@@ -100,7 +99,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "The controllers: who is active, and how far each voter is",
         handlers.get_quorum,
         tag="cluster",
-        parameters=ViewParameters,
+        parameters=PastViewParameters,
         body=Nothing,
         reply=QuorumReply,
         serving=Serving.VIEW,

@@ -19,14 +19,15 @@ def judge(
     """The verdict and its reasons, the gravest first.
 
     ``no-quorum``: no active controller is known. ``critical``: partitions have no leader. ``degraded``: anything else
-    that an operator should repair.
+    that an operator should repair. Of the quorum of an old state nothing is said: nobody knows how it was.
     """
-    reasons = [*faults, *_voter_reasons(quorum), *_broker_reasons(brokers), *_partition_reasons(partitions)]
+    voter_reasons = [] if quorum.is_past else _voter_reasons(quorum)
+    reasons = [*faults, *voter_reasons, *_broker_reasons(brokers), *_partition_reasons(partitions)]
     verdict: Verdict = "degraded" if reasons else "healthy"
     if partitions.offline:
         reasons.insert(0, f"{_count(partitions.offline, 'partition')} of {partitions.total} without a leader")
         verdict = "critical"
-    if quorum.active_id is None:
+    if quorum.active_id is None and not quorum.is_past:
         reasons.insert(0, f"{NO_ACTIVE}: nothing can be changed")
         verdict = "no-quorum"
     return verdict, reasons

@@ -1,6 +1,6 @@
 """The node that answers reads of one image: of an old state of a running controller, or of a file.
 
-What an image does not hold is not there: sessions of brokers, an active controller, other voters' positions.
+What neither image nor log holds is not there: sessions of brokers, who is connected, the voters' positions.
 """
 
 from __future__ import annotations
@@ -42,20 +42,25 @@ _NOBODY: Final = -1
 _MIN_ISR_DEFAULT: Final = 1
 
 
-def node_at(node: Node, image: MetadataImage) -> Node:
-    """A node that answers reads as this one would if its committed state were the image."""
+def node_at(node: Node, image: MetadataImage, leader_id: int | None) -> Node:
+    """A node that answers reads as this one would if its committed state were the image.
+
+    ``leader_id``: of the image's epoch, by the log; None: not known.
+    """
     controller = still_controller(image, node.node_id)
     return replace(
         node,
         controller=controller,
         operations=node.operations.over(controller),
-        cluster=_StillCluster(image),
+        cluster=_StillCluster(image, leader_id),
         heard=_nobody_heard(controller),
     )
 
 
-def node_of(image: MetadataImage, cluster_id: str) -> Node:
+def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None) -> Node:
     """A node that answers reads of an image that is no node's. Defaults that only settings know are Kafka's.
+
+    ``leader_id``: as for ``node_at``.
 
     Its parts beside those of reads are empty, and for nobody to use.
     """
@@ -70,7 +75,7 @@ def node_of(image: MetadataImage, cluster_id: str) -> Node:
         peers={id_: Peer(id_, "") for id_ in ids},
         controller=controller,
         operations=Operations(controller, role),
-        cluster=_StillCluster(image),
+        cluster=_StillCluster(image, leader_id),
         feed=MetadataFeed(nothing, FeedLimits()),
         checkpoints=nothing,
         checkpoint_taking=nothing,
@@ -89,15 +94,16 @@ def _nobody_heard(controller: QuorumController) -> HeardBrokers:
 class _StillCluster:
     """``controller.http.ports.Cluster`` at an image."""
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, leader_id: int | None) -> None:
         self._covers = image.provenance
+        self._leader_id = leader_id
         self._counters = Counters()
 
     def quorum(self) -> QuorumView:
         end, epoch = self._covers.end_offset, self._covers.epoch
         no_voters: Mapping[int, VoterView] = MappingProxyType({})
         return QuorumView(
-            leader_id=None,
+            leader_id=self._leader_id,
             epoch=epoch,
             high_watermark=end,
             log_start_offset=end,
@@ -107,10 +113,11 @@ class _StillCluster:
             voters=no_voters,
             voted_id=None,
             log_end_epoch=epoch,
+            is_past=True,
         )
 
     def position(self) -> NodePosition:
-        return NodePosition(None, self._covers.epoch, self._covers.end_offset)
+        return NodePosition(self._leader_id, self._covers.epoch, self._covers.end_offset)
 
     def faults(self) -> list[str]:
         return []

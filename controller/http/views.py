@@ -34,11 +34,14 @@ SILENT_MS: Final = 2_000.0
 def quorum_reply(
     image: MetadataImage, node_id: int, view: QuorumView, peers: Mapping[int, Peer], applied_offset: int
 ) -> QuorumReply:
-    """Agreement as one node sees it."""
+    """Agreement as one node sees it, or as a log tells of it."""
     voters = () if image.kraft.voters is None else image.kraft.voters.voters
     directories = {voter.voter_id: voter.voter_directory_id for voter in voters}
+    if view.is_past:
+        return _past_quorum(node_id, view, peers, applied_offset, directories)
     return QuorumReply(
         observed_by=node_id,
+        is_past=False,
         is_active=view.leader_id == node_id,
         active_id=view.leader_id,
         epoch=view.epoch,
@@ -47,6 +50,36 @@ def quorum_reply(
         log_end_offset=view.log_end_offset,
         applied_offset=applied_offset,
         voters=[_voter_reply(peers[id_], node_id, view, directories.get(id_)) for id_ in sorted(peers)],
+    )
+
+
+def _past_quorum(
+    node_id: int, view: QuorumView, peers: Mapping[int, Peer], applied_offset: int, directories: Mapping[int, Uuid]
+) -> QuorumReply:
+    """Of static voters no log tells: then they are those of now."""
+    return QuorumReply(
+        observed_by=node_id,
+        is_past=True,
+        is_active=False,
+        active_id=view.leader_id,
+        epoch=view.epoch,
+        high_watermark=view.high_watermark,
+        log_start_offset=None,
+        log_end_offset=None,
+        applied_offset=applied_offset,
+        voters=[
+            VoterReply(
+                node_id=id_,
+                http=peers[id_].url if id_ in peers else "",
+                role="active" if id_ == view.leader_id else "unknown",
+                log_end_offset=None,
+                lag_records=None,
+                last_contact_ms=None,
+                directory_id=directories.get(id_),
+                last_caught_up_ms=None,
+            )
+            for id_ in sorted(directories or peers)
+        ],
     )
 
 

@@ -52,7 +52,8 @@ def feed(as_json: AsJson = False, controllers: Controllers = None, secret_file: 
     """Show who reads the metadata feed of which controller, and how far behind each reader is.
 
     A process that plays several brokers has one session, under the smallest id; readers without a name are counted
-    together. QUEUE is the average time from a commit until the reader's connection had taken it.
+    together. QUEUE is the average time from a commit until the reader's connection had taken it. All of it is about
+    now: nobody writes it down, so there is no --at.
 
     Example: quorate brokers feed
     """

@@ -15,6 +15,7 @@ from controller.http.ports import Node
 from controller.http.routes import ROUTES
 from controller.http.routing import Call, Route
 from controller.http.still_node import node_of
+from metadata_log.epoch_leader import leader_in_files
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
 from scripts.cli.passed_over import load_image_and_say
@@ -50,7 +51,8 @@ class FileAnswers:
         if self._node is None:
             moment = None if self._at is None else parse_moment(self._at)
             image, _ = load_image_and_say(self._path, moment)
-            self._node = node_of(image, _cluster_id(self._path))
+            leader_id = leader_in_files(self._path, image.provenance.epoch)
+            self._node = node_of(image, _cluster_id(self._path), leader_id)
         return self._node
 
 

@@ -23,16 +23,19 @@ app = typer.Typer(help="Who leads the controllers, in which epoch, and how far e
 def describe(
     replication: Annotated[bool, typer.Option("--replication", help="Voter by voter, in a table.")] = False,
     as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
     """Show leader, epoch, high watermark, and how far the voters are behind.
 
-    What the voters have is known to the active controller; where none answers, it is left open.
+    What the voters have is known to the active controller; where none answers, it is left open. With --at or --from
+    leader, epoch and voters are those of the log; how far each voter was no log says.
 
     Example: quorate quorum describe --replication
     """
-    reply = ask(controllers, secret_file, lambda client: client.describe_quorum())
+    reply = ask(controllers, secret_file, lambda client: client.describe_quorum(), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(reply.model_dump_json() + "\n")
@@ -44,6 +47,10 @@ def describe(
 def _status(quorum: QuorumReply) -> Iterator[tuple[str, str]]:
     yield "active controller", or_dash(quorum.active_id)
     yield "epoch", str(quorum.epoch)
+    if quorum.is_past:
+        yield "state", f"at offset {quorum.applied_offset}"
+        yield "voters", ",".join(str(voter.node_id) for voter in quorum.voters) or "-"
+        return
     yield "high watermark", str(quorum.high_watermark)
     yield "log", f"{quorum.log_start_offset} to {quorum.log_end_offset}"
     followers = [voter for voter in quorum.voters if voter.node_id != quorum.active_id]

@@ -13,9 +13,10 @@ from rich.live import Live
 
 from controller.client import ControllerClient
 from scripts.cli import exit_codes
-from scripts.cli.connecting import Controllers, SecretFile, find_controllers, find_secret
+from scripts.cli.asking import ask
+from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile, find_controllers, find_secret
 from scripts.cli.status_screen import render
-from scripts.cli.survey import Survey, survey
+from scripts.cli.survey import Survey, of_state, survey
 
 _EXIT_CODES: Final = {
     "healthy": exit_codes.DONE,
@@ -28,6 +29,8 @@ _PIPE_COLUMNS: Final = 160
 
 
 def status(
+    from_path: FromPath = None,
+    at: AtMoment = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it, until Ctrl-C.")] = False,
@@ -37,10 +40,17 @@ def status(
     """Show the verdict on a cluster, its controllers, brokers and offline partitions.
 
     Every controller is asked at once, and the answer is there within a second, also when there is no quorum.
+    With --at or --from the verdict is on brokers and partitions: no log says how the quorum was.
     Exit code 0: healthy; 1: degraded or critical; 3: no quorum, or no controller answers.
 
     Example: quorate status --controllers 127.0.0.1:18080 --watch
     """
+    if from_path is not None or at is not None:
+        if watch:
+            raise typer.BadParameter("what was, and what is in files, does not change", param_hint="--watch")
+        past = ask(controllers, secret_file, lambda client: client.status(), path=from_path, at=at)
+        _show(of_state(past), as_json=as_json)
+        raise typer.Exit(_EXIT_CODES[past.verdict])
     urls = find_controllers(controllers)
     secret = find_secret(secret_file)
     raise typer.Exit(asyncio.run(_run(urls, secret, interval if watch else None, as_json=as_json)))

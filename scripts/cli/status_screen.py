@@ -32,7 +32,7 @@ def render(survey: Survey) -> RenderableType:
     parts: list[RenderableType] = [_headline(survey), *_reasons(survey)]
     status = survey.status
     if status is not None:
-        parts += [Text(), _controllers(survey, status)]
+        parts += [Text(), _voters(status) if status.quorum.is_past else _controllers(survey, status)]
         if status.brokers:
             parts += [Text(), _brokers(status)]
         parts += [Text(), _partitions(status.partitions, status.topics), _replicas(status.states)]
@@ -50,7 +50,11 @@ def _headline(survey: Survey) -> Text:
     if survey.status is None:
         return line
     quorum = survey.status.quorum
-    line.append(f"  cluster {survey.status.cluster_id}")
+    line.append(f"  cluster {survey.status.cluster_id or '-'}")
+    if quorum.is_past:
+        leader = or_dash(quorum.active_id)
+        line.append(f"  state at offset {quorum.applied_offset}  epoch {quorum.epoch}, led by controller {leader}")
+        return line
     active = "no active controller" if quorum.active_id is None else f"active controller {quorum.active_id}"
     line.append(f"  {active}  epoch {quorum.epoch}  high watermark {quorum.high_watermark}")
     if not quorum.is_active:
@@ -84,6 +88,11 @@ def _controllers(survey: Survey, status: StatusReply) -> Table:
             str(voter.node_id), role, or_dash(voter.log_end_offset), or_dash(voter.lag_records), contact, voter.http
         )
     return table
+
+
+def _voters(status: StatusReply) -> Text:
+    """Of an old state: no log says how each of them was."""
+    return Text(f"voters: {', '.join(str(voter.node_id) for voter in status.quorum.voters) or '-'}")
 
 
 def _role(voter: VoterReply, *, is_reachable: bool) -> str:

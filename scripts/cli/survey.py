@@ -51,7 +51,8 @@ class Survey(BaseModel):
     reasons: list[str]
     #: Voters of the cluster; the addresses asked, where nobody could say.
     voter_count: int
-    reachable_count: int
+    #: None where an old state or files were asked for: no controller of that time can be.
+    reachable_count: int | None
     controllers: list[AskedController]
     #: As the active controller sees the cluster; where none answers, the state of the controller that knows most.
     status: StatusReply | None
@@ -117,6 +118,18 @@ def judge(asked: Sequence[Asked]) -> Survey:
         reachable_count=len(replies),
         controllers=[_asked_controller(one) for one in asked],
         status=best,
+    )
+
+
+def of_state(status: StatusReply) -> Survey:
+    """What is known of an old state, or of the state of files."""
+    return Survey(
+        verdict=status.verdict,
+        reasons=status.reasons,
+        voter_count=len(status.quorum.voters),
+        reachable_count=None,
+        controllers=[],
+        status=status,
     )
 
 

@@ -144,10 +144,10 @@ async def follower_far_behind(ground: Ground) -> None:
     async with ground.load() as load:
         node = await ground.standby()
         killed = await ground.kill(ground.controllers[node])
-        ground_end = (await ground.status()).quorum.log_end_offset
+        ground_end = (await ground.status()).quorum.log_end_offset or 0
 
         async def is_cut() -> bool | None:
-            return (await ground.status()).quorum.log_start_offset > ground_end or None
+            return ((await ground.status()).quorum.log_start_offset or 0) > ground_end or None
 
         await ground.cluster.until(is_cut, "the log begins behind what the stopped controller has", DEADLINE_S)
         started = await ground.restart(ground.controllers[node])

@@ -53,7 +53,7 @@ async def restore_from_backup(ground: Ground) -> None:
     await _verify(ground, plan)
     held = await asyncio.to_thread(_topics, backup, None)
     status = await ground.status()
-    ground.measure("offsets_back", max(0, newer - status.quorum.log_start_offset))
+    ground.measure("offsets_back", max(0, newer - (status.quorum.log_start_offset or 0)))
     ground.forget_unheld(held)
     await ground.settle(begun)
     extra = await ground.cluster.topic_names() - held

@@ -28,7 +28,8 @@ BAD = [
     Bad("fresh and old", "GET", "/v1/topics?at=3&consistency=linearizable", None, 400, "INVALID_REQUEST", "exclude"),
     Bad("offset to come", "GET", "/v1/brokers?at=999999", None, 409, "OFFSET_OUT_OF_RANGE", "before 999999"),
     Bad("epoch to come", "GET", "/v1/cluster?at=epoch:9", None, 409, "OFFSET_OUT_OF_RANGE", "before epoch 9"),
-    Bad("status of old", "GET", "/v1/status?at=3", None, 400, "INVALID_REQUEST", "at"),
+    Bad("readers of old", "GET", "/v1/feed-sessions?at=3", None, 400, "INVALID_REQUEST", "at"),
+    Bad("status to come", "GET", "/v1/status?at=999999", None, 409, "OFFSET_OUT_OF_RANGE", "before 999999"),
 ]
 
 

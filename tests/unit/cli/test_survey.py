@@ -34,6 +34,7 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
 
     quorum = QuorumReply(
         observed_by=node_id,
+        is_past=False,
         is_active=is_active,
         active_id=active_id,
         epoch=epoch,

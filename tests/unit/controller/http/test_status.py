@@ -26,6 +26,7 @@ def voter(node_id: int, role: VoterRole, lag: int | None = 0) -> VoterReply:
 def quorum(*voters: VoterReply, active_id: int | None = 1) -> QuorumReply:
     return QuorumReply(
         observed_by=1,
+        is_past=False,
         is_active=active_id == 1,
         active_id=active_id,
         epoch=5,

@@ -1,0 +1,75 @@
+"""Every command that reads can be asked about the past, or has its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from scripts.cli.__main__ import _COMMANDS, make_app
+
+#: What changes something, or runs something.
+WRITES = {
+    "acls add", "acls remove", "broker", "brokers unregister", "configs alter", "configs replace", "controller",
+    "drill list", "drill run", "elect", "features downgrade", "features upgrade", "quotas remove", "quotas set",
+    "reassign apply", "reassign cancel", "recover apply", "recover plan", "recover rejoin", "recover survey",
+    "recover verify",
+    "snapshot take", "tokens create", "tokens expire", "tokens renew", "topics add-partitions", "topics create",
+    "topics delete", "up", "users remove", "users set",
+}  # fmt: skip
+#: What reads and has no `--at`, and why.
+EXCEPTIONS = {
+    "brokers feed": "who reads now, and how far they are: nobody writes that down",
+    "history": "all moments, one after the other",
+    "image diff": "each side names its own moment, behind an @",
+    "log verify": "all of a log is to be whole",
+    "reassign plan": "a plan is for the cluster as it is",
+    "reassign verify": "whether a plan is carried out now",
+    "snapshot list": "files, not a state",
+    "snapshot show": "a checkpoint is the state at one offset",
+    "snapshot verify": "files, not a state",
+    "topics deletions": "what brokers still have now",
+}
+#: Jobs over whole logs, with moments of their own.
+OTHER_PROGRAMS = ("pipeline",)
+
+
+def leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The commands below one, by their words."""
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield name, command
+    else:
+        for word, part in inner.items():
+            yield from leaves(part, f"{name} {word}".strip())
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    for word in _COMMANDS:
+        if word not in OTHER_PROGRAMS:
+            yield from leaves(get_command(make_app([word])), "")
+
+
+@pytest.fixture(scope="module")
+def options() -> dict[str, set[str]]:
+    """Options of each command."""
+    return {name: {text for parameter in command.params for text in parameter.opts} for name, command in commands()}
+
+
+def test_every_command_that_reads_takes_a_moment_or_has_its_reason(options: dict[str, set[str]]) -> None:
+    without = {name for name, opts in options.items() if "--at" not in opts}
+
+    assert without - WRITES == set(EXCEPTIONS)
+
+
+def test_lists_name_commands_that_are_there(options: dict[str, set[str]]) -> None:
+    assert (WRITES | set(EXCEPTIONS)) - set(options) == set()
+
+
+def test_whoever_shows_a_cluster_at_a_moment_shows_it_of_files_too(options: dict[str, set[str]]) -> None:
+    live = {name for name, opts in options.items() if {"--at", "--controllers"} <= opts} - WRITES
+
+    assert {name for name in live if "--from" not in options[name]} == set()
+    assert {"status", "quorum describe", "topics list", "cluster describe"} <= live
