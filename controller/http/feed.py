@@ -3,7 +3,8 @@
 Rule 1: only committed batches leave. A committed batch never changes, so a chunk of them may be kept and shared.
 Rule 2: what a follower holds is compared with what is known for certain: on a standby the committed part of the log,
 on the active controller all of it (it holds whatever was ever committed).
-A follower ahead of a standby is not wrong, the standby is behind: it waits.
+A follower ahead of a standby is not wrong, the standby is behind: it waits. It is wrong where the standby's committed
+part ends in a higher epoch than the follower's: epochs never fall, so it followed what a recovery has left out.
 """
 
 from __future__ import annotations
@@ -284,17 +285,22 @@ class MetadataFeed:
         if epoch is None or offset == 0:
             return
         if offset > known_end:
-            if source.is_authoritative:
+            if source.is_authoritative or (source.epoch_at(known_end) or 0) > epoch:
                 raise self._out_of_range(
                     f"the log ends at {known_end}, before offset {offset}: take a checkpoint", epoch, is_diverging=True
                 )
             return
         here = source.epoch_at(offset)
-        if here is None and source.end_of_epoch(epoch).epoch == epoch:
+        if here is None and self._is_within(offset, epoch):
             raise ApiError(ErrorCode.INVALID_REQUEST, f"no batch ends at offset {offset}: leave out the epoch to seek")
         if here != epoch:
             message = f"this log's batch before offset {offset} has epoch {here}, not {epoch}: take a checkpoint"
             raise self._out_of_range(message, epoch, is_diverging=True)
+
+    def _is_within(self, offset: int, epoch: int) -> bool:
+        """Whether the record below ``offset`` is of this epoch here too."""
+        end = self._source.end_of_epoch(epoch)
+        return end.epoch == epoch and offset <= end.end_offset
 
     def _out_of_range(self, message: str, epoch: int | None, *, is_diverging: bool = False) -> FeedOutOfRange:
         end = self._source.end_of_epoch(epoch or 0)

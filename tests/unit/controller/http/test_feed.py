@@ -123,6 +123,21 @@ async def test_feed_follower_ahead_of_a_standby_waits_and_ahead_of_the_active_co
     assert await nothing_comes(log, 5, 2)
 
 
+async def test_feed_follower_of_records_that_a_recovery_left_out_diverges_wherever_the_new_ones_end() -> None:
+    """The quorum founded anew goes on at 3 in an epoch far above; the follower came to 9 in epoch 1 before."""
+    for is_authoritative in (True, False):
+        for ends in ([4], [6], [9], [4, 20], [12], [9, 20]):
+            log = FollowedLog()
+            log.commit(3, epoch=1)
+            log.is_authoritative = is_authoritative
+            for end in ends:  # one batch up to each: none ends at 9 where one goes across it
+                log.log.append(end - log.log.log.end_offset, 1001)
+                log.commit(0)
+            for position in range(4, 13):
+                assert (await refusal(log, position, 1)).is_diverging, (is_authoritative, ends, position)
+            assert (await log.fetch(3, 1, 0, MANY)).base_offset == 3
+
+
 async def test_feed_position_is_compared_when_the_standby_has_caught_up() -> None:
     """A follower waits at offset 5 of epoch 1; the log turns out to hold epoch 2 there."""
     log = FollowedLog()
