@@ -1,6 +1,8 @@
 """Following logs that grow: up to where may be read, how far the next step goes, and what lies in between.
 
-A place is an offset with the segment and the byte it is at, so that a step never reads again what was read before.
+A place is an offset with the segment and the byte it is at, so that a step never reads again what was read before. It
+names the batch that was read last, too, by where it begins and its epoch: a quorum founded anew on a shorter log goes on
+below, in another epoch, and its log must not be taken for the continuation of the one that was read.
 
 **What may be read.** A record that is not committed may still be truncated, and would have been delivered for nothing.
 The mark of a Quorate node (``metadata_log.mark``) holds a lower bound of what is committed, and nothing above it is
@@ -35,6 +37,9 @@ class Place:
     #: Base offset of the segment, ``UNKNOWN`` at first, and the byte in it where the batch of that record begins.
     segment: int = UNKNOWN
     position: int = 0
+    #: Where in the segment the batch begins that ends here, and its epoch; ``UNKNOWN`` where none was read.
+    last_position: int = UNKNOWN
+    last_epoch: int = UNKNOWN
 
 
 def readable_end(cluster: InputCluster, *, uncommitted: bool) -> int | None:
@@ -74,7 +79,7 @@ def advance(cluster: InputCluster, start: Place, end: int | None, records_max: i
     place = start
     limit = None if records_max is None else start.offset + records_max
     for segment, position, fields in _batches(cluster, start, whole=end is None):
-        base, size, _, _, _, _, count = fields
+        base, size, epoch, _, _, _, count = fields
         batch_end = base + count
         if end is not None and batch_end > end:
             break
@@ -82,7 +87,7 @@ def advance(cluster: InputCluster, start: Place, end: int | None, records_max: i
             continue
         if limit is not None and batch_end > limit and place.offset > start.offset:
             break
-        place = Place(batch_end, segment.offset, position + size)
+        place = Place(batch_end, segment.offset, position + size, position, epoch)
     else:
         if end is not None and place.offset < end:
             last = cluster.segments[-1]
@@ -114,6 +119,7 @@ def tasks_between(cluster: InputCluster, start: Place, end: Place, range_bytes: 
         last_end = base + count
         end_position = position + size
         if last_end == end.offset:
+            _require_epoch(segment, end, epoch)
             ranges.append(_range(opened, end_position, last_end, None))
             break
     if last_end != end.offset:
@@ -135,6 +141,8 @@ def _batches(cluster: InputCluster, start: Place, *, whole: bool) -> Iterator[tu
     """Segment, position and header of the batches from ``start`` on; ``whole``: those that are there to their end."""
     segments = cluster.segments[_segment_of(cluster, start) :]
     is_known = segments[0].offset == start.segment
+    if is_known:
+        _require_last_batch(segments[0], start)
     position, due = (start.position, start.offset) if is_known else (0, segments[0].offset)
     for segment in segments:
         if position > segment.size:
@@ -149,12 +157,35 @@ def _batches(cluster: InputCluster, start: Place, *, whole: bool) -> Iterator[tu
         for at, fields in batch_headers(segment, position, whole=whole):
             if fields[0] != due:
                 raise CorruptBatch(segment.name, at, due, f"base offset {fields[0]} where {due} is due")
-            yield segment, at, fields
             position = at + fields[1]
             due = fields[0] + fields[6]
+            if fields[0] < start.offset <= due:
+                _require_epoch(segment, start, fields[2] if due == start.offset else UNKNOWN)
+            yield segment, at, fields
         if position < segment.size and next_batch(_rest(segment, position, due), position, due) is not None:
             raise CorruptBatch(segment.name, position, due, "no batch begins here, but another one follows")
         position = 0
+
+
+def _require_last_batch(segment: InputFile, place: Place) -> None:
+    """The batch that was read last is still there, at its byte."""
+    if place.last_epoch == UNKNOWN or place.position > segment.size:
+        return
+    _, fields = next(batch_headers(segment, place.last_position), (0, None))
+    is_there = fields is not None and fields[0] + fields[6] == place.offset
+    _require_epoch(segment, place, fields[2] if fields is not None and is_there else UNKNOWN)
+
+
+def _require_epoch(segment: InputFile, place: Place, epoch: int) -> None:
+    """``epoch``: of the batch that ends at the place, ``UNKNOWN`` where none does."""
+    if place.last_epoch not in (UNKNOWN, epoch):
+        here = "no batch ends there" if epoch == UNKNOWN else f"the batch that ends there is of epoch {epoch}"
+        raise InputError(
+            segment.name,
+            f"was read up to offset {place.offset}, epoch {place.last_epoch}, and {here}: it is another log, as after a"
+            " recovery that founded the quorum anew on a shorter one",
+            "begin again with a new table",
+        )
 
 
 def _rest(segment: InputFile, position: int, due: int) -> Range:
@@ -171,7 +202,9 @@ def _segment_of(cluster: InputCluster, start: Place) -> int:
             f"the log {begins}, but the record at offset {start.offset} is the next to be read",
             "retention removed it: add a directory with the older segments to the paths, or begin a new table",
         )
-    return max(index for index, file in enumerate(cluster.segments) if file.offset <= start.offset)
+    # The one that holds the batch that was read last, as long as it is there: it is compared.
+    reach = start.offset - (start.last_epoch != UNKNOWN)
+    return max((index for index, file in enumerate(cluster.segments) if file.offset <= reach), default=0)
 
 
 def _require_plain(segment: InputFile) -> None:

@@ -6,6 +6,7 @@ A step is a pure function of its two places, so that a step that is repeated aft
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -97,10 +98,16 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _as_json(place: Place) -> dict[str, int]:
-    return {"offset": place.offset, "segment": place.segment, "position": place.position}
+    return asdict(place)
 
 
 def _from_json(data: dict[str, Any] | None) -> Place | None:
     if data is None:
         return None
-    return Place(data["offset"], data.get("segment", UNKNOWN), data.get("position", 0))
+    return Place(
+        data["offset"],
+        data.get("segment", UNKNOWN),
+        data.get("position", 0),
+        data.get("last_position", UNKNOWN),
+        data.get("last_epoch", UNKNOWN),
+    )

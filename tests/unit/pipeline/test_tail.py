@@ -12,7 +12,7 @@ from metadata_log.mark import Mark, MarkFile
 from metadata_log.records import NoOpRecord
 from pipeline.inputs import InputCluster, InputError, find_inputs
 from pipeline.ranges import all_ranges
-from pipeline.tail import Place, advance, first_place, readable_end, tasks_between
+from pipeline.tail import UNKNOWN, Place, advance, first_place, readable_end, tasks_between
 from pipeline.walk import read_range
 from tests.pipeline_logs import LogWriter
 
@@ -171,3 +171,44 @@ def test_place_in_another_nodes_segments_is_found_by_offset(log: LogWriter, tmp_
 
     found = offsets(cluster_of(other), place, advance(cluster_of(other), place, None))
     assert found == list(range(place.offset, log.offset))
+
+
+@pytest.mark.parametrize("survived", [1, 4, 7])
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_log_of_a_quorum_founded_anew_is_not_the_end_of_what_was_read(
+    log: LogWriter, tmp_path: Path, survived: int, batch: int, *, is_cut: bool
+) -> None:
+    """It has the first records in common, and where the lost ones were others of a later epoch, of the same size."""
+    log.append([NoOpRecord()] * 8)
+    for _ in range(8):
+        log.append([NoOpRecord()])
+    place = advance(cluster_of(log), Place(0), None)
+    step = place if is_cut else replace(place, segment=UNKNOWN)
+    renewed = LogWriter(tmp_path / "renewed")
+    renewed.append_small(5)
+    renewed.append([NoOpRecord()] * 8)
+    for _ in range(survived):
+        renewed.append([NoOpRecord()])
+    assert advance(cluster_of(renewed), place, renewed.offset) == place, "nothing is read before it reaches there"
+    renewed.epoch += 1001
+    while renewed.offset <= place.offset:
+        renewed.append([NoOpRecord()] * batch)
+
+    with pytest.raises(InputError, match="begin again with a new table"):
+        advance(cluster_of(renewed), step, None)
+    with pytest.raises(InputError, match=r"begin again with a new table|before offset"):
+        tasks_between(cluster_of(renewed), Place(0), place, 300)
+
+
+def test_log_that_rolled_where_reading_ended_goes_on(log: LogWriter) -> None:
+    """In the new segment, also where retention has taken the one that holds the batch read last."""
+    place = advance(cluster_of(log), Place(0), None)
+    old = log.segment
+    log.roll()
+    log.epoch += 1
+    log.append_small(2)
+
+    assert advance(cluster_of(log), place, None).offset == log.offset
+    old.unlink()
+    assert advance(cluster_of(log), place, None).offset == log.offset
