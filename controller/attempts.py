@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from controller.answered_while import answered_while
 from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
@@ -44,10 +44,19 @@ class Sender(Protocol):
         """The answer. A request that is not repeatable is carried out once at most."""
 
 
+class _Failed(NamedTuple):
+    """A round that nobody answered."""
+
+    reason: NotController
+    #: Controllers that took no connection.
+    absent: int
+
+
 class Attempts:
     """The controllers, and which of them served last. Owned by one client.
 
-    ``absent_ms``: give up when for so long none of them has taken a connection; None: only when the time is up.
+    ``absent_ms``: give up when for so long more than half of them took no connection, and the others served nothing:
+    no majority is there that could elect one. Nothing has happened then. None: only when the time is up.
     """
 
     def __init__(self, connections: Sequence[Connection], absent_ms: float | None = None) -> None:
@@ -71,17 +80,17 @@ class Attempts:
         least = min(_SEND_MS_MIN, request.timeout_ms / 2) / 1000
         present_at = clock()
         while True:
-            failure = await self._round(request, ends_at, is_repeatable=is_repeatable)
-            if isinstance(failure, Answer):
-                return failure
-            if not (isinstance(failure, Unreachable) and failure.is_nobody_there):
+            failed = await self._round(request, ends_at, is_repeatable=is_repeatable)
+            if isinstance(failed, Answer):
+                return failed
+            if 2 * failed.absent <= len(self._connections):
                 present_at = clock()
             if clock() + pause + least >= ends_at or clock() + pause - present_at >= self._absent_s:
-                raise failure
+                raise failed.reason
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSE_SECONDS_MAX)
 
-    async def _round(self, request: Request, ends_at: float, *, is_repeatable: bool) -> Answer | NotController:
+    async def _round(self, request: Request, ends_at: float, *, is_repeatable: bool) -> Answer | _Failed:
         """The first answer, or why no controller gave one."""
         count = len(self._connections)
         refused: NotController | None = None
@@ -111,7 +120,8 @@ class Attempts:
                 self._first = index
                 return answer
         nobody = absent == count
-        return refused or Unreachable(reasons or ["there was no time left to ask"], is_nobody_there=nobody)
+        reason = refused or Unreachable(reasons or ["there was no time left to ask"], is_nobody_there=nobody)
+        return _Failed(reason, absent)
 
     async def _answer(self, index: int, request: Request, *, is_repeatable: bool) -> Answer:
         """One controller's answer. A write's is waited for only while that controller lives, or no other does.

@@ -109,7 +109,7 @@ class ControllerClient:
     ) -> None:
         """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
 
-        ``absent_ms``: give up when none of them has taken a connection for so long; None: when the time is up.
+        ``absent_ms``: give up when for so long no majority of them has taken a connection; None: when the time is up.
         ``at``: the moment whose state is read (``snapshots.moments``); None: the newest.
         ``sender``: who answers instead of controllers, always of one state.
 

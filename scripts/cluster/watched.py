@@ -16,6 +16,8 @@ from scripts.cluster.plan import ClusterError
 T = TypeVar("T")
 
 _POLL_S: Final = 0.02
+#: A write that looks for an active controller gives up where no majority listens: that is not to be waited out.
+_ABSENT_MS: Final = 5_000.0
 
 
 class WatchedCluster:
@@ -23,7 +25,7 @@ class WatchedCluster:
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.client = ControllerClient(members.controller_urls)
+        self.client = ControllerClient(members.controller_urls, absent_ms=_ABSENT_MS)
 
     def check(self) -> None:
         """Raise what explains why a wait was in vain; of processes that others run nothing is known."""

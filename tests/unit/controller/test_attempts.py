@@ -7,7 +7,7 @@ import pytest
 
 from controller.attempts import Attempts, Unreachable
 from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
-from metadata_log.errors import NotController
+from metadata_log.errors import NotController, OutcomeUnknown
 
 PATIENT = Request("GET", "/v1/status", timeout_ms=600_000)
 HERE = Answer(200, {}, b"{}")
@@ -50,6 +50,27 @@ async def test_somebody_there_is_waited_for() -> None:
     late = Scripted(*refusals, *absent, *silence, *absent, HERE)
 
     assert await attempts(late, absent_ms=2_000).send(PATIENT, is_repeatable=True) is HERE
+
+
+async def test_one_that_is_left_of_three_and_knows_of_no_active_one_ends_it_too() -> None:
+    """No majority is there to elect one. A write that met one of the lost is of unknown outcome at once, as ever."""
+    left = Scripted(NotController(None, "no leader"))
+    lost = [Scripted(NotSent("refused")), Scripted(NotSent("refused"))]
+    with pytest.raises(NotController, match="no leader"):
+        await attempts(*lost, left, absent_ms=100).send(PATIENT, is_repeatable=False)
+
+    cut_off = Scripted(NoAnswer("broke off"))
+    with pytest.raises(OutcomeUnknown, match="broke off: the change may have been made"):
+        await attempts(cut_off, *lost, absent_ms=100).send(PATIENT, is_repeatable=False)
+
+
+async def test_majority_that_is_there_is_waited_for() -> None:
+    refusals = [NotController(None, "no leader")] * 8
+    late = Scripted(*refusals, HERE)
+    there = Scripted(NotController(None, "no leader"))
+    gone = Scripted(NotSent("refused"))
+
+    assert await attempts(gone, there, late, absent_ms=500).send(PATIENT, is_repeatable=True) is HERE
 
 
 async def test_without_a_bound_the_request_is_what_ends_it() -> None:
