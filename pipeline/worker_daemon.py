@@ -12,6 +12,7 @@ import pyarrow.parquet  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
+import pipeline.comparing.differences
 import pipeline.history.partitions
 import pipeline.jobs.audit
 import pipeline.source.batch_reader  # noqa: F401

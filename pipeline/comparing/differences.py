@@ -1,83 +1,179 @@
-"""The differences of two tables, by one join, and how many there are of each sort."""
+"""The differences of two states' tables, by one step of Spark for all of them, which only moves bytes.
+
+Workers read files, and share the rows that count out by key. The rows of a key of both sides meet in one worker, which
+compares them; what it tells is counts, and the first of what differs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+from zlib import crc32
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col
 
-from pipeline.comparing.kinds import Kind, fields_of, key_of
+from pipeline.comparing.kinds import KINDS, Kind, fields_of, key_of
+from pipeline.comparing.matching import CHANGED, CHANGES, matched
 from pipeline.comparing.report import Differences
+from pipeline.comparing.rows import Rows, all_bytes
+from pipeline.fold.fields import Longs
+from pipeline.table_cells import from_bytes, shared_out, to_bytes
 
-ONLY_A: Final = "only_a"
-ONLY_B: Final = "only_b"
-CHANGED: Final = "changed"
-CHANGES: Final = (ONLY_A, ONLY_B, CHANGED)
-SAME: Final = "same"
+#: Bytes of Parquet that are compared at once: some million rows, which take a worker a few hundred MB.
+_PLACE_BYTES: Final = 16 * 1024 * 1024
+#: Bytes of Parquet that one task reads.
+_TASK_BYTES: Final = 8 * 1024 * 1024
+#: Between the parts of a key: in no name.
+_SEPARATOR: Final = "\0"
 
-_FIELDS: Final = "array<struct<field:string,old:string,new:string>>"
+_CELLS: Final = "place int, kind int, side int, data binary"
+_CELL_SCHEMA: Final = pa.schema(
+    [("place", pa.int32()), ("kind", pa.int32()), ("side", pa.int32()), ("data", pa.binary())]
+)
+_RESULT: Final = "kind int, found string"
+_RESULT_SCHEMA: Final = pa.schema([("kind", pa.int32()), ("found", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """One kind, and how its rows are compared. Travels to the workers."""
+
+    kind: Kind
+    sides: tuple[Rows, Rows]
+    key: tuple[str, ...]
+    fields: tuple[str, ...]
+
+    @classmethod
+    def of(cls, kind: Kind, a: Rows, b: Rows, *, match_ids: bool, same_cluster: bool) -> Self:
+        key = key_of(kind, match_ids=match_ids)
+        columns = [column for column in a.columns if column in b.columns]
+        fields = fields_of(kind, columns, match_ids=match_ids, same_cluster=same_cluster)
+        return cls(kind, (a, b), key, tuple(fields))
+
+    @property
+    def columns(self) -> list[str]:
+        return [*self.key, *self.fields]
+
+    def matched(self, cells: Mapping[int, list[pa.Table]], limit: int) -> dict[str, Any]:
+        """Compare the rows of one place, by side."""
+        schema = next(tables[0].schema for tables in cells.values())
+        a, b = (pa.concat_tables([schema.empty_table(), *cells.get(side, ())]) for side in (0, 1))
+        return matched(a, b, self.key, self.fields, self.kind.sets, limit)
 
 
 def differences(
-    kind: Kind, a: DataFrame, b: DataFrame, *, match_ids: bool, same_cluster: bool, limit: int
-) -> Differences:
-    """Compare two tables of one kind.
+    spark: SparkSession,
+    a: Mapping[str, Rows],
+    b: Mapping[str, Rows],
+    *,
+    match_ids: bool,
+    same_cluster: bool,
+    limit: int,
+) -> list[Differences]:
+    """Compare the tables of two states, by the name of their kind.
 
     Args:
-        limit: so many differing rows are told one by one.
+        limit: so many differing rows of each kind are told one by one.
     """
-    key = key_of(kind, match_ids=match_ids)
-    columns = [column for column in a.columns if column in b.columns]
-    fields = fields_of(kind, columns, match_ids=match_ids, same_cluster=same_cluster)
-    table = beside(kind, a, b, key, fields)
-    is_change = [sf.count_if(sf.col("change") == change).alias(change) for change in CHANGES]
-    is_field = [sf.count_if(sf.array_contains("fields.field", name)).alias(f"field {name}") for name in fields]
-    (counts,) = table.agg(sf.count("*").alias("rows"), *is_change, *is_field).collect()
-    total = sum(counts[change] for change in CHANGES)
-    differing = table.where(sf.col("change") != SAME).orderBy(*key).limit(limit)
-    first = [row.asDict(recursive=True) for row in differing.collect()] if total else []
-    by_field = {name: counts[f"field {name}"] for name in sorted(fields)}
-    return Differences(
-        kind.name,
-        counts["rows"] - counts[ONLY_B],
-        counts["rows"] - counts[ONLY_A],
-        tuple(fields),
-        {change: counts[change] for change in CHANGES},
-        {name: count for name, count in by_field.items() if count},
-        [line for row in first for line in _lines(row, key)],
-    )
-
-
-def beside(kind: Kind, a: DataFrame, b: DataFrame, key: Sequence[str], fields: Sequence[str]) -> DataFrame:
-    """All rows of both: the key, ``change``, and of changed ones ``fields``, a list of field, old and new as text."""
-    sides = [
-        side.select(*key, sf.lit(True).alias(f"is_in_{name}"), sf.struct(sf.lit(0), *map(sf.col, fields)).alias(name))
-        for name, side in (("a", a), ("b", b))
+    compared = [
+        _Compared.of(kind, a[kind.name], b[kind.name], match_ids=match_ids, same_cluster=same_cluster) for kind in KINDS
     ]
-    joined = sides[0].join(sides[1], list(key), "full_outer")
-    changed = sf.array_compact(sf.array(*[_field(name, name in kind.sets) for name in fields]))
-    found = joined.withColumn("fields", changed.cast(_FIELDS))
-    change = (
-        sf.when(sf.col("is_in_b").isNull(), ONLY_A)
-        .when(sf.col("is_in_a").isNull(), ONLY_B)
-        .when(sf.size("fields") > 0, CHANGED)
-        .otherwise(SAME)
+    found = _found(spark, compared, limit)
+    return [_added_up(one, found.get(number, []), limit) for number, one in enumerate(compared)]
+
+
+def _added_up(compared: _Compared, parts: Sequence[Mapping[str, Any]], limit: int) -> Differences:
+    first = sorted((row for part in parts for row in part["first"]), key=lambda row: _order(row["key"].values()))
+    by_field = {name: sum(part["by_field"][name] for part in parts) for name in sorted(compared.fields)}
+    return Differences(
+        compared.kind.name,
+        sum(part["rows_a"] for part in parts),
+        sum(part["rows_b"] for part in parts),
+        compared.fields,
+        {change: sum(part["counts"][change] for part in parts) for change in CHANGES},
+        {name: count for name, count in by_field.items() if count},
+        [line for row in first[:limit] for line in _lines(row)],
     )
-    return found.select(*key, change.alias("change"), sf.when(change == CHANGED, sf.col("fields")).alias("fields"))
 
 
-def _field(name: str, is_set: bool) -> Column:
-    old, new = (sf.col(f"{side}.{name}") for side in ("a", "b"))
-    if is_set:
-        old, new = sf.array_sort(old), sf.array_sort(new)
-    shown = sf.struct(sf.lit(name).alias("field"), old.cast("string").alias("old"), new.cast("string").alias("new"))
-    return sf.when(~old.eqNullSafe(new), shown)
+def _order(key: Iterable[Any]) -> list[tuple[bool, Any]]:
+    return [(value is None, value) for value in key]
 
 
-def _lines(row: dict[str, Any], key: Sequence[str]) -> list[dict[str, Any]]:
-    where = {name: row[name] for name in key}
-    if row["change"] != CHANGED:
-        return [{"key": where, "change": row["change"], "field": None, "old": None, "new": None}]
-    return [{"key": where, "change": CHANGED, **one} for one in row["fields"]]
+def _lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    where, change = row["key"], row["change"]
+    if change != CHANGED:
+        return [{"key": where, "change": change, "field": None, "old": None, "new": None}]
+    return [{"key": where, "change": change, **one} for one in row["changed"]]
+
+
+# --- in the workers ----------------------------------------------------------------------------------
+
+
+def _found(spark: SparkSession, compared: Sequence[_Compared], limit: int) -> dict[int, list[Any]]:
+    """What the places came to, by the kind's number."""
+    places = max(1, -(-all_bytes(rows for one in compared for rows in one.sides) // _PLACE_BYTES))
+    tasks = _tasks(compared)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for kind, side, rows in tasks[number]:
+                    yield _read(kind, side, rows, compared[kind], places)
+
+    def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        cells: dict[int, dict[int, list[pa.Table]]] = {}
+        for batch in batches:
+            for cell in batch.to_pylist():
+                cells.setdefault(cell["kind"], {}).setdefault(cell["side"], []).append(from_bytes(cell["data"]))
+        rows = [
+            {"kind": kind, "found": json.dumps(compared[kind].matched(cells.pop(kind), limit))} for kind in list(cells)
+        ]
+        yield pa.RecordBatch.from_pylist(rows, _RESULT_SCHEMA)
+
+    # A number a partition: the tasks themselves travel with the function.
+    cells = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, _CELLS)
+    found: dict[int, list[Any]] = {}
+    for row in cells.repartitionById(places, col("place")).mapInArrow(match, _RESULT).collect():
+        found.setdefault(row["kind"], []).append(json.loads(row["found"]))
+    return found
+
+
+def _tasks(compared: Sequence[_Compared]) -> list[list[tuple[int, int, Rows]]]:
+    """What is read together: of a kind, of a side, so many files; small tables by one task."""
+    tasks: list[list[tuple[int, int, Rows]]] = []
+    room = 0
+    for kind, one in enumerate(compared):
+        for side, rows in enumerate(one.sides):
+            for part in rows.parts(_TASK_BYTES):
+                if room <= 0:
+                    tasks.append([])
+                    room = _TASK_BYTES
+                tasks[-1].append((kind, side, part))
+                room -= sum(part.sizes())
+    return tasks
+
+
+def _read(kind: int, side: int, rows: Rows, compared: _Compared, places: int) -> pa.RecordBatch:
+    table = rows.read(compared.columns)
+    cells = [to_bytes(table)] if places == 1 else shared_out(table, _places(table, compared.key, places), places)
+    columns = [
+        pa.array(range(places), pa.int32()),
+        pa.array([kind] * places, pa.int32()),
+        pa.array([side] * places, pa.int32()),
+        pa.array(cells, pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_CELL_SCHEMA)
+
+
+def _places(table: pa.Table, key: Sequence[str], places: int) -> Longs:
+    """Where a row's key is compared: the same for one key, whoever reads it."""
+    parts = [table[name].cast(pa.string()).fill_null("") for name in key]
+    keys = pc.binary_join_element_wise(*parts, _SEPARATOR).to_pylist()
+    return np.array([crc32(one.encode()) % places for one in keys], np.int64)

@@ -8,16 +8,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as sf
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
 from pipeline.comparing.entries import OF_TABLES
+from pipeline.comparing.rows import Moment, Rows, read_table
 from pipeline.errors import BadSetting, PipelineError
 from pipeline.inputs import InputError, find_inputs
 from pipeline.jobs.replay import ReplayOptions, replay, state_manifest
@@ -30,38 +33,11 @@ _TABLES: Final = {
     "brokers": "broker_versions",
     "configs": "config_versions",
 }
-#: What says when a version held, not what it is; ``day`` is the directory it lies in.
-_VALIDITY: Final = (
-    "valid_from_offset", "valid_to_offset", "valid_from", "valid_to", "record_offset", "change", "removed", "day",
-)  # fmt: skip
 _ENTRIES: Final = "entries"
 
 
 class NoState(PipelineError):
     """A side that has no state to compare."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """An offset: all records below it; or a time: all records up to it; or neither: the end."""
-
-    offset: int | None = None
-    time: datetime | None = None
-
-    def __str__(self) -> str:
-        if self.time is not None:
-            return self.time.isoformat()
-        return "the end" if self.offset is None else f"offset {self.offset}"
-
-    def holds(self) -> Column:
-        """Whether a version held then."""
-        if self.time is not None:
-            at = sf.lit(self.time)
-            return (sf.col("valid_from") <= at) & (sf.col("valid_to").isNull() | (sf.col("valid_to") > at))
-        end = sf.col("valid_to_offset")
-        if self.offset is None:
-            return end.isNull()
-        return (sf.col("valid_from_offset") < self.offset) & (end.isNull() | (end >= self.offset))
 
 
 def moment(text: str | None) -> Moment:
@@ -93,12 +69,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One side: its tables by kind."""
+    """One side: its rows by kind."""
 
     path: str
     cluster_id: str
     moment: str
-    tables: dict[str, DataFrame]
+    tables: dict[str, Rows]
     #: Rows of the table of entries that are in no other; None where there is no such table.
     entries: list[Mapping[str, str]] | None
 
@@ -139,6 +115,25 @@ def _of_log(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> St
     return _of_tables(spark, Asked(asked.path, Moment(), asked.cluster_id), scratch, option, str(asked.moment))
 
 
+# --- tables -------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _readable(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise NoState(f"{directory}: its tables cannot be read ({error}); make them again") from error
+
+
+def _rows(table: Path, cluster_id: str, at: Moment | None = None) -> Rows:
+    with _readable(table.parent):
+        found = Rows.of(table, cluster_id, at)
+    if not found.files:
+        raise NoState(f"{table}: holds no file of a table; make the tables again")
+    return found
+
+
 # --- tables of one state -----------------------------------------------------------------------------
 
 
@@ -149,10 +144,12 @@ def _of_tables(spark: SparkSession, asked: Asked, directory: Path, option: str, 
     if wanted.time is not None or wanted.offset not in (None, offset):
         raise NoState(f"{directory}: holds the state at offset {offset} alone; ask for no other moment than that")
     chosen = chosen_cluster(directory, {manifest["cluster_id"]}, asked.cluster_id, option)
-    tables = {kind: spark.read.parquet(str(directory / kind)) for kind in (*_TABLES, _ENTRIES)}
-    entries = tables.pop(_ENTRIES).where(~sf.col("kind").isin(*OF_TABLES)).select("kind", "data").collect()
+    tables = {kind: _rows(directory / kind, chosen) for kind in _TABLES}
+    is_other = ~pc.field("kind").isin(OF_TABLES)
+    with _readable(directory):
+        entries = read_table(directory / _ENTRIES, ("kind", "data"), is_other).to_pylist()
     said = f"offset {offset}" if at in (None, f"offset {offset}") else f"{at}, offset {offset}"
-    return State(str(asked.path), chosen, said, tables, [row.asDict() for row in entries])
+    return State(str(asked.path), chosen, said, tables, entries)
 
 
 # --- tables of a history -----------------------------------------------------------------------------
@@ -163,33 +160,44 @@ def _of_history(spark: SparkSession, asked: Asked, option: str) -> State:
     missing = [name for name in _TABLES.values() if not (directory / name).is_dir()]
     if missing:
         raise NoState(f"{directory}: holds no {missing[0]}; make the tables with: quorate pipeline history")
-    whole = {kind: spark.read.parquet(str(directory / name)) for kind, name in _TABLES.items()}
-    is_base = sf.col("change") == "base"
-    rows = (
-        whole["brokers"].select("cluster_id", "valid_from_offset", "valid_from", "change")
-        .unionByName(whole["topics"].select("cluster_id", "valid_from_offset", "valid_from", "change"))
-        .groupBy("cluster_id").agg(
-            sf.min(sf.when(is_base, sf.col("valid_from_offset"))).alias("offset"),
-            sf.unix_micros(sf.min(sf.when(is_base, sf.col("valid_from")))).alias("us"),
-        ).collect()
-    )  # fmt: skip
-    bases = {row.cluster_id: row for row in rows}
+    bases = _bases(directory)
     chosen = chosen_cluster(directory, bases, asked.cluster_id, option)
     _require_moment(directory, at, bases[chosen], chosen)
-    holds = at.holds() & (sf.col("cluster_id") == chosen)
-    tables = {kind: table.where(holds).drop(*_VALIDITY) for kind, table in whole.items()}
+    tables = {kind: _rows(directory / name, chosen, at) for kind, name in _TABLES.items()}
     return State(str(directory), chosen, str(at), tables, None)
 
 
-def _require_moment(directory: Path, at: Moment, base: Any, cluster_id: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What a cluster's history begins with: the last offset of a checkpoint and its time, or nothing."""
+
+    offset: int | None = None
+    time: datetime | None = None
+
+
+def _bases(directory: Path) -> dict[str, _Base]:
+    """By cluster."""
+    columns = ("cluster_id", "valid_from_offset", "valid_from", "change")
+    with _readable(directory):
+        rows = pa.concat_tables([read_table(directory / _TABLES[kind], columns) for kind in ("brokers", "topics")])
+    earliest = rows.filter(pc.field("change") == "base").group_by("cluster_id").aggregate(
+        [("valid_from_offset", "min"), ("valid_from", "min")]
+    )  # fmt: skip
+    found = {cluster: _Base() for cluster in pc.unique(rows["cluster_id"]).to_pylist()}
+    for row in earliest.to_pylist():
+        found[row["cluster_id"]] = _Base(row["valid_from_offset_min"], row["valid_from_min"])
+    return found
+
+
+def _require_moment(directory: Path, at: Moment, base: _Base, cluster_id: str) -> None:
     if at.offset is not None:
         if base.offset is not None and at.offset <= base.offset:
             raise NoState(f"{directory}: begins at offset {base.offset + 1}, behind {at}; ask for a later one")
         end = _end_of(directory, cluster_id)
         if at.offset > end:
             raise NoState(f"{directory}: ends at offset {end}, before {at}; ask for an offset up to {end}")
-    if at.time is not None and base.us is not None and at.time.timestamp() * 1_000_000 < base.us:
-        begin = datetime.fromtimestamp(base.us / 1_000_000, UTC).isoformat()
+    if at.time is not None and base.time is not None and at.time < base.time:
+        begin = base.time.astimezone(UTC).isoformat()
         raise NoState(f"{directory}: begins at {begin}, after {at}; ask for a later time")
 
 

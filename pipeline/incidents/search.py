@@ -34,9 +34,10 @@ from pipeline.incidents.min_isr import NAME as MIN_ISR
 from pipeline.incidents.min_isr import min_isr_steps
 from pipeline.incidents.reading import UNCLEAN_ALLOWED, VersionTables
 from pipeline.incidents.series import Series, series, stretches_of, summed_up, widths_us
-from pipeline.incidents.tables import INSTANTS, TABLES, from_bytes, rows_of, to_bytes
+from pipeline.incidents.tables import INSTANTS, TABLES, rows_of
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.incidents.versions import COLUMNS, Versions
+from pipeline.table_cells import from_bytes, shared_out, to_bytes
 from pipeline.worker_use import Clock, WorkerUse
 
 #: Bytes of Parquet in a bucket of topics: some million versions, which take a worker a few hundred MB.
@@ -178,20 +179,10 @@ def _read_task(files: list[str], cluster_id: str | None, keys: list[int], clock:
     clock.stop("read")
     topics = table["topic_id"].combine_chunks().dictionary_encode()
     buckets = np.array([crc32(topic.encode()) % len(keys) for topic in topics.dictionary.to_pylist()], np.int64)
-    cells = _shared_out(table, buckets[topics.indices.to_numpy()], len(keys))
+    cells = shared_out(table, buckets[topics.indices.to_numpy()], len(keys))
     batch = pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.int32()), "data": pa.array(cells, pa.binary())})
     clock.stop("share")
     return batch
-
-
-def _shared_out(table: pa.Table, place: Longs, places: int) -> list[bytes]:
-    """The rows of each place."""
-    if places == 1:
-        return [to_bytes(table)]
-    order = np.argsort(place, kind="stable")
-    ends = np.cumsum(np.bincount(place, minlength=places))
-    starts = ends - np.bincount(place, minlength=places)
-    return [to_bytes(table.take(pa.array(order[start:end]))) for start, end in zip(starts, ends, strict=True)]
 
 
 # --- buckets -----------------------------------------------------------------------------------------
@@ -264,7 +255,7 @@ def _together(
     def share(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for row in _rows(batches):
             table = from_bytes(row["data"])
-            cells = _shared_out(table, place_of(table) % len(keys), len(keys))
+            cells = shared_out(table, place_of(table) % len(keys), len(keys))
             yield pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.int32()), "data": pa.array(cells, pa.binary())})
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

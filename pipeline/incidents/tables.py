@@ -226,20 +226,6 @@ def partition_names(table: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(table["topic"], table["partition"].cast(pa.string()), "-")
 
 
-def to_bytes(table: pa.Table) -> bytes:
-    """A table as one value."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def from_bytes(data: bytes) -> pa.Table:
-    """A table that was one value."""
-    return pa.ipc.open_stream(data).read_all()
-
-
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a small table; times keep their zone."""
     return [dict(row) for row in table.to_pylist()]

@@ -8,7 +8,6 @@ from pyspark.sql import SparkSession
 
 from pipeline.comparing.differences import differences
 from pipeline.comparing.entries import ENTRY_KINDS, entry_differences
-from pipeline.comparing.kinds import KINDS
 from pipeline.comparing.report import Differences, Side
 from pipeline.comparing.sides import Asked, State, state_of
 from pipeline.scratch import scratch_directory
@@ -44,18 +43,12 @@ def compare(spark: SparkSession, a: Asked, b: Asked, *, match_ids: bool, limit: 
     with scratch_directory() as scratch:
         left = state_of(spark, a, scratch / "a", "--cluster-a")
         right = state_of(spark, b, scratch / "b", "--cluster-b")
-        return _compared(left, right, match_ids=match_ids, limit=limit)
+        return _compared(spark, left, right, match_ids=match_ids, limit=limit)
 
 
-def _compared(left: State, right: State, *, match_ids: bool, limit: int) -> Comparison:
+def _compared(spark: SparkSession, left: State, right: State, *, match_ids: bool, limit: int) -> Comparison:
     same_cluster = left.cluster_id == right.cluster_id
-    found = [
-        differences(
-            kind, left.tables[kind.name], right.tables[kind.name], match_ids=match_ids, same_cluster=same_cluster,
-            limit=limit,
-        )
-        for kind in KINDS
-    ]  # fmt: skip
+    found = differences(spark, left.tables, right.tables, match_ids=match_ids, same_cluster=same_cluster, limit=limit)
     not_compared: tuple[str, ...] = ()
     if left.entries is None or right.entries is None:
         not_compared = tuple(kind.name for kind in ENTRY_KINDS)

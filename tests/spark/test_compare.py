@@ -8,10 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metadata_log.directory import LOG_DIRECTORY_NAME
+from pipeline.comparing import differences
 from pipeline.comparing.entries import ENTRY_KINDS
 from pipeline.comparing.page import compare_page
 from pipeline.comparing.report import document, report
-from pipeline.comparing.sides import Asked, Moment, NoState, state_of
+from pipeline.comparing.rows import Moment
+from pipeline.comparing.sides import Asked, NoState, moment, state_of
 from pipeline.errors import BadSetting, PipelineError
 from pipeline.inputs import InputError
 from pipeline.jobs.compare import Comparison, compare
@@ -96,6 +98,23 @@ def test_two_clusters_are_matched_by_name_or_by_id(spark: SparkSession, tables: 
     assert {one["field"] for one in same} <= set(by_name["brokers"].by_field)
 
 
+def test_large_tables_are_read_and_compared_in_parts(
+    spark: SparkSession, tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file a task, and some places where keys meet: it comes to the same."""
+    sides = (Asked(tables, Moment(17_000), LARGE_CLUSTER), Asked(tables, Moment(), LARGE_CLUSTER))
+    at_once = compare(spark, *sides, match_ids=False, limit=300)
+    monkeypatch.setattr(differences, "_TASK_BYTES", 1)
+    monkeypatch.setattr(differences, "_PLACE_BYTES", 30_000)
+
+    assert compare(spark, *sides, match_ids=False, limit=300) == at_once
+    assert {kind.kind: kind.counts for kind in at_once.kinds}["partitions"] == {
+        "only_a": 253,
+        "only_b": 15,
+        "changed": 2014,
+    }
+
+
 def test_side_of_several_clusters_must_say_which(spark: SparkSession, tables: Path) -> None:
     """And one that begins with a checkpoint has no state before it; the other has one from the first record on."""
     with pytest.raises(WhichCluster, match=rf"2 clusters \({LARGE_CLUSTER}, {SMALL_CLUSTER}\): .* --cluster-b"):
@@ -139,7 +158,7 @@ def test_checkpoint_is_the_state_that_it_holds(spark: SparkSession, kafka_data: 
     held = state_of(spark, Asked(file, Moment(), SMALL_CLUSTER), tmp_path / "scratch", "--cluster-a")
 
     assert (held.cluster_id, held.moment) == (SMALL_CLUSTER, "the end, offset 73")
-    assert {row.topic for row in held.tables["topics"].collect()} == {"ants", "bees"}
+    assert set(held.tables["topics"].read(["topic"])["topic"].to_pylist()) == {"ants", "bees"}
     with pytest.raises(InputError, match="add the segments from offset 73 on, or ask for offset 73"):
         state_of(spark, Asked(file, Moment(77)), tmp_path / "other", "--cluster-a")
 
@@ -169,7 +188,6 @@ def test_side_that_holds_no_such_state_is_refused(
 
 
 def test_moment_that_is_none_is_refused() -> None:
-    from pipeline.comparing.sides import moment
 
     assert moment("12") == Moment(offset=12)
     with pytest.raises(BadSetting, match="'yesterday' is no moment: give an offset, or a time"):

@@ -60,7 +60,7 @@ def compare(
     if b is None:
         b, cluster_b = a, cluster_b or cluster_a
     asked = (Asked(a, moment(at_a), cluster_a), Asked(b, moment(at_b), cluster_b))
-    with run.session("compare") as spark:
+    with run.session("compare", hands_on=True) as spark:
         found = compare_states(spark, *asked, match_ids=match_ids, limit=limit)
     matched_by = "id" if match_ids else "name"
     if html is not None:

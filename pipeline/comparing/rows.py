@@ -1,0 +1,106 @@
+"""Where the rows of a side are: files of a table, of which those count that held at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from pipeline.history.schema import VALIDITY
+
+#: What says when a version held, not what it is.
+_VALIDITY: Final = frozenset(field.name for field in VALIDITY)
+_TIME: Final = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An offset: all records below it; or a time: all records up to it; or neither: the end."""
+
+    offset: int | None = None
+    time: datetime | None = None
+
+    def __str__(self) -> str:
+        if self.time is not None:
+            return self.time.isoformat()
+        return "the end" if self.offset is None else f"offset {self.offset}"
+
+    def holds(self) -> pc.Expression:
+        """Whether a version held then."""
+        end, until = pc.field("valid_to_offset"), pc.field("valid_to")
+        if self.time is not None:
+            at = pa.scalar(self.time, _TIME)
+            return (pc.field("valid_from") <= at) & (until.is_null() | (until > at))
+        if self.offset is None:
+            return end.is_null()
+        return (pc.field("valid_from_offset") < self.offset) & (end.is_null() | (end >= self.offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one table, of one cluster. Travels to the workers, which read them."""
+
+    files: tuple[str, ...]
+    #: What every row has besides its validity, in the table's order.
+    columns: tuple[str, ...]
+    cluster_id: str
+    #: Of versions when they have to hold; None: the table has no versions.
+    moment: Moment | None = None
+
+    @classmethod
+    def of(cls, table: Path, cluster_id: str, moment: Moment | None = None) -> Rows:
+        """Those of a table as it is now; what is not Parquet in its directory is passed over."""
+        found = _dataset(table)
+        names = (name for name in found.schema.names if name not in _VALIDITY)
+        return cls(tuple(sorted(found.files)), tuple(names), cluster_id, moment)
+
+    def sizes(self) -> list[int]:
+        """Bytes of each file."""
+        return [Path(file).stat().st_size for file in self.files]
+
+    def parts(self, part_bytes: int) -> Iterator[Rows]:
+        """The same rows in parts, each of the least number of files that have so many bytes."""
+        taken: list[str] = []
+        room = part_bytes
+        for file, size in zip(self.files, self.sizes(), strict=True):
+            taken.append(file)
+            room -= size
+            if room <= 0:
+                yield replace(self, files=tuple(taken))
+                taken, room = [], part_bytes
+        if taken:
+            yield replace(self, files=tuple(taken))
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Read these columns."""
+        wanted = pc.field("cluster_id") == self.cluster_id
+        if self.moment is not None:
+            wanted &= self.moment.holds()
+        return read_table(list(self.files), columns, wanted)
+
+
+def read_table(table: Path | list[str], columns: Sequence[str], wanted: pc.Expression | None = None) -> pa.Table:
+    """Read columns of a table, or of some of its files; texts are texts, however the files hold them."""
+    found = _dataset(table).to_table(columns=list(columns), filter=wanted, use_threads=False)
+    return found.cast(pa.schema([(field.name, _plain(field.type)) for field in found.schema]))
+
+
+def _dataset(table: Path | list[str]) -> Any:
+    return pads.dataset(str(table) if isinstance(table, Path) else table, format="parquet")
+
+
+def all_bytes(tables: Iterable[Rows]) -> int:
+    """Of all their files."""
+    return sum(sum(rows.sizes()) for rows in tables)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return pa.list_(_plain(kind.value_type)) if pa.types.is_list(kind) else kind
