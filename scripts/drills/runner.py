@@ -14,6 +14,7 @@ from metadata_log.errors import QuorateError
 from scripts.cluster.control import LocalControl
 from scripts.drills.broker_drills import DRILLS as BROKER_DRILLS
 from scripts.drills.controller_drills import DRILLS as CONTROLLER_DRILLS
+from scripts.drills.directory_drills import DRILLS as DIRECTORY_DRILLS
 from scripts.drills.drill import Drill
 from scripts.drills.ground import Ground
 from scripts.drills.machine_drills import DRILLS as MACHINE_DRILLS
@@ -23,7 +24,8 @@ from scripts.drills.recovery_drills import DRILLS as RECOVERY_DRILLS
 
 #: By name, in the order in which `all` runs them.
 DRILLS: Final[Mapping[str, Drill]] = {
-    drill.name: drill for drill in (*CONTROLLER_DRILLS, *MACHINE_DRILLS, *BROKER_DRILLS, *RECOVERY_DRILLS)
+    drill.name: drill
+    for drill in (*CONTROLLER_DRILLS, *MACHINE_DRILLS, *DIRECTORY_DRILLS, *BROKER_DRILLS, *RECOVERY_DRILLS)
 }
 _DRILL_S: Final = 240.0
 _END_S: Final = 20.0

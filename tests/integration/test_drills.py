@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts.cluster.making import Ports, make_fresh
+from scripts.cluster.making import Ports, controller_directory, make_fresh
 from scripts.cluster.ports import free_ports
+from snapshots.loading import load_image
 from tests.integration.commands import Ended, end_of
 
 
@@ -62,3 +63,20 @@ async def test_full_disk_ends_its_controller_and_costs_nothing(tmp_path: Path) -
     assert ended.code == 0, ended
     assert "ended with exit code 1" in ended.out
     assert "full-disk: passed" in ended.out
+
+
+@pytest.mark.timeout(300)
+async def test_controller_with_the_directory_of_another_does_not_start(tmp_path: Path) -> None:
+    """On a cluster that does not run: its own directory is back at the end, and the drill's topics are gone."""
+    cluster = tmp_path / "var"
+    plan = make_fresh(cluster, Ports.of(free_ports(9)), 3, 3)
+
+    ended = await drill(tmp_path, "foreign-directory", "--on", str(cluster))
+
+    assert ended.code == 0, ended
+    assert "belongs to node" in ended.out
+    assert "is directory" in ended.out
+    for controller in plan.controllers:
+        directory = controller_directory(cluster, controller)
+        assert set(load_image(directory).topics.by_name) == set()
+        assert not directory.with_name(f"{directory.name}.own").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from scripts.drills.drill import ALWAYS, outage
 from scripts.drills.faulty_controller import Faults
 from scripts.drills.outcome import Event, Measured, Outcome
 from scripts.drills.report import lines, page
-from scripts.drills.runner import DRILLS, judged, skipped
+from scripts.drills.runner import DRILLS, judged, run_drill, skipped
 
 NAMES = {
-    "steady", "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "follower-wipe", "follower-far-behind",
+    "steady", "read-only-disk", "doubled-segment", "foreign-directory",
+    "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "follower-wipe", "follower-far-behind",
     "one-way-partition", "two-way-partition", "slow-disk", "full-disk", "bit-flip", "torn-tail", "quorum-loss",
     "restore-from-backup", "wiped-voter", "mass-broker-loss", "broker-flap", "clock-jump", "import-and-replay",
 }  # fmt: skip
@@ -102,6 +104,15 @@ def test_skipped_drill_is_told_and_counted() -> None:
 
     assert list(lines(outcome))[0::2] == ["leader-kill: skipped, 0 s", "  it is not possible here"]
     assert "Drills: 1 of 2 passed, 1 skipped" in page([outcome_of(50), outcome])
+
+
+async def test_drill_that_this_machine_does_not_allow_is_skipped_before_anything_is_made() -> None:
+    impossible = replace(DRILLS["read-only-disk"], obstacle=lambda: "a read-only mount is not possible here: no")
+
+    outcome = await run_drill(impossible, {}, keep=lambda directory: None)
+
+    assert (outcome.verdict, outcome.reason) == ("skipped", "a read-only mount is not possible here: no")
+    assert outcome.events == ()
 
 
 def test_only_drills_that_leave_files_and_settings_alone_may_be_run_on_processes_that_serve_others() -> None:

@@ -1,0 +1,204 @@
+"""Drills on what a controller finds in its directory: it may not write there, or the wrong files lie there."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, encode_meta_properties
+from metadata_log.segment_files import segment_name
+from scripts.cluster.making import new_id
+from scripts.cluster.process import ProcessFailed
+from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
+from scripts.drills.faulty_controller import Faults
+from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from scripts.drills.machine_drills import faults
+from scripts.drills.outcome import Expectation
+from scripts.recovery.holdings import survey_directory
+
+#: Within which a controller must have refused to start.
+_REFUSAL_S: Final = 20.0
+#: Runs what follows where a directory, its first argument, is mounted read only for nobody else.
+_READ_ONLY: Final = (
+    "unshare",
+    "-rm",
+    "sh",
+    "-c",
+    'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"',
+)
+
+_STARTED: Final = Expectation(name="started_anyway", meaning="starts that should have been refused", at_most=0)
+
+
+def no_read_only_mount() -> str:
+    """Why no directory can be mounted read only for one process here; empty: it can."""
+    command = [*_READ_ONLY, "/tmp", "true"]
+    try:
+        tried = subprocess.run(command, check=False, capture_output=True, text=True, timeout=DEADLINE_S)
+    except OSError as error:
+        return f"a read-only mount is not possible here: unshare: {error.strerror}"
+    said = (tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"])[-1]
+    return f"a read-only mount is not possible here: {said}" if tried.returncode else ""
+
+
+async def read_only_disk(ground: Ground) -> None:
+    """The active controller's disk turns read only, as file systems do that met an error; then it is started there."""
+    async with ground.load() as load:
+        node = await ground.active()
+        turned = ground.event("fault", f"controller {node}'s disk is read only")
+        faults(ground, node, Faults(is_read_only=True))
+        code = await ground.process(node).wait(DEADLINE_S)
+        ground.event("seen", f"controller {node} ended with exit code {code}: {ground.process(node).last_words()}")
+        await load.more()
+        ground.event("fault", f"controller {node} is started, its directory mounted read only")
+        await _start_read_only(ground, node)
+        faults(ground, node, Faults())
+        started = await ground.restart(ground.controllers[node])
+    ground.measure("outage_ms", load.outage_ms(turned))
+    await ground.settle(started)
+
+
+async def _start_read_only(ground: Ground, node: int) -> None:
+    settings = ground.local.cluster.directory / f"controller-{node}.toml"
+    command = (sys.executable, "-m", "scripts.cli", "controller", "--config", str(settings))
+    process = await asyncio.create_subprocess_exec(
+        *(*_READ_ONLY, str(ground.directory(node)), *command),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_REFUSAL_S):
+            _, said = await process.communicate()
+        code = process.returncode
+    except TimeoutError:
+        code, said = None, b"it did not end"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    last_words = said.decode(errors="replace").strip().splitlines()[-1:]
+    _note_refusal(ground, node, code, "".join(last_words))
+
+
+async def doubled_segment(ground: Ground) -> None:
+    """A copy of a standby's newest segment lies beside it: first as if it were the next one, then in its middle."""
+    async with ground.load() as load:
+        node = await ground.standby()
+        killed = await ground.kill(ground.controllers[node])
+        await _double(ground, node, "behind its end", lambda base, end: end)
+        await load.more()
+        await ground.kill(ground.controllers[node])
+        started = await _double(ground, node, "in its middle", lambda base, end: (base + end) // 2)
+        await load.more()
+    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.settle(started)
+
+
+async def _double(ground: Ground, node: int, where: str, offset: Callable[[int, int], int]) -> float:
+    """Put a copy of its newest segment at an offset, and start it until it votes; the moment of the start."""
+    newest = ground.newest_segment(node)
+    name = segment_name(offset(int(newest.stem), survey_directory(ground.directory(node)).end_offset))
+    shutil.copyfile(newest, newest.with_name(name))
+    ground.event("fault", f"{newest.name} of controller {node} is there once more, {where}: {name}")
+    started = await ground.restart(ground.controllers[node])
+    await ground.votes_again(node, started)
+    aside = sorted(path.name for path in newest.parent.glob("*.damaged*"))
+    ground.event("seen", f"set aside: {', '.join(aside) or 'nothing'}")
+    return started
+
+
+async def foreign_directory(ground: Ground) -> None:
+    """A standby is given another node's directory, then its own of another cluster: it must start with neither."""
+    async with ground.load() as load:
+        node = await ground.standby()
+        killed = await ground.kill(ground.controllers[node])
+        own = ground.directory(node)
+        aside = own.with_name(f"{own.name}.own")
+        own.rename(aside)
+        try:
+            other = await ground.active()
+            await _give(
+                ground, node, f"a copy of controller {other}'s directory", lambda: _copy(ground.directory(other), own)
+            )
+            await _give(
+                ground, node, "its directory in another cluster", lambda: _copy_of_another_cluster(aside, own, node)
+            )
+            await load.more()
+        finally:
+            ground.process(node).kill()
+            shutil.rmtree(own, ignore_errors=True)
+            aside.rename(own)
+        ground.event("repair", f"controller {node} has its own directory again")
+        started = await ground.restart(ground.controllers[node])
+        await ground.votes_again(node, started)
+    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.settle(started)
+
+
+async def _give(ground: Ground, node: int, what: str, put: Callable[[], None]) -> None:
+    shutil.rmtree(ground.directory(node), ignore_errors=True)
+    await asyncio.to_thread(put)
+    ground.event("fault", f"controller {node} is started with {what}")
+    process = ground.process(node)
+    await process.start()
+    try:
+        code: int | None = await process.wait(_REFUSAL_S)
+    except ProcessFailed:
+        code = None
+        await ground.control.kill([ground.controllers[node]])
+    _note_refusal(ground, node, code, process.last_words())
+
+
+def _copy(source: Path, target: Path) -> None:
+    # What is in the making or on its way out may be gone when its turn comes.
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.part", "*.deleted"))
+
+
+def _copy_of_another_cluster(source: Path, target: Path, node: int) -> None:
+    """The same history under another cluster's name: what a twin's directory looks like."""
+    shutil.copytree(source, target)
+    meta = MetaProperties(new_id(), node, uuid.uuid4().bytes)
+    (target / META_PROPERTIES_NAME).write_bytes(encode_meta_properties(meta))
+
+
+def _note_refusal(ground: Ground, node: int, code: int | None, said: str) -> None:
+    """A start that must come to nothing: exit code 1, and a sentence. None: it went on running."""
+    ground.event("seen", f"exit code {code}: {said}")
+    has_started = code in (0, None)
+    ground.measure("started_anyway", int(has_started))
+    if not has_started and not (code == 1 and said.startswith("quorate: ")):
+        raise DrillBroken(f"controller {node} ended with exit code {code}, and not with a sentence: {said}")
+
+
+DRILLS: Final = (
+    Drill(
+        "read-only-disk",
+        "the active controller's disk turns read only: it ends, another goes on; started there it says so and ends",
+        (outage(3_000), _STARTED, healthy_again(20_000)),
+        read_only_disk,
+        "rigs",
+        is_faulty=True,
+        obstacle=no_read_only_mount,
+    ),
+    Drill(
+        "doubled-segment",
+        "a segment of a standby's log is there twice: it keeps to the log that was agreed, and votes again",
+        (outage(1_000), VOTES_AGAIN, healthy_again(20_000)),
+        doubled_segment,
+        "destroys",
+    ),
+    Drill(
+        "foreign-directory",
+        "a standby is given the directory of another node, then of another cluster: it refuses to start, others go on",
+        (outage(1_000), _STARTED, VOTES_AGAIN, healthy_again(20_000)),
+        foreign_directory,
+        "destroys",
+    ),
+)
