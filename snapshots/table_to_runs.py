@@ -11,11 +11,26 @@ from numpy.typing import NDArray
 from metadata_log.runs import PartitionRun
 from snapshots import page_access
 from snapshots.directories import MIGRATING_CODE
-from snapshots.pages import NO_SLOT, AnyColumn, Rows
+from snapshots.pages import MASK_COLUMNS, NO_SLOT, AnyColumn, Rows
 from snapshots.partition_table import PartitionTable
 from snapshots.record_versions import DIRECTORIES_LEVEL, ELR_LEVEL
 
 _LARGEST: Final = 2**31 - 1
+#: What the shape of a row's record depends on; below ``ELR_LEVEL`` also on its directories.
+_SHAPE_COLUMNS: Final = ("replica_counts", *MASK_COLUMNS, "recovery_states")
+
+
+def rows_by_shape(table: PartitionTable, rows: Rows, level: int) -> list[Rows]:
+    """Ascending rows gathered by the shape of their records: each part ascends and has one shape.
+
+    Args:
+        level: as of ``partition_runs``.
+    """
+    if not len(rows):
+        return []
+    names = _SHAPE_COLUMNS if level >= ELR_LEVEL else (*_SHAPE_COLUMNS, "directories")
+    columns = page_access.gather(table.pages, rows, names)
+    return [rows[group] for group in _groups(_shape_keys(columns, _versions(columns, level)))]
 
 
 def partition_runs(table: PartitionTable, rows: Rows, level: int) -> Iterator[tuple[NDArray[np.int64], PartitionRun]]:
@@ -29,12 +44,7 @@ def partition_runs(table: PartitionTable, rows: Rows, level: int) -> Iterator[tu
     keys = _shape_keys(columns, versions)
     if not len(rows):
         return
-    if (keys == keys[0]).all():
-        groups = [np.arange(len(rows))]
-    else:
-        order = np.argsort(keys, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
-    for group in groups:
+    for group in _groups(keys):
         part = (
             columns
             if len(group) == len(rows)
@@ -43,12 +53,20 @@ def partition_runs(table: PartitionTable, rows: Rows, level: int) -> Iterator[tu
         yield group, _run(table, part, int(versions[group[0]]))
 
 
+def _groups(keys: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The places of each key, ascending."""
+    if (keys == keys[0]).all():
+        return [np.arange(len(keys))]
+    order = np.argsort(keys, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+
+
 def _taken(column: AnyColumn, name: str, index: NDArray[np.int64]) -> AnyColumn:
     return column[index] if name == "topic_ids" else column[..., index]
 
 
 def _versions(columns: dict[str, AnyColumn], level: int) -> NDArray[np.int8]:
-    count = len(columns["partition_ids"])
+    count = len(columns["replica_counts"])
     if level >= ELR_LEVEL:
         return np.full(count, 2, np.int8)
     has_elr = (columns["elr"] | columns["last_known_elr"]) != 0

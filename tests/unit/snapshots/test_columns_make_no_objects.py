@@ -118,7 +118,7 @@ def test_work_with_pauses_is_in_small_pieces_and_gives_the_same(image: MetadataI
     assert digest_image(changed, digest_image(image), pause).value == digest_image(changed).value
     assert pauses >= PARTITIONS // 2048
     pauses = 0
-    chunks = list(checkpoint_chunks(image, 0, pause))
-    assert b"".join(chunks) == b"".join(checkpoint_batches(image, 0))
+    chunks = list(checkpoint_chunks(changed, 0, pause))
+    assert b"".join(chunks) == b"".join(checkpoint_batches(changed, 0))
     assert max(map(len, chunks)) < 1024 * 1024
     assert pauses >= PARTITIONS // 2048
