@@ -1,4 +1,4 @@
-"""docs/kafka-map.md names modules, functions and tests: each of them exists."""
+"""docs/kafka-map.md and docs/damage.md name modules, functions and tests: each of them exists."""
 
 import ast
 import re
@@ -11,6 +11,7 @@ import pytest
 from tests.architecture.source_tree import PACKAGES, ROOT, refuse
 
 PAGE = ROOT / "docs" / "kafka-map.md"
+DAMAGE = ROOT / "docs" / "damage.md"
 _PLACES = "|".join((*PACKAGES, "docs", "tests"))
 #: A file of ours in backquotes, and what it says of a name in it: `tests/unit/test_x.py::test_y`.
 _REFERENCE = re.compile(rf"`((?:{_PLACES})/[\w./-]+)(?:::(\w+))?`")
@@ -41,8 +42,15 @@ def missing(text: str) -> Iterator[str]:
                 yield f"line {number}: {path} has no {name}"
 
 
-def test_whatever_the_map_names_exists() -> None:
-    refuse(missing(PAGE.read_text(encoding="utf-8")), "references of docs/kafka-map.md that lead nowhere")
+@pytest.mark.parametrize("page", [PAGE, DAMAGE])
+def test_whatever_the_page_names_exists(page: Path) -> None:
+    refuse(missing(page.read_text(encoding="utf-8")), f"references of docs/{page.name} that lead nowhere")
+
+
+def test_every_kind_of_damage_names_what_holds_its_rule() -> None:
+    rows = [line for line in DAMAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 20
+    refuse((row for row in rows if not _REFERENCE.search(row)), "kinds of damage in docs/damage.md that nothing holds")
 
 
 def test_metrics_that_the_map_names_are_on_their_page() -> None:
