@@ -66,6 +66,9 @@ class HostCollector(Collector):
             counters.refused_answers,
         )
         yield _counter("feed_calls_failed", "Calls to a controller's feed that failed.", counters.failed_calls)
+        yield _counter(
+            "digest_seconds", "Processor time that digests of the state took.", self._host.digests.spent_seconds
+        )
         yield _counter("feed_switches", "Moves from one controller's feed to another's.", counters.switches)
 
     def _image(self) -> Iterator[Metric]:

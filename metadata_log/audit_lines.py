@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -36,8 +37,19 @@ class AuditLine(NamedTuple):
 
 def encode_audit_lines(lines: Iterable[AuditLine]) -> bytes:
     """The lines as a file holds them."""
-    texts = (json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode() for line in lines)
-    return b"".join(b"%08x %s\n" % (crc32c(text), text) for text in texts)
+    texts = [_text(line) for line in lines]
+    return b"".join([b"%08x %s\n" % (crc32c(text), text) for text in texts])
+
+
+def _text(line: AuditLine) -> bytes:
+    """The line as JSON; put together by hand it takes a third of the time."""
+    epoch, base_offset, end_offset, event, principal, address, request_id = line
+    who = f"{_optional(principal)},{_optional(address)},{_optional(request_id)}"
+    return f"[{epoch},{base_offset},{end_offset},{encode_basestring_ascii(event)},{who}]".encode()
+
+
+def _optional(text: str | None) -> str:
+    return "null" if text is None else encode_basestring_ascii(text)
 
 
 def decode_audit_lines(data: bytes, position: int = 0) -> Iterator[AuditLine]:

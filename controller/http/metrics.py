@@ -64,6 +64,7 @@ class Scrape:
     queue_length: int
     wall_ms: float
     loop_busy_seconds: float
+    digest_seconds: float
     image: MetadataImage
     partitions: PartitionCounts
     quorum: QuorumView
@@ -94,6 +95,7 @@ class ScrapeCollector(Collector):
             "poll-idle-ratio-avg is 1 minus the rate of this: processor time of the thread that does all of the work.",
             scrape.loop_busy_seconds,
         )
+        yield counter("digest_seconds", "Processor time that digests of the state took.", scrape.digest_seconds)
         yield from feed_metrics(scrape.feed)
 
 
@@ -258,6 +260,7 @@ async def take_scrape(node: Node) -> Scrape:
         wall_ms=node.cluster.wall_ms(),
         # The scrape runs on the thread that it asks about.
         loop_busy_seconds=time.thread_time(),
+        digest_seconds=node.digests.spent_seconds,
         image=image,
         partitions=counted.counts,
         quorum=node.cluster.quorum(),

@@ -8,11 +8,13 @@ from typing import Final
 
 from scripts.benchmarks import (
     append,
+    audit,
     balance,
     broker_loss,
     checkpoint,
     create,
     decisions,
+    digest_watch,
     failover,
     fencing,
     heartbeats,
@@ -51,6 +53,8 @@ BENCHMARKS: Final = (
     Benchmark("fencing", "a broker with 250,000 replicas fenced, in one process", fencing.run),
     Benchmark("balance", "leaderships given back among 1,000,000 partitions, in one process", balance.run),
     Benchmark("search", "first pages of partitions that fit a filter, among 1,000,000", search.run),
+    Benchmark("digest-watch", "nodes that compare their states, 1,000,000 partitions", digest_watch.run),
+    Benchmark("audit", "writing down who asked, in one process", audit.run),
     Benchmark("heartbeats", "2,000 brokers that are there, every 2 s", heartbeats.run),
     Benchmark("single-create", "topics created one by one over HTTP, 64 in flight", single_create.run),
 )

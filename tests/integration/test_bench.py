@@ -44,6 +44,8 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
         "heartbeats",
         "single-create",
         "search",
+        "digest-watch",
+        "audit",
     ],
 )
 def test_bench_runs_says_its_method_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:

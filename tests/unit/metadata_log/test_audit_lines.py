@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from metadata_log.audit_lines import (
@@ -21,6 +22,12 @@ LINES = [
 
 def test_lines_come_back_as_they_were() -> None:
     assert list(decode_audit_lines(encode_audit_lines(LINES))) == LINES
+
+
+def test_line_is_what_json_makes_of_it() -> None:
+    for line in (*LINES, AuditLine(1, 2, 3, 'a "b" \\ \n \x00', "U\u00fc\U0001f600", "", None)):
+        text = encode_audit_lines([line]).partition(b" ")[2]
+        assert text == json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
 def test_line_that_is_cut_or_damaged_is_left_out() -> None:
