@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -40,18 +41,30 @@ def run(workspace: Workspace) -> Outcome:
 
 @dataclass(slots=True)
 class _Stretch:
-    """Latencies in ms of the writes that were begun in it. What was due before and late is not held against it."""
+    """Latencies in ms of the writes that were due in it, however late they were begun."""
 
-    begun_at: float = 0.0
+    begun_at: float
+    ended_at: float = math.inf
     latencies: list[float] = field(default_factory=list)
-    seconds: float = 0.0
+    #: Writes that were answered in it, whenever they were due.
+    answered: int = 0
+
+    def note(self, due: float, now: float) -> None:
+        """A write has been answered."""
+        if self.begun_at <= due < self.ended_at:
+            self.latencies.append((now - due) * _MS)
+        self.answered += self.begun_at <= now < self.ended_at
+
+    @property
+    def seconds(self) -> float:
+        return self.ended_at - self.begun_at
 
     def percentile(self, which: int) -> float:
         return percentile(self.latencies, which)
 
 
 class _Load:
-    """Writes at a fixed rate, each due at its time: one that waits for another that is late counts from then on."""
+    """Writes at a fixed rate, each due at its time and timed from then, also where it waits for one before it."""
 
     def __init__(self, connections: Sequence[PlainConnection], broker_epoch: int, rate: int) -> None:
         """``rate``: writes a second."""
@@ -60,8 +73,10 @@ class _Load:
         body = AllocateProducerIdsRequest(broker_id=FIRST_BROKER_ID, broker_epoch=broker_epoch)
         path = "/v1/broker-rpc/allocate-producer-ids"
         self._requests = [each.request(path, body, _TIMEOUT_MS, as_msgpack=True) for each in connections]
-        #: Where latencies go now.
-        self.stretch = _Stretch()
+        self._stretches: list[_Stretch] = []
+        #: By connection: when the write was due that is under way or comes next.
+        self._due = [0.0] * len(connections)
+        self._answered = asyncio.Event()
 
     async def write(self) -> None:
         """Until it is cancelled."""
@@ -73,23 +88,27 @@ class _Load:
     async def _write(self, connection: PlainConnection, number: int, begins_at: float) -> None:
         clock = asyncio.get_running_loop().time
         interval = len(self._connections) / self._rate
-        due = begins_at + number / self._rate
+        due = self._due[number] = begins_at + number / self._rate
         while True:
             await asyncio.sleep(max(0.0, due - clock()))
-            stretch = self.stretch
-            due = max(due, stretch.begun_at)
             await connection.send(self._requests[number])
-            stretch.latencies.append((clock() - due) * _MS)
+            now = clock()
+            for stretch in self._stretches:
+                stretch.note(due, now)
             due += interval
+            self._due[number] = due
+            self._answered.set()
 
     async def during(self, work: asyncio.Task[None]) -> _Stretch:
-        """The stretch of a piece of work."""
+        """The stretch of a piece of work, once all is answered that was due in it."""
         clock = asyncio.get_running_loop().time
-        begun = clock()
-        stretch = self.stretch = _Stretch(begun)
+        stretch = _Stretch(clock())
+        self._stretches.append(stretch)
         await work
-        self.stretch = _Stretch(clock())
-        stretch.seconds = clock() - begun
+        stretch.ended_at = clock()
+        while min(self._due) < stretch.ended_at:
+            self._answered.clear()
+            await self._answered.wait()
         return stretch
 
 
@@ -130,7 +149,7 @@ def _outcome(
         return Figure(name, "ms", tuple(pair[side].percentile(which) for pair in pairs))
 
     added = tuple(written.percentile(99) - quiet.percentile(99) for quiet, written in pairs)
-    rates = tuple(len(written.latencies) / written.seconds for _, written in pairs)
+    rates = tuple(written.answered / written.seconds for _, written in pairs)
     return Outcome(
         f"3 controllers, {brokers_sentence()}, {workspace.scaled(_PARTITIONS, 100):,} partitions, no broker process; "
         f"{rate:,} blocks of producer ids a second asked for over HTTP of the active controller on {_CONNECTIONS} "
@@ -145,7 +164,7 @@ def _outcome(
             figure("p50 while checkpoints are written", 50, 1),
             figure("p99 while checkpoints are written", 99, 1),
             Figure("time to write them", "s", tuple(written.seconds for _, written in pairs)),
-            Figure("commits without", "/s", tuple(len(quiet.latencies) / quiet.seconds for quiet, _ in pairs)),
+            Figure("commits without", "/s", tuple(quiet.answered / quiet.seconds for quiet, _ in pairs)),
             Figure("commits meanwhile", "/s", rates, (Target(0.95 * rate, is_most=False, note=_TOO_SLOW),)),
             Figure("processor time of the controllers meanwhile", "% of a core", tuple(busy)),
         ),
