@@ -116,13 +116,10 @@ class Digests:
                 message = f"the state at offset {offset} is not kept; kept are {kept}"
                 raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
             self._require_credit()
-            begun = time.process_time()
-            state, _ = await replayed_to(self._log, anchors[-1], Moment(offset=offset))
-            # Of the whole process, of which this is a part: rather too much than too little.
-            seconds = time.process_time() - begun
-            self._credit -= seconds
-            self.spent_seconds += seconds
-            return state.stable
+            step = await replayed_to(self._log, anchors[-1], Moment(offset=offset))
+            self._credit -= step.seconds
+            self.spent_seconds += step.seconds
+            return step.state.stable
 
     def _goes_on_from(self, image: MetadataImage, offset: int) -> bool:
         end = image.provenance.end_offset

@@ -6,6 +6,7 @@ Committed batches never change, so an image that was built once stays right for 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -38,6 +39,8 @@ class Step(NamedTuple):
     state: ReplayState
     #: Whether the moment was reached: what comes behind it changes nothing.
     is_there: bool
+    #: Processor time that it took so far, of the loop's thread and of those that replay.
+    seconds: float = 0.0
 
 
 class PastImages:
@@ -144,9 +147,17 @@ async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> S
     while not step.is_there and (position := step.state.end_offset) < log.high_watermark:
         if position < log.log_start_offset:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log begins at {log.log_start_offset} by now")
+        begun = time.thread_time()
         chunk = log.read_from(position, _CHUNK_BYTES)
-        step = await asyncio.to_thread(_replayed, step.state, chunk.data, moment)
+        read = step._replace(seconds=step.seconds + time.thread_time() - begun)
+        step = await asyncio.to_thread(_carried_on, read, chunk.data, moment)
     return step
+
+
+def _carried_on(step: Step, data: bytes, moment: Moment) -> Step:
+    begun = time.thread_time()
+    state, is_there, _ = _replayed(step.state, data, moment)
+    return Step(state, is_there, step.seconds + time.thread_time() - begun)
 
 
 def _replayed(state: ReplayState, data: bytes, moment: Moment) -> Step:

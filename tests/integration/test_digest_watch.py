@@ -152,7 +152,9 @@ async def test_state_that_is_kept_no_more_is_rebuilt_from_one_of_its_own() -> No
             await w.create(f"t{number}")
         digests = w.stage.members[2].digests
         assert wanted not in digests.kept_offsets()
+        credit, spent = digests._credit, digests.spent_seconds
         assert await digests.at(wanted, 0) == (wanted, expected)
+        assert 0 < credit - digests._credit <= digests.spent_seconds - spent
         digests._credit = -1.0
         with pytest.raises(ApiError) as error:
             await digests.at(wanted, 0)
