@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -198,6 +199,10 @@ def _outcome(
 ) -> Outcome:
     leader, standby, broker = zip(*shares, strict=True)
     unit = "% of a core"
+
+    def overall(name: str, samples: tuple[float, ...]) -> Figure:
+        return Figure(name, unit, (statistics.fmean(samples),), (_CORE_PERCENT,))
+
     return Outcome(
         f"3 controllers with {count:,} partitions, {brokers_sentence()}, and one broker process that follows; "
         f"{_CHANGES_PER_S:,} ISR changes a second are asked for over HTTP, {_CHANGES_PER_REQUEST} a request, of "
@@ -205,9 +210,12 @@ def _outcome(
         "that make digests, and rebuild states for others that ask, per second; the first digest of a controller, "
         "which is of the whole state, comes before",
         (
-            Figure("active controller", unit, tuple(leader), (_CORE_PERCENT,)),
-            Figure("the dearer standby", unit, tuple(standby), (_CORE_PERCENT,)),
-            Figure("broker process", unit, tuple(broker), (_CORE_PERCENT,)),
+            overall("active controller, over all runs", leader),
+            overall("the dearer standby, over all runs", standby),
+            overall("broker process, over all runs", broker),
+            Figure("active controller, each run", unit, tuple(leader)),
+            Figure("the dearer standby, each run", unit, tuple(standby)),
+            Figure("broker process, each run", unit, tuple(broker)),
             Figure("changes made", "/s", tuple(rates)),
             Figure("first digest of the active controller", "s", (first_s,)),
         ),
