@@ -20,12 +20,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from metadata_log.errors import QuorateError
 from scripts.cluster.control import Act, LocalControl
 from scripts.cluster.local import LocalCluster
-from scripts.cluster.members import Node
+from scripts.cluster.members import Members, Node
 from scripts.cluster.plan import SOCKET_NAME, ClusterError
+from scripts.cluster.watched import WatchedCluster
 
 _OWNER_ONLY: Final = 0o600
 _NODES_MAX: Final = 1_000
 _LINE_BYTES_MAX: Final = 64 * 1024
+_ENDED: Final = "the process that runs the cluster has ended"
 
 
 class _Line(BaseModel):
@@ -171,6 +173,11 @@ class LentControl:
             raise ClusterError(f"{directory}: {error}") from error
         return lent
 
+    def require_there(self) -> None:
+        """Raise ``ClusterError`` if whoever runs the processes has ended, and they with it."""
+        if self._reader.at_eof() or self._reader.exception() is not None:
+            raise ClusterError(_ENDED)
+
     async def begin(self) -> None:
         """They run already."""
 
@@ -210,13 +217,24 @@ class LentControl:
             except ConnectionError:
                 line = b""
             if not line:
-                raise ClusterError("the process that runs the cluster has ended")
+                raise ClusterError(_ENDED)
             reply = _Reply.model_validate_json(line)
             if reply.number != number:
                 continue
             if reply.problem:
                 raise ClusterError(reply.problem)
             return reply.exit_code
+
+
+class LentCluster(WatchedCluster):
+    """A cluster whose processes are lent."""
+
+    def __init__(self, members: Members, control: LentControl) -> None:
+        super().__init__(members)
+        self._control = control
+
+    def require_there(self) -> None:
+        self._control.require_there()
 
 
 # --- both --------------------------------------------------------------------------------------------

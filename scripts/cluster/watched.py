@@ -30,6 +30,9 @@ class WatchedCluster:
     def check(self) -> None:
         """Raise what explains why a wait was in vain; of processes that others run nothing is known."""
 
+    def require_there(self) -> None:
+        """Raise ``ClusterError`` if whoever runs it has ended: there is nothing left to wait for."""
+
     async def status(self) -> StatusReply:
         """The cluster as its active controller sees it."""
         return await self.client.status()
@@ -59,11 +62,12 @@ class WatchedCluster:
         """Look until there is something to see. An unreachable controller is no failure: it may be on its way.
 
         Raises:
-            ClusterError: not within the deadline. ProcessFailed: nor then, and a process ended by itself.
+            ClusterError: not within the deadline, or never. ProcessFailed: nor then, and a process ended by itself.
         """
         end = time.monotonic() + deadline_s
         last: object = None
         while time.monotonic() < end:
+            self.require_there()
             try:
                 seen = await look()
                 if seen is not None:

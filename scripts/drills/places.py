@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from controller.client import ControllerClient
 from scripts.cluster.control import Act, LocalControl
-from scripts.cluster.lending import LentControl
+from scripts.cluster.lending import LentCluster, LentControl
 from scripts.cluster.local import LocalCluster, LocalOptions
 from scripts.cluster.making import Ports, make_fresh, make_twin
 from scripts.cluster.members import Members, Node
@@ -72,7 +72,7 @@ async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
     except NotHere:
         await control.end()
         raise
-    return Ground(WatchedCluster(plan.members), control, workplace)
+    return Ground(LentCluster(plan.members, control), control, workplace)
 
 
 def _made(drill: Drill, directory: Path) -> ClusterPlan:

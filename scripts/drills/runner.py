@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -131,6 +132,9 @@ async def _end(ground: Ground, *, is_guest: bool) -> str:
             left = f"the cluster is not as it was, topics {ground.prefix}-* may be there: {error}"
     await ground.control.end()
     await ground.cluster.client.close()
+    task = asyncio.current_task()
+    if left and task is not None and task.cancelling():
+        sys.stderr.write(f"quorate: {left}\n")  # after Ctrl-C there is no outcome to say it in
     return left
 
 

@@ -53,6 +53,20 @@ async def borrow_and_leave(directory: Path, plan: ClusterPlan) -> None:
     await lent.end()
 
 
+async def borrow_until_it_ends(directory: Path, supervisor: subprocess.Popen[str]) -> None:
+    """As a drill under which the cluster is stopped: it hears so at once."""
+    lent = await LentControl.borrow(directory)
+    assert lent is not None
+    lent.require_there()
+    supervisor.send_signal(signal.SIGINT)
+    assert await asyncio.to_thread(supervisor.wait, BACK_S) == 0
+    with pytest.raises(ClusterError, match="the process that runs the cluster has ended"):
+        await lent.restore()
+    with pytest.raises(ClusterError, match="the process that runs the cluster has ended"):
+        lent.require_there()
+    await lent.end()
+
+
 @pytest.mark.timeout(300)
 def test_processes_of_a_running_cluster_are_lent_and_come_back(tmp_path: Path) -> None:
     directory = tmp_path / "var"
@@ -79,6 +93,8 @@ def test_processes_of_a_running_cluster_are_lent_and_come_back(tmp_path: Path) -
         asyncio.run(borrow_and_leave(directory, plan))
         eventually_sync(lambda: is_whole(plan), "all is as it was", BACK_S)
         assert supervisor.poll() is None
+
+        asyncio.run(borrow_until_it_ends(directory, supervisor))
     assert supervisor.returncode == 0
     assert asyncio.run(LentControl.borrow(directory)) is None
 
