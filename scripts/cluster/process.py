@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import signal
 import sys
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from metadata_log.errors import QuorateError
+from scripts.worker_pool import die_with_parent
 
-_PR_SET_PDEATHSIG: Final = 1
 _LOG_TAIL_BYTES: Final = 4_000
 
 
@@ -66,7 +65,7 @@ class ManagedProcess:
                 stderr=log,
                 env=self._environment,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
 
     def kill(self) -> None:
@@ -129,11 +128,3 @@ class ManagedProcess:
         except OSError:
             return "it left no log"
         return next((line for line in reversed(lines) if line.strip()), f"nothing in {self._log_path}")
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _die_with_parent() -> None:
-    # Between fork and exec: no allocation, no locks; a supervisor that is killed must not leave a cluster behind.
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,6 +15,7 @@ from scripts.conformance_runner.comparison import Difference
 from scripts.conformance_runner.outcome import Outcome
 from scripts.conformance_runner.report import Report
 from scripts.conformance_runner.vector_file import RUNNERS, BadVectorFile, read_vectors
+from scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -81,6 +81,6 @@ def _outcomes(work: Iterator[tuple[str, Any]], jobs: int) -> Iterator[tuple[tupl
         for one in work:
             yield one, run_one(one)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    with worker_pool(jobs) as pool:
         while some := list(islice(work, _WAITING_MAX)):
             yield from zip(some, pool.map(run_one, some, chunksize=_CHUNK), strict=True)

@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ import typer
 from scripts.fuzzing.corpus import Corpus, make_corpus
 from scripts.fuzzing.running import Tally, run_inputs
 from scripts.fuzzing.targets import TARGETS
+from scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 #: Inputs that a worker is given at once.
@@ -69,7 +70,7 @@ def _pieces(names: list[str], first: int, count: int) -> Iterator[tuple[str, ran
 
 def _tallies(pieces: Iterator[tuple[str, range]], seed: int, jobs: int, seconds: float) -> Iterator[tuple[str, Tally]]:
     ends_at = time.monotonic() + seconds if seconds else float("inf")
-    with ProcessPoolExecutor(jobs, initializer=_bound_memory) as pool:
+    with worker_pool(jobs, _bound_memory) as pool:
         waiting: dict[Future[Tally], str] = {}
         while True:
             room = 2 * jobs - len(waiting) if time.monotonic() < ends_at else 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ import typer
 from scripts.simulation.mutations import MUTATIONS, mutated, notices
 from scripts.simulation.runner import SeedResult, run_seed
 from scripts.simulation.scenarios import SCENARIOS
+from scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 #: Seeds tried for a mutation that no scenario finds.
@@ -95,7 +95,7 @@ def _run_seeds(seeds: range, jobs: int) -> int:
     started = time.monotonic()
     results = []
     failed = 0
-    with ProcessPoolExecutor(jobs) as pool:
+    with worker_pool(jobs) as pool:
         outcomes = pool.map(_attempt, seeds, [None] * len(seeds), chunksize=4)
         for seed, result, failure in outcomes:
             if failure is not None:

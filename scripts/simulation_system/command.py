@@ -6,7 +6,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -17,6 +16,7 @@ from scripts.simulation_system.mutations import MUTATIONS
 from scripts.simulation_system.runner import SystemResult, run_system_seed
 from scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
 from scripts.simulation_system.story import Story
+from scripts.worker_pool import worker_pool
 
 #: On a terminal, how often the state of a long run is said (seconds).
 _PROGRESS_SECONDS: Final = 1.0
@@ -29,7 +29,7 @@ def run_system_seeds(seeds: range, jobs: int, stories: Path) -> int:
     progress = _Progress(len(seeds))
     results: list[SystemResult] = []
     failed = 0
-    with ProcessPoolExecutor(jobs) as pool:
+    with worker_pool(jobs) as pool:
         try:
             for seed, result, failure in pool.map(_attempt, seeds, repeat(stories), chunksize=2):
                 if result is not None:
@@ -115,7 +115,7 @@ def run_system_scenarios(names: Sequence[str], seed: int, stories: Path) -> int:
 def run_system_mutations(jobs: int) -> int:
     """Turn each line of the table into its mistake, and say who noticed; how many nobody noticed."""
     missed = 0
-    with ProcessPoolExecutor(jobs) as pool:
+    with worker_pool(jobs) as pool:
         for name, found in pool.map(find_system_mutation, MUTATIONS):
             missed += found is None
             print(f"{name:28} {found or f'NOT NOTICED by any scenario and {MUTATION_SEEDS} seeds'}", flush=True)
