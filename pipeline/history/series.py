@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from functools import reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -14,7 +15,11 @@ from pyspark.sql import functions as sf
 from pipeline.history.schema import TABLES
 
 #: What is counted day by day: its name, and the table of its versions.
-_HELD: Final = {"partitions": "partition_versions", "topics": "topic_versions"}
+_PARTITIONS: Final = "partition_versions"
+_HELD: Final = {"partitions": _PARTITIONS, "topics": "topic_versions"}
+#: The columns that are counted.
+_OF_ALL: Final = "cluster_id string, valid_from timestamp, valid_to timestamp, change string, removed boolean"
+_OF_PARTITIONS: Final = f"{_OF_ALL}, topic string, partition int, leader int"
 _TOPICS_SHOWN: Final = 50
 #: Of a longer history the last days are drawn; what came before them counts in what is there.
 _DAYS_MAX: Final = 3_660
@@ -48,53 +53,109 @@ class HistorySeries:
 def history_series(spark: SparkSession, tables: Path, cluster_id: str) -> HistorySeries:
     """Count the versions of one cluster in a directory that the history job has written."""
     is_its = sf.col("cluster_id") == cluster_id
-    versions = {name: spark.read.parquet(str(tables / name)).where(is_its) for name in TABLES}
-    count_and_last = sf.struct(sf.count("*").alias("count"), sf.max("valid_from").alias("last"))
-    begun = {name: _by_day(table, "valid_from", count_and_last) for name, table in versions.items()}
+    # Named columns: Spark would else run a job for each table to learn of all of them.
+    versions = {
+        name: spark.read.schema(_OF_PARTITIONS if name == _PARTITIONS else _OF_ALL)
+        .parquet(str(tables / name))
+        .where(is_its)
+        for name in TABLES
+    }
+    days_of = _days_of(versions)
+    begun = {name: {day: one.begun for day, one in days_of[name].items() if one.begun} for name in TABLES}
     known = sorted(set().union(*begun.values()))
     if not known:
         return HistorySeries([], {}, {}, [], [])
-    last = max(row["last"] for counts in begun.values() for row in counts.values())
-    partitions = versions["partition_versions"]
-    lasted = sf.unix_micros(sf.coalesce("valid_to", sf.lit(last))) - sf.unix_micros("valid_from")
-    leaderless = sf.sum(sf.when(sf.col("leader") == -1, lasted).otherwise(0))
-    hours = _by_day(partitions, "valid_from", leaderless / 3_600_000_000)
-    ended = {
-        name: _by_day(versions[table].where("removed"), "valid_to", sf.count("*")) for name, table in _HELD.items()
-    }
-    end = max([known[-1], *(day for days in ended.values() for day in days)])
+    last_us = max(one.last_us for of_table in days_of.values() for one in of_table.values() if one.begun)
+    end = max([known[-1], *(day for of_table in days_of.values() for day, one in of_table.items() if one.ended)])
     first_day = max(known[0], end - timedelta(_DAYS_MAX - 1))
     days = [first_day + timedelta(one) for one in range((end - first_day).days + 1)]
-    made = {
-        name: _by_day(versions[table].where("change in ('created', 'base')"), "valid_from", sf.count("*"))
-        for name, table in _HELD.items()
-    }
+    hours = {day: one.leaderless_us(day, last_us) / 3_600_000_000 for day, one in days_of[_PARTITIONS].items()}
     return HistorySeries(
         days=days,
-        begun={name: [counts[day]["count"] if day in counts else 0 for day in days] for name, counts in begun.items()},
-        held={name: _standing(made[name], ended[name], days) for name in _HELD},
+        begun={name: [counts.get(day, 0) for day in days] for name, counts in begun.items()},
+        held={name: _standing(days_of[table], days) for name, table in _HELD.items()},
         leaderless_hours=[hours.get(day, 0.0) for day in days],
-        topics=_busy(partitions, leaderless),
+        topics=_busy(versions[_PARTITIONS], last_us),
     )
 
 
-def _by_day(table: DataFrame, time: str, value: Column) -> dict[date, Any]:
-    day = sf.to_date(time).alias("on")
-    return {row["on"]: row["value"] for row in table.groupBy(day).agg(value.alias("value")).collect()}
+@dataclass(frozen=True, slots=True)
+class _Day:
+    """Versions of one table on a day; times in microseconds since 1970."""
+
+    #: That began, and the last time that one did; that began because something was made; whose subject was removed.
+    begun: int
+    last_us: int
+    made: int
+    ended: int
+    #: Of those that began without a leader: how long they lasted, of those that ended; of the others how many there
+    #: are, and how far in the day they began, together.
+    lasted_us: int
+    open: int
+    since_midnight_us: int
+
+    def leaderless_us(self, day: date, last_us: int) -> int:
+        """Of those that began on the day, together; what has not ended lasts until the history does."""
+        midnight_us = int(datetime.combine(day, time(), UTC).timestamp()) * 1_000_000
+        return self.lasted_us + self.open * (last_us - midnight_us) - self.since_midnight_us
 
 
-def _standing(made: Mapping[date, float], ended: Mapping[date, float], days: list[date]) -> list[int]:
+def _days_of(versions: Mapping[str, DataFrame]) -> dict[str, dict[date, _Day]]:
+    """By table and day, counted in one step for all of them."""
+    events = [_beginnings(name, table) for name, table in versions.items()]
+    events += [_ends(name, versions[name]) for name in _HELD.values()]
+    counted = reduce(DataFrame.unionByName, events).groupBy("name", "on")
+    sums = (sf.sum(name).alias(name) for name in ("begun", "made", "ended", "lasted_us", "open", "since_midnight_us"))
+    found: dict[str, dict[date, _Day]] = {name: {} for name in versions}
+    for row in counted.agg(sf.max("last_us").alias("last_us"), *sums).collect():
+        found[row["name"]][row["on"]] = _Day(**{name: row[name] for name in _Day.__slots__})
+    return found
+
+
+def _beginnings(name: str, table: DataFrame) -> DataFrame:
+    began, ended = sf.unix_micros("valid_from"), sf.unix_micros("valid_to")
+    is_leaderless = sf.col("leader") == -1 if name == _PARTITIONS else sf.lit(False)
+    is_open = is_leaderless & sf.col("valid_to").isNull()
+    midnight = sf.unix_micros(sf.date_trunc("day", "valid_from"))
+    return table.select(
+        sf.lit(name).alias("name"),
+        sf.to_date("valid_from").alias("on"),
+        sf.lit(1).alias("begun"),
+        began.alias("last_us"),
+        _number(sf.col("change").isin("created", "base")).alias("made"),
+        sf.lit(0).alias("ended"),
+        sf.when(is_leaderless & ~is_open, ended - began).otherwise(0).alias("lasted_us"),
+        _number(is_open).alias("open"),
+        sf.when(is_open, began - midnight).otherwise(0).alias("since_midnight_us"),
+    )
+
+
+def _ends(name: str, table: DataFrame) -> DataFrame:
+    nothing = (sf.lit(0).alias(one) for one in ("begun", "last_us", "made", "lasted_us", "open", "since_midnight_us"))
+    ended = sf.lit(1).alias("ended")
+    return table.where("removed").select(
+        sf.lit(name).alias("name"), sf.to_date("valid_to").alias("on"), ended, *nothing
+    )
+
+
+def _number(condition: Column) -> Column:
+    return sf.when(condition, 1).otherwise(0)
+
+
+def _standing(of_table: Mapping[date, _Day], days: list[date]) -> list[int]:
     """How many there are at the end of each day; what began before the first of them counts from it on."""
-    count = sum(int(value) for day, value in made.items() if day < days[0])
-    count -= sum(int(value) for day, value in ended.items() if day < days[0])
+    count = sum(one.made - one.ended for day, one in of_table.items() if day < days[0])
     found = []
     for day in days:
-        count += int(made.get(day, 0)) - int(ended.get(day, 0))
+        if day in of_table:
+            count += of_table[day].made - of_table[day].ended
         found.append(count)
     return found
 
 
-def _busy(partitions: DataFrame, leaderless: Column) -> list[BusyTopic]:
+def _busy(partitions: DataFrame, last_us: int) -> list[BusyTopic]:
+    lasted = sf.coalesce(sf.unix_micros("valid_to"), sf.lit(last_us)) - sf.unix_micros("valid_from")
+    leaderless = sf.sum(sf.when(sf.col("leader") == -1, lasted).otherwise(0))
     columns = (sf.count("*").alias("versions"), sf.count_distinct("partition").alias("partitions"))
     rows = partitions.groupBy("topic").agg(*columns, leaderless.alias("us")).orderBy(sf.desc("versions"), "topic")
     return [
