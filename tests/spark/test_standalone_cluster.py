@@ -20,7 +20,7 @@ from tests.waiting import eventually_sync
 _QUICKLY = {**os.environ, "JDK_JAVA_OPTIONS": " ".join(QUICK_JAVA)}
 
 #: With tasks of the least size, enough of them that most are still to be done when the first are.
-_RECORDS, _TASK_BYTES = 60_000, 65_536
+_RECORDS, _TASK_BYTES = 30_000, 65_536
 
 _ROOT = Path(__file__).parents[2]
 _STATIC_LOG = _ROOT / "tests/data/kafka/static/m2/log"
