@@ -8,11 +8,11 @@ import pyarrow as pa
 from pipeline.fold.fields import Longs
 
 
-def to_bytes(table: pa.Table) -> bytes:
+def to_bytes(table: pa.Table | pa.RecordBatch) -> bytes:
     """A table as one value."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
+        stream.write(table)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 

@@ -30,6 +30,7 @@ from pipeline.fold.fields import Longs
 from pipeline.fold.grouping import topic_hashes
 from pipeline.fold.task import FoldedTask
 from pipeline.fold.timeline import MARKERS, Located
+from pipeline.table_cells import from_bytes, to_bytes
 
 _CONTROL: Final = (KRaftVersionRecord, VotersRecord)
 
@@ -43,14 +44,14 @@ def split(task: FoldedTask, buckets: int) -> Iterator[tuple[int, bytes]]:
     ends = np.cumsum(np.bincount(numbers, minlength=buckets)).tolist()
     shared = _shared(task.others, buckets)
     for bucket, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        elements = b"" if ordered is None or first == end else _ipc(ordered.slice(first, end - first))
+        elements = b"" if ordered is None or first == end else to_bytes(ordered.slice(first, end - first))
         if elements or shared[bucket]:
             yield bucket, _packed(elements, shared[bucket])
 
 
 def state_cell(state: Elements | None, others: list[Located]) -> bytes:
     """A state, or a part of one, as a cell."""
-    return _packed(b"" if state is None or not len(state) else _ipc(state.to_arrow()), others)
+    return _packed(b"" if state is None or not len(state) else to_bytes(state.to_arrow()), others)
 
 
 def join(cells: Iterable[bytes | pa.Buffer]) -> tuple[Elements, list[Located]]:
@@ -60,7 +61,7 @@ def join(cells: Iterable[bytes | pa.Buffer]) -> tuple[Elements, list[Located]]:
     for cell in cells:
         elements, others = msgpack.unpackb(cell)
         if elements:
-            batches += _read_ipc(elements)
+            batches += from_bytes(elements).to_batches()
         records += (Located(offset, _decoded(key, value)) for offset, key, value in others)
     records.sort(key=lambda located: located.offset)
     if not batches:
@@ -107,16 +108,3 @@ def _encoded(record: Record) -> tuple[bytes, bytes]:
 
 def _decoded(key: bytes, value: bytes) -> Record:
     return (decode_control(key, value) if key else decode_value(value)).record
-
-
-def _ipc(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _read_ipc(data: bytes) -> list[pa.RecordBatch]:
-    with pa.ipc.open_stream(data) as reader:
-        return list(reader)
