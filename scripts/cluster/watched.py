@@ -79,11 +79,11 @@ class WatchedCluster:
         raise ClusterError(f"not within {deadline_s:.0f} s: {what}" + (f" ({last})" if last else ""))
 
     async def topic_names(self) -> set[str]:
-        """All topics there are."""
+        """All topics there are, what was acknowledged a moment ago among them."""
         names: set[str] = set()
         after: str | None = ""
         while after is not None:
-            page = await self.client.list_topics(after=after)
+            page = await self.client.list_topics(after=after, consistency="linearizable")
             names |= {topic.name for topic in page.topics}
             after = page.next_after
         return names

@@ -86,8 +86,7 @@ async def test_leader_killed_in_a_transaction_that_a_majority_holds(tmp_path: Pa
         await cluster.wait_for_controllers(READY_S)
         await cluster.wait_for_brokers(READY_S)
         await cluster.client.create_topics(topics("after"))
-        listed = await cluster.client.list_topics()
-        assert [topic.name for topic in listed.topics] == ["after", "before"]
+        assert await cluster.topic_names() == {"after", "before"}
         digests = await cluster.until(lambda: all_digests(cluster), "all nodes have applied the same log", READY_S)
         assert len(digests) == 1
     finally:
