@@ -27,6 +27,5 @@ def shared_out(table: pa.Table, place: Longs, places: int) -> list[bytes]:
     if places == 1:
         return [to_bytes(table)]
     order = np.argsort(place, kind="stable")
-    ends = np.cumsum(np.bincount(place, minlength=places))
-    starts = ends - np.bincount(place, minlength=places)
-    return [to_bytes(table.take(pa.array(order[start:end]))) for start, end in zip(starts, ends, strict=True)]
+    ends = np.cumsum(np.bincount(place, minlength=places))[:-1]
+    return [to_bytes(table.take(pa.array(rows))) for rows in np.split(order, ends)]
