@@ -66,12 +66,23 @@ def _contradiction(survey: Survey, mark: Mark | None, newest: CheckpointId | Non
     if newest is not None and not survey.holds(newest) and newest.end_offset < mark.commit:
         reason = f"it does not hold epoch {newest.epoch} at the checkpoint's end, though more was committed"
         return _whole_file(survey, newest.end_offset, reason, True)
-    is_superseded = newest is not None and newest.end_offset == mark.durable_end
     epoch = survey.epoch_at(mark.durable_end)
-    if mark.durable_end > survey.first_base and not is_superseded and epoch != mark.durable_epoch:
+    is_told = mark.durable_end > survey.first_base and not _is_of_a_checkpoint(survey, mark, newest)
+    if is_told and epoch != mark.durable_epoch:
         reason = f"epoch {epoch} ends where epoch {mark.durable_epoch} was promised"
         return _at_offset(survey, mark.durable_end, reason)
     return None
+
+
+def _is_of_a_checkpoint(survey: Survey, mark: Mark, newest: CheckpointId | None) -> bool:
+    """Whether the mark may speak of a checkpoint that took the log's place, while the log is still there.
+
+    It says so before the first segment goes. Further checkpoints may have been installed since it was noted which
+    one: then the newest ends beyond the mark, and the log that it was to take the place of does not hold it.
+    """
+    if newest is None or newest.end_offset < mark.durable_end:
+        return False
+    return newest.end_offset == mark.durable_end or not survey.holds(newest)
 
 
 def _whole_file(survey: Survey, offset: int, reason: str, is_bad: bool) -> Damage:

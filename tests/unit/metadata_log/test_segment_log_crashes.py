@@ -107,6 +107,16 @@ def install_beyond_the_end(modelled: ModelledLog) -> None:
     modelled.flush()
 
 
+def install_twice_before_a_flush(modelled: ModelledLog) -> None:
+    """The mark speaks of the first checkpoint while the second is there already, and the old log too."""
+    modelled.append(5, epoch=1)
+    modelled.flush()
+    modelled.install(CheckpointId(2, 3))
+    modelled.install(CheckpointId(4, 5))
+    modelled.append(2, epoch=6)
+    modelled.flush()
+
+
 WORKLOADS = [
     append_and_roll,
     truncate_within_a_segment,
@@ -114,6 +124,7 @@ WORKLOADS = [
     delete_a_prefix,
     install_over_a_diverging_log,
     install_beyond_the_end,
+    install_twice_before_a_flush,
 ]
 
 
