@@ -34,8 +34,9 @@ def wanted_leads(cluster: Cluster) -> Counts:
 def even_leaders(placement: Placement) -> None:
     """Even the preferred leaders of a placement whose replica counts are even, and stay so."""
     left = _EXCHANGES_PER_BROKER * len(placement.brokers)
-    _pass_over_lost(placement)
     while True:
+        # Again after each exchange: a partition that had lost all its replicas may have got one that can lead.
+        _pass_over_lost(placement)
         leaders = Leaders(placement.cluster, placement.replicas)
         leaders.even()
         placement.index()
