@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from functools import cache
 from typing import Final
 
 import pytest
@@ -17,21 +16,22 @@ from scripts.fuzzing.running import run_inputs
 INPUTS: Final = {"log": 150, "checkpoint": 300, "election-state": 800, "frames": 1_000, "http": 250}
 
 
-@cache
-def corpus() -> Corpus:
+@pytest.fixture(scope="module", name="corpus")
+def made_corpus() -> Corpus:
+    """Made by unpatched readers: a fixture stands before the first line of the test that asks for it."""
     return make_corpus()
 
 
 @pytest.mark.parametrize("target", INPUTS)
-def test_mutated_inputs_fixed_set_is_refused_by_type_or_read_right(target: str) -> None:
-    tally = run_inputs(target, corpus(), 0, range(INPUTS[target]))
+def test_mutated_inputs_fixed_set_is_refused_by_type_or_read_right(target: str, corpus: Corpus) -> None:
+    tally = run_inputs(target, corpus, 0, range(INPUTS[target]))
 
     assert not tally.findings, "\n".join(finding.failure for finding in tally.findings)
     assert tally.counts["refused"] > INPUTS[target] // 2
     assert tally.counts["taken"] > 0
 
 
-def test_inputs_same_seed_and_number_are_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_same_seed_and_number_are_the_same_bytes(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
     seen: list[bytes] = []
 
     def take(_: targets.FrameTarget, data: bytes) -> bool:
@@ -40,28 +40,28 @@ def test_inputs_same_seed_and_number_are_the_same_bytes(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(targets.FrameTarget, "run", take)
 
-    run_inputs("frames", corpus(), 3, range(20))
-    run_inputs("frames", corpus(), 3, range(10, 20))
+    run_inputs("frames", corpus, 3, range(20))
+    run_inputs("frames", corpus, 3, range(10, 20))
 
     assert seen[10:20] == seen[20:]
 
 
-def test_reader_with_an_untyped_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_with_an_untyped_error_is_found(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
     def load(_: object) -> QuorumState:
         raise KeyError("leaderEpoch")
 
     monkeypatch.setattr(QuorumStateStore, "load", load)
 
-    tally = run_inputs("election-state", corpus(), 0, range(3))
+    tally = run_inputs("election-state", corpus, 0, range(3))
 
     assert [finding.number for finding in tally.findings] == [0, 1, 2]
     assert "KeyError: 'leaderEpoch'" in tally.findings[0].failure
 
 
-def test_reader_that_hangs_is_found_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_that_hangs_is_found_and_ended(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
     monkeypatch.setattr(running, "INPUT_SECONDS_MAX", 0.05)
     monkeypatch.setattr(QuorumStateStore, "load", lambda _: signal.pause())
 
-    tally = run_inputs("election-state", corpus(), 0, range(1))
+    tally = run_inputs("election-state", corpus, 0, range(1))
 
     assert "Hang" in tally.findings[0].failure
