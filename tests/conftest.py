@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
 
@@ -19,12 +20,36 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A shared machine is slow at times: no example is judged by its duration, the timeout of the test stands above all.
-settings.register_profile("dev", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-# The same examples on every run, nothing kept between runs.
-settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, database=None)
+#: Examples that are drawn: scripts/test --explore
+settings.register_profile("explore", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+#: The same examples on every run, nothing kept between runs: the same code has the same verdict.
+settings.register_profile("fixed", settings.get_profile("explore"), derandomize=True, database=None)
 # For a search by hand: scripts/test --hypothesis-profile=long tests/property
-settings.register_profile("long", settings.get_profile("dev"), max_examples=5_000, phases=set(Phase) - {Phase.explain})
-settings.load_profile("dev")
+settings.register_profile(
+    "long", settings.get_profile("explore"), max_examples=5_000, phases=set(Phase) - {Phase.explain}
+)
+settings.load_profile("fixed")
+
+#: Of the order of the tests and of ``random`` in them, where none is given.
+_ORDER_SEED = 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests run in a shuffled order, which is always the same unless ``--randomly-seed`` says another."""
+    if config.getoption("randomly_seed", None) == "default":
+        config.option.randomly_seed = _ORDER_SEED
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart() -> None:
+    """Take from the fixed examples what depends on who runs where.
+
+    Hypothesis draws one value in twenty from the constants in the project's modules that are loaded by then; which are,
+    depends on what ran before in the same process.
+    """
+    if settings.get_current_profile_name() == "fixed":
+        setattr(providers, "is_local_module_file", lambda path: False)  # noqa: B010  # not a name that it exports
 
 
 @pytest.fixture(scope="session")

@@ -143,6 +143,43 @@ def test_test_launcher_help_needs_no_environment(checkout: Path) -> None:
     assert not (checkout / ".venv").exists()
 
 
+def explored(checkout: Path, option: str) -> tuple[str, list[str]]:
+    """The line about the seed that scripts/test prints, and what it hands to pytest."""
+    done = launch(checkout / "scripts" / "test", option, "tests/unit", cwd=checkout)
+    lines = done.stdout.splitlines()
+    (said,) = [line for line in lines if line.startswith("== --explore")]
+    arguments = [line.removeprefix("argument=") for line in lines if line.startswith("argument=")]
+    return said, arguments[arguments.index("pytest") :]
+
+
+@pytest.fixture
+def passing_checkout(checkout: Path) -> Path:
+    """The checkout with checks that pass at once, and what the pipeline needs."""
+    shutil.copy(checkout / ".venv" / "made-from", checkout / ".venv" / "pipeline-made-from")
+    for name in ("ruff", "mypy", "lint-imports"):
+        (checkout / ".venv" / "bin" / name).write_text("#!/bin/sh\nexit 0\n")
+        (checkout / ".venv" / "bin" / name).chmod(0o755)
+    return checkout
+
+
+def test_test_launcher_explore_prints_the_seed_that_draws_the_same_again(passing_checkout: Path) -> None:
+    said, arguments = explored(passing_checkout, "--explore")
+
+    again = said.rpartition(" ")[2]
+    seed = again.removeprefix("--explore=")
+    assert {"--hypothesis-profile=explore", f"--hypothesis-seed={seed}", f"--randomly-seed={seed}"} <= set(arguments)
+    assert explored(passing_checkout, again) == (said, arguments)
+    assert explored(passing_checkout, "--explore")[1] != arguments
+
+
+@pytest.mark.parametrize("seed", ["", "x", "-1", "1.5", "1000000000"])
+def test_test_launcher_refuses_what_is_no_seed(passing_checkout: Path, seed: str) -> None:
+    done = launch(passing_checkout / "scripts" / "test", f"--explore={seed}", cwd=passing_checkout)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"scripts/test: --explore={seed}: the seed is a number from 0 to 999999999\n"
+
+
 @pytest.fixture
 def telling_base_python(tools_without_python: Path) -> Path:
     """A directory for PATH whose Python, instead of making the environment, tells what it was asked to make."""
