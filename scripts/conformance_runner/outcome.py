@@ -18,6 +18,8 @@ class Outcome:
     steps: Counter[tuple[str, bool]] = field(default_factory=Counter)
     #: For a scenario: the number of the step that differs.
     failed_step: int | None = None
+    #: For a scenario: it passed, and ended early at a change that Kafka writes twice (``repetition``).
+    has_repetition: bool = False
 
     @property
     def has_passed(self) -> bool:

@@ -22,6 +22,7 @@ class Report:
         self._passed: Counter[str] = Counter()
         self._failed: dict[str, list[str]] = {}
         self._steps: Counter[tuple[str, bool]] = Counter()
+        self._ended_early: list[str] = []
         self._started = self._spoke = time.monotonic()
 
     @property
@@ -41,6 +42,8 @@ class Report:
         self._steps += outcome.steps
         if not outcome.has_passed:
             self._failed[kind].append(outcome.vector_id)
+        if outcome.has_repetition:
+            self._ended_early.append(outcome.vector_id)
         if self._is_verbose:
             self._show(vector, outcome)
         now = time.monotonic()
@@ -62,9 +65,16 @@ class Report:
         for kind, failed in self._failed.items():
             print(f"{kind}: {self._passed[kind]:,} passed, {len(failed):,} failed")
             if failed and not self._is_verbose:
-                shown = ", ".join(failed[:_IDS_SHOWN_MAX]) + (", …" if len(failed) > _IDS_SHOWN_MAX else "")
-                print(f"    {shown} (show one: --id {failed[0]} -v)")
+                print(f"    {_shown(failed)} (show one: --id {failed[0]} -v)")
         for name in sorted({name for name, _ in self._steps}):
             print(f"    {name}: {self._steps[name, True]:,} steps agreed, {self._steps[name, False]:,} did not")
+        if self._ended_early:
+            print(
+                f"    {len(self._ended_early):,} ended at a change that Kafka writes twice: {_shown(self._ended_early)}"
+            )
         print(f"{time.monotonic() - self._started:.0f} s", file=sys.stderr)
         print(f"{self.count - self.failed_count} passed, {self.failed_count} failed")
+
+
+def _shown(ids: list[str]) -> str:
+    return ", ".join(ids[:_IDS_SHOWN_MAX]) + (", …" if len(ids) > _IDS_SHOWN_MAX else "")

@@ -14,8 +14,11 @@ from scripts.conformance_runner import full_controller
 from scripts.conformance_runner.command import app
 from scripts.conformance_runner.comparison import differences
 from scripts.conformance_runner.full_controller import _in_order
+from scripts.conformance_runner.repetition import without_repetition
 from scripts.conformance_runner.vector_file import BadVectorFile, read_vectors
 
+SCENARIOS = Path(__file__).parents[2] / "data" / "conformance" / "full_controller.jsonl.gz"
+PARTITION_CHANGE = "PartitionChangeRecord"
 SETTINGS = {
     "controller_node_id": 3000,
     "cluster_id": "a-cluster",
@@ -82,6 +85,102 @@ def test_order_of_records_only_runs_of_changes_and_new_partitions_are_moved() ->
     assert _in_order(given) == [given[1], given[0], given[2], given[4], given[3]]
     given = [record(topic, 0), record(created, 0, 1), record(created, 0, 0), record(topic, 1), record(created, 1, 0)]
     assert _in_order(given) == [given[0], given[3], given[2], given[1], given[4]]
+
+
+def test_order_of_records_only_the_configs_of_one_topic_are_a_set() -> None:
+    def config(name: str, resource: str = "a", kind: str = "TOPIC") -> dict[str, Any]:
+        return {"type": "ConfigRecord", "resource_type": kind, "resource_name": resource, "name": name}
+
+    given = [config("y"), config("x"), config("b", "b"), config("a", "b"), config("w")]
+    assert _in_order(given) == [given[1], given[0], given[3], given[2], given[4]]
+    for kept in ([config("a", "b"), config("a", "a")], [config("y", "1", "BROKER"), config("x", "1", "BROKER")]):
+        assert _in_order(kept) == kept
+
+
+def change(partition: int, **fields: Any) -> dict[str, Any]:
+    return {"type": "PartitionChangeRecord", "version": 2, "topic_id": "t0", "partition": partition, **fields}
+
+
+def registration(*records: dict[str, Any], op: str = "register_broker", epochs: tuple[int, ...] = ()) -> Any:
+    """What the runner makes of a step with these records; state with these partition epochs, if there are any."""
+    step: dict[str, Any] = {"first_offset": 4, "records": list(records)}
+    if epochs:
+        partitions = [{"partition_epoch": epoch} for epoch in epochs]
+        step["state"] = {"next_offset": 9, "topics": {"a": {"topic_id": "t0", "partitions": partitions}}}
+    return without_repetition({"op": op}, step)
+
+
+def test_repetition_of_an_emptied_elr_is_written_once() -> None:
+    first, second, other = change(0, elr=[]), change(1, elr=[], isr=[2]), change(2, elr=[3])
+
+    found = registration(first, first, second, second, other, epochs=(7, 8, 9))
+
+    assert found["records"] == [first, second, other]
+    assert found["state"]["next_offset"] == 7
+    assert [one["partition_epoch"] for one in found["state"]["topics"]["a"]["partitions"]] == [6, 7, 9]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        (change(0, elr=[]),),
+        (change(0, elr=[]), change(1, elr=[])),
+        (change(0, elr=[]), change(0, elr=[], isr=[1])),
+        (change(0, elr=[1]), change(0, elr=[1])),
+        (change(0, isr=[1]), change(0, isr=[1])),
+    ],
+)
+def test_repetition_of_anything_else_is_none(records: tuple[dict[str, Any], ...]) -> None:
+    assert registration(*records) is None
+
+
+def test_repetition_in_another_request_is_none() -> None:
+    assert registration(change(0, elr=[]), change(0, elr=[]), op="broker_heartbeat") is None
+
+
+def emptied_in(step: dict[str, Any]) -> list[int]:
+    """Which records of a step empty an ELR."""
+    records = step["records"]
+    return [at for at, record in enumerate(records) if record["type"] == PARTITION_CHANGE and record.get("elr") == []]
+
+
+def unclean_return(number: int) -> tuple[dict[str, Any], int]:
+    """A scenario of Kafka's in which a broker's registration empties an ELR, and the number of that step."""
+    for kind, vector in read_vectors(SCENARIOS):
+        assert kind == "full_controller"
+        if vector["id"].endswith(f"-{number:04}"):
+            for at, (op, step) in enumerate(zip(vector["input"]["ops"], vector["expected"]["steps"], strict=True)):
+                if op["op"] == "register_broker" and emptied_in(step):
+                    return vector, at
+    raise AssertionError(f"scenario {number} has no such step")
+
+
+def test_scenario_with_a_repetition_passes_up_to_it_and_is_counted(tmp_path: Path) -> None:
+    vector, at = unclean_return(66)
+    steps = vector["expected"]["steps"]
+    first = emptied_in(steps[at])[0]
+    emptied = steps[at]["records"][first]
+    steps[at]["records"].insert(first, emptied)
+
+    code, lines, _ = run(written(tmp_path / "vectors", vector))
+
+    assert code == 0
+    assert lines[-2:] == [f"    1 ended at a change that Kafka writes twice: {vector['id']}", "1 passed, 0 failed"]
+    assert f"    register_broker: {sum(op['op'] == 'register_broker' for op in vector['input']['ops'][: at + 1])}" in (
+        line.partition(" steps")[0] for line in lines
+    )
+
+
+def test_scenario_with_a_repetition_and_another_difference_fails() -> None:
+    vector, at = unclean_return(66)
+    records = vector["expected"]["steps"][at]["records"]
+    first = emptied_in(vector["expected"]["steps"][at])[0]
+    records.insert(first, records[first])
+    records[-1] = records[-1] | {"fenced": False}
+
+    outcome = full_controller.run_vector(vector)
+
+    assert (outcome.has_passed, outcome.failed_step, outcome.has_repetition) == (False, at, False)
 
 
 def test_scenario_wrong_answer_ends_it_at_that_step() -> None:
