@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metadata_log.batch import BatchHeader
-from metadata_log.segment_log import MetadataLog
+from metadata_log.batch import BatchHeader, checked_header
+from scripts.simulation.durable_log import BatchFact, Held, fact_of
 
 if TYPE_CHECKING:
     from scripts.simulation.host import SimulatedNode
@@ -27,22 +27,22 @@ class Checks:
         self._world = world
         #: Leader of every epoch.
         self.leaders: dict[int, int] = {}
-        #: (base offset, epoch, crc) of what was committed, by end offset, and the digest of everything before it.
-        self.history: dict[int, tuple[int, int, int]] = {}
+        #: What was committed, by end offset, and the digest of everything before it.
+        self.history: dict[int, BatchFact] = {}
         self.digests: dict[int, bytes] = {0: b""}
-        #: CRC of acknowledged batches by end offset.
-        self.acknowledged: dict[int, int] = {}
+        #: Acknowledged batches by end offset.
+        self.acknowledged: dict[int, BatchFact] = {}
         #: Highest acknowledged end offset.
         self.acknowledged_end = 0
         self._epochs: dict[int, int] = {}
-        #: What wiped nodes held when they lost it.
-        self._lost: dict[int, MetadataLog] = {}
+        #: What nodes held when they were wiped or their disks rotted.
+        self._lost: dict[int, list[Held]] = {}
 
     # --- events --------------------------------------------------------------------------------------
 
     def applied(self, owner: SimulatedNode, header: BatchHeader, digest: bytes) -> None:
         """A node applied a committed batch."""
-        fact = (header.base_offset, header.epoch, header.crc)
+        fact = fact_of(header)
         known = self.history.setdefault(header.end_offset, fact)
         if known != fact:
             self._world.violation(
@@ -53,12 +53,12 @@ class Checks:
         machine = owner.machine
         assert machine is not None
         if machine.pending.pop(header.end_offset, None) is not None and header.epoch == machine.leading_epoch:
-            self._acknowledge(header)
+            self._acknowledge(header.end_offset, fact)
 
     def loaded(self, owner: SimulatedNode, end_offset: int, epoch: int, digest: bytes) -> None:
         """A node starts from a checkpoint."""
         self._world.checkpoints_installed += 1
-        if self.digests.get(end_offset) != digest or self.history[end_offset][1] != epoch:
+        if self.digests.get(end_offset) != digest or self.history[end_offset].epoch != epoch:
             self._world.violation(f"node {owner.node_id} loaded a state at {end_offset} that is not the others'")
         machine = owner.machine
         if machine is not None:
@@ -85,10 +85,9 @@ class Checks:
         """A process started: what lived in the memory of the last one is gone."""
         self._epochs.pop(owner.node_id, None)
 
-    def wiped(self, owner: SimulatedNode) -> None:
-        """A node lost its disk."""
-        if owner.storage is not None:
-            self._lost[owner.node_id] = owner.storage.log
+    def losing(self, owner: SimulatedNode) -> None:
+        """A node is about to lose what its disk holds, or a part of it."""
+        self._lost.setdefault(owner.node_id, []).append(owner.durable.held())
 
     def read_confirmed(self, owner: SimulatedNode, offset: int, acknowledged_end: int) -> None:
         """A read that began when ``acknowledged_end`` was acknowledged may see the state at ``offset``."""
@@ -100,17 +99,41 @@ class Checks:
     # --- the end -------------------------------------------------------------------------------------
 
     def all_equal(self) -> None:
-        """All voters hold the same log, with everything acknowledged in it."""
-        nodes = [node for node in self._world.nodes.values() if node.node is not None]
-        logs = [self._log_of(node) for node in nodes]
-        start = max(min(log, default=0) for log in logs)
-        first = {end: fact for end, fact in logs[0].items() if end > start}
-        for node, log in zip(nodes[1:], logs[1:], strict=True):
-            if {end: fact for end, fact in log.items() if end > start} != first:
-                self._world.violation(f"the log of node {node.node_id} is not that of node {nodes[0].node_id}")
-        for end, crc in self.acknowledged.items():
-            if self.history[end][2] != crc:
-                self._world.violation(f"the acknowledged batch ending at {end} is not in the history")
+        """All disks hold the same log: what was committed, everything acknowledged in it, and nothing else.
+
+        A node serves from memory: that must say what its disk does.
+        """
+        committed = self.history | self.acknowledged
+        for node in self._world.nodes.values():
+            log = node.durable.batches()
+            start = self._start_of(node, log)
+            for end in sorted(log.keys() | committed.keys()):
+                if end > start and log.get(end) != committed.get(end):
+                    was = "acknowledged" if end in self.acknowledged else "committed"
+                    said = f"{log.get(end)} up to {end}; {was} was {committed.get(end)}"
+                    self._world.violation(f"the disk of node {node.node_id} has {said}")
+            self._compare_memory(node, log)
+
+    def _start_of(self, node: SimulatedNode, log: dict[int, BatchFact]) -> int:
+        """Where a disk's log may begin: everything before is in a whole checkpoint of a state that was committed."""
+        begin = min((fact.base_offset for fact in log.values()), default=0)
+        for checkpoint in node.durable.checkpoints:
+            known = self.history.get(checkpoint.end_offset)
+            if known is None or known.epoch != checkpoint.epoch:
+                self._world.violation(f"node {node.node_id} has a checkpoint at {checkpoint} that nobody committed")
+            if checkpoint.end_offset >= begin:
+                return checkpoint.end_offset
+        if begin:
+            self._world.violation(f"the log on the disk of node {node.node_id} begins at {begin}, with no checkpoint")
+        return begin
+
+    def _compare_memory(self, node: SimulatedNode, on_disk: dict[int, BatchFact]) -> None:
+        assert node.storage is not None
+        log = node.storage.log
+        for index in range(log.entry_count):
+            end, fact = log.entry(index).end_offset, fact_of(checked_header(log.read(index)))
+            if on_disk.get(end) != fact:
+                self._world.violation(f"node {node.node_id} serves {fact}; its disk has {on_disk.get(end)}")
 
     # --- inside --------------------------------------------------------------------------------------
 
@@ -119,38 +142,20 @@ class Checks:
         if known != node_id:
             self._world.violation(f"nodes {known} and {node_id} lead epoch {epoch}")
 
-    def _acknowledge(self, header: BatchHeader) -> None:
-        holders = [
-            node.node_id for node in self._world.nodes.values() if self._held(node, header.end_offset, header.epoch)
-        ]
+    def _acknowledge(self, end_offset: int, fact: BatchFact) -> None:
+        holders = [node.node_id for node in self._world.nodes.values() if self._held(node, end_offset, fact)]
         if 2 * len(holders) <= len(self._world.nodes):
-            self._world.violation(
-                f"the batch ending at {header.end_offset} was acknowledged, durable only on {holders}"
-            )
-        self.acknowledged[header.end_offset] = header.crc
-        self.acknowledged_end = max(self.acknowledged_end, header.end_offset)
+            self._world.violation(f"the batch ending at {end_offset} was acknowledged, durable only on {holders}")
+        self.acknowledged[end_offset] = fact
+        self.acknowledged_end = max(self.acknowledged_end, end_offset)
 
-    def _held(self, node: SimulatedNode, end_offset: int, epoch: int) -> bool:
-        """Whether a node's disk holds a batch, its process running or not; or held it and was wiped.
+    def _held(self, node: SimulatedNode, end_offset: int, fact: BatchFact) -> bool:
+        """Whether a node's disk holds a batch, its process running or not; or held it and lost it.
 
         An acknowledgement may be on its way while the disk that it speaks of is wiped. What it stands for stays true:
         until the node has caught up it does not vote, so no majority can form without another holder.
         """
-        if node.storage is not None and _durably_holds(node.storage.log, end_offset, epoch):
+        if node.durable.holds(end_offset, fact):
             return True
-        is_amnesiac = node.node_id in self._world.amnesiac and node.node_id in self._lost
-        return is_amnesiac and _durably_holds(self._lost[node.node_id], end_offset, epoch)
-
-    def _log_of(self, node: SimulatedNode) -> dict[int, tuple[int, int, bytes]]:
-        assert node.storage is not None
-        log = node.storage.log
-        found = {}
-        for index in range(log.entry_count):
-            ref = log.entry(index)
-            found[ref.end_offset] = (ref.base_offset, ref.epoch, log.read(index))
-        found[log.start_offset] = (0, 0, b"")
-        return found
-
-
-def _durably_holds(log: MetadataLog, end_offset: int, epoch: int) -> bool:
-    return log.durable_end >= end_offset and (log.start_offset >= end_offset or log.holds(end_offset, epoch))
+        lost = self._lost.get(node.node_id, []) if node.node_id in self._world.amnesiac else []
+        return any(held.holds(end_offset, fact) for held in lost)

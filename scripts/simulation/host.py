@@ -16,6 +16,7 @@ from quorum.errors import DiskFailed, FatalFault, ProtocolError
 from quorum.node import QuorumNode
 from quorum.outbox import Channel
 from quorum.storage import NodeStorage
+from scripts.simulation.durable_log import DurableLog
 from scripts.simulation.memory_disk import MemoryDisk
 from scripts.simulation.state_machine import StateMachine
 
@@ -37,6 +38,8 @@ class SimulatedNode:
         self.node_id = config.node_id
         self.directory_id = config.directory_id
         self.disk = MemoryDisk(Random(world.rng.getrandbits(64)))
+        #: What the disk would keep in a power cut.
+        self.durable = DurableLog(self.disk, DIRECTORY)
         #: The process; None while the node is down.
         self.node: QuorumNode | None = None
         self.storage: NodeStorage | None = None

@@ -45,15 +45,25 @@ _Change = tuple[int, bytes | None]
 
 
 @dataclass(slots=True, eq=False)
-class _Inode:
+class Inode:
+    """A file or directory, whatever its names."""
+
     is_directory: bool = False
     cached: bytearray = field(default_factory=bytearray)
     durable: bytearray = field(default_factory=bytearray)
     pending: list[_Change] = field(default_factory=list)
+    #: Lowest position at which ``durable`` may have changed since ``durable_log`` read it; None = nowhere.
+    changed_from: int | None = 0
+
+    def persist(self, change: _Change) -> None:
+        """A change reaches the disk."""
+        position = min(change[0], len(self.durable))
+        self.changed_from = position if self.changed_from is None else min(self.changed_from, position)
+        _apply(self.durable, change)
 
 
 #: A pending change of a directory: names that go, and a name that comes with what it means; one atomic step.
-_NameChange = tuple[str | None, tuple[str, _Inode] | None]
+_NameChange = tuple[str | None, tuple[str, Inode] | None]
 
 
 class StaleHandle(Exception):
@@ -68,13 +78,15 @@ class MemoryDisk:
         #: Bytes that fit; None = no bound.
         self.capacity = capacity
         self.on_call: Callable[[str, str], None] = lambda operation, path: None
-        self._names: dict[str, _Inode] = {}
-        self._durable_names: dict[str, _Inode] = {}
+        self._names: dict[str, Inode] = {}
+        self._durable_names: dict[str, Inode] = {}
         self._pending_names: dict[str, list[_NameChange]] = {}
         self._locks: set[str] = set()
         self._failing_syncs: set[str] = set()
         #: Raised by every crash; a handle of an older generation is dead.
         self.generation = 0
+        #: Raised by everything that changes what a power cut would leave.
+        self.durable_changes = 0
 
     # --- Disk ----------------------------------------------------------------------------------------
 
@@ -85,7 +97,7 @@ class MemoryDisk:
             if inode is not None:
                 raise FileExistsError(errno.EEXIST, "exists", path)
             self._require_directory(_parent(path))
-            inode = _Inode()
+            inode = Inode()
             self._change_names(path, None, (path, inode))
         elif inode is None:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
@@ -109,7 +121,7 @@ class MemoryDisk:
         if path in self._names:
             raise FileExistsError(errno.EEXIST, "exists", path)
         self._require_directory(_parent(path))
-        self._change_names(path, None, (path, _Inode(is_directory=True)))
+        self._change_names(path, None, (path, Inode(is_directory=True)))
 
     def rename(self, old: str, new: str) -> None:
         self.on_call("rename", old)
@@ -130,6 +142,7 @@ class MemoryDisk:
         path = path.rstrip("/")
         self._require_directory(path)
         self._fail_if_asked(path)
+        self.durable_changes += 1
         for change in self._pending_names.pop(path, []):
             _apply_names(self._durable_names, change)
 
@@ -143,7 +156,7 @@ class MemoryDisk:
             raise BlockingIOError(errno.EAGAIN, "held by another process", path)
         if path not in self._names:
             self._require_directory(_parent(path))
-            self._change_names(path, None, (path, _Inode()))
+            self._change_names(path, None, (path, Inode()))
         self._locks.add(path)
         return MemoryLock(self._locks, path)
 
@@ -157,6 +170,7 @@ class MemoryDisk:
     def power_cut(self, policy: CrashPolicy) -> None:
         """The machine dies: of what was not synced that remains which ``policy`` says."""
         self.kill()
+        self.durable_changes += 1
         for path in sorted(self._pending_names):
             changes = self._pending_names[path]
             for change in changes[: self._kept(self._drawn(policy), len(changes))]:
@@ -185,6 +199,8 @@ class MemoryDisk:
         for content in (inode.cached, inode.durable):
             if position < len(content):
                 content[position] ^= 1 << bit
+        inode.changed_from = 0
+        self.durable_changes += 1
 
     def content(self, path: str) -> bytes:
         """What a process reads now."""
@@ -193,6 +209,14 @@ class MemoryDisk:
     def durable_content(self, path: str) -> bytes:
         """What is sure to be there after a power cut, under whatever name."""
         return bytes(self._names[path].durable)
+
+    def durable_files(self, directory: str) -> list[tuple[str, Inode]]:
+        """The files of a directory that a power cut leaves, with their names in it, sorted."""
+        prefix = f"{directory}/"
+        return sorted(
+            ((path[len(prefix) :], inode) for path, inode in self._durable_names.items() if _parent(path) == directory),
+            key=lambda file: file[0],
+        )
 
     def paths(self) -> list[str]:
         """All files, sorted."""
@@ -204,13 +228,15 @@ class MemoryDisk:
         for end in range(2 if path.startswith("/") else 1, len(parts)):
             parent = "/".join(parts[:end])
             if parent not in self._names:
-                self._names[parent] = self._durable_names[parent] = _Inode(is_directory=True)
-        inode = _Inode(cached=bytearray(data), durable=bytearray(data))
+                self._names[parent] = self._durable_names[parent] = Inode(is_directory=True)
+        inode = Inode(cached=bytearray(data), durable=bytearray(data))
         self._names[path] = self._durable_names[path] = inode
+        self.durable_changes += 1
 
     def wipe(self) -> None:
         """A new, empty disk."""
         self.kill()
+        self.durable_changes += 1
         self._names.clear()
         self._durable_names.clear()
         self._pending_names.clear()
@@ -224,7 +250,7 @@ class MemoryDisk:
         if inode is None or not inode.is_directory:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
 
-    def _change_names(self, path: str, gone: str | None, come: tuple[str, _Inode] | None) -> None:
+    def _change_names(self, path: str, gone: str | None, come: tuple[str, Inode] | None) -> None:
         change = (gone, come)
         _apply_names(self._names, change)
         self._pending_names.setdefault(_parent(path), []).append(change)
@@ -239,7 +265,7 @@ class MemoryDisk:
         """Bytes that are taken."""
         return sum(len(inode.cached) for inode in self._names.values())
 
-    def write(self, path: str, inode: _Inode, data: bytes, position: int) -> None:
+    def write(self, path: str, inode: Inode, data: bytes, position: int) -> None:
         growth = position + len(data) - len(inode.cached)
         if self.capacity is not None and growth > 0 and self.used + growth > self.capacity:
             fits = max(len(data) - (self.used + growth - self.capacity), 0)
@@ -249,16 +275,17 @@ class MemoryDisk:
         _apply(inode.cached, (position, data))
         inode.pending.append((position, data))
 
-    def truncate(self, inode: _Inode, size: int) -> None:
+    def truncate(self, inode: Inode, size: int) -> None:
         _apply(inode.cached, (size, None))
         inode.pending.append((size, None))
 
-    def sync(self, path: str, inode: _Inode) -> None:
+    def sync(self, path: str, inode: Inode) -> None:
         pending, inode.pending = inode.pending, []
         if path in self._failing_syncs:
             pending = pending[: self._rng.randint(0, len(pending))]
+        self.durable_changes += 1
         for change in pending:
-            _apply(inode.durable, change)
+            inode.persist(change)
         self._fail_if_asked(path)
 
     def _drawn(self, policy: CrashPolicy) -> CrashPolicy:
@@ -269,24 +296,25 @@ class MemoryDisk:
             return 0
         return count if policy is CrashPolicy.EVERYTHING else self._rng.randint(0, count)
 
-    def _settle(self, inode: _Inode, policy: CrashPolicy) -> None:
+    def _settle(self, inode: Inode, policy: CrashPolicy) -> None:
         if policy is CrashPolicy.PAGES:
             self._settle_pages(inode)
         else:
             kept = self._kept(policy, len(inode.pending))
             for change in inode.pending[:kept]:
-                _apply(inode.durable, change)
+                inode.persist(change)
             if policy is CrashPolicy.TORN and kept < len(inode.pending):
                 position, data = inode.pending[kept]
                 if data is not None:
-                    _apply(inode.durable, (position, data[: self._rng.randint(0, len(data))]))
+                    inode.persist((position, data[: self._rng.randint(0, len(data))]))
         inode.pending.clear()
         inode.cached = bytearray(inode.durable)
 
-    def _settle_pages(self, inode: _Inode) -> None:
+    def _settle_pages(self, inode: Inode) -> None:
         goal = bytearray(inode.durable)
         for change in inode.pending:
             _apply(goal, change)
+        inode.changed_from = 0
         if self._rng.random() < 0.5:
             _apply(inode.durable, (len(goal), None))
         for start in range(0, min(len(goal), len(inode.durable)), _PAGE):
@@ -298,7 +326,7 @@ class MemoryDisk:
 class MemoryFile:
     """A handle. It may be read after its name is gone."""
 
-    def __init__(self, disk: MemoryDisk, path: str, inode: _Inode, *, is_writable: bool) -> None:
+    def __init__(self, disk: MemoryDisk, path: str, inode: Inode, *, is_writable: bool) -> None:
         self._disk = disk
         self._path = path
         self._inode = inode
@@ -363,7 +391,7 @@ def _apply(content: bytearray, change: _Change) -> None:
     content[position : position + len(data)] = data
 
 
-def _apply_names(names: dict[str, _Inode], change: _NameChange) -> None:
+def _apply_names(names: dict[str, Inode], change: _NameChange) -> None:
     gone, come = change
     if gone is not None:
         names.pop(gone, None)

@@ -10,12 +10,12 @@ from quorum.messages import Append, AppendReply, Message, StaleEpoch, VoteReply
 from quorum.wire import decode, encode
 from scripts.simulation.host import DIRECTORY
 from scripts.simulation.memory_disk import CrashPolicy
-from scripts.simulation.stage import _QUIET, Stage
+from scripts.simulation.stage import QUIET, Stage
 
 
 def figure_8(seed: int) -> None:
     """An entry of an earlier epoch on a majority is not committed by counting alone (Raft paper, figure 8)."""
-    stage = Stage(seed, voters=5, options=replace(_QUIET, append_bytes=1))
+    stage = Stage(seed, voters=5, options=replace(QUIET, append_bytes=1))
     stage.lead(0)
     stage.cut((0, 1), (2, 3, 4))
     old = stage.write(0)
@@ -220,7 +220,7 @@ def flipped_bit(seed: int) -> None:
 
 def checkpoint_over_diverging_log(seed: int) -> None:
     """An ex-leader with a tail of its own is so far behind that only a checkpoint helps."""
-    stage = Stage(seed, options=replace(_QUIET, retention_bytes=0, chunk_bytes=64, segment_bytes=500))
+    stage = Stage(seed, options=replace(QUIET, retention_bytes=0, chunk_bytes=64, segment_bytes=500))
     stage.lead(0)
     stage.cut((0,), (1, 2))
     for _ in range(5):
@@ -261,7 +261,7 @@ def both_followers_lose_the_leader(seed: int) -> None:
 
 def forgotten_vote(seed: int) -> None:
     """A voter loses power at the moment its vote is heard: it must remember it."""
-    stage = Stage(seed, options=replace(_QUIET, crash_policy=CrashPolicy.NOTHING))
+    stage = Stage(seed, options=replace(QUIET, crash_policy=CrashPolicy.NOTHING))
     stage.lead(0)
     stage.crash(0)
     stage.cut((1, 2), (0,))
@@ -304,7 +304,7 @@ def forgotten_vote(seed: int) -> None:
 
 def commit_beyond_the_match(seed: int) -> None:
     """An ex-leader's own tail lies below the new leader's commit point while only part of its log is known to match."""
-    stage = Stage(seed, options=replace(_QUIET, append_bytes=1))
+    stage = Stage(seed, options=replace(QUIET, append_bytes=1))
     stage.lead(0)
     stage.swallow = lambda source, target, message: target == 0 and isinstance(message, AppendReply)
     for _ in range(3):

@@ -12,7 +12,7 @@ from scripts.simulation.host import SimulatedNode
 from scripts.simulation.options import Options
 from scripts.simulation.world import World
 
-_QUIET = Options(write_rate=0.0, read_rate=0.0, delay_mean=0.0002, disk_delay_mean=0.0001, payload_bytes_max=8)
+QUIET = Options(write_rate=0.0, read_rate=0.0, delay_mean=0.0002, disk_delay_mean=0.0001, payload_bytes_max=8)
 #: Virtual seconds that any single step of a scenario may take.
 _STEP_SECONDS = 20.0
 #: Elections that a node may lose before it leads as a scenario wants.
@@ -22,7 +22,7 @@ _TRIES = 20
 class Stage:
     """A started cluster without random faults. Nodes are called 0, 1, 2, ... here."""
 
-    def __init__(self, seed: int, voters: int = 3, options: Options = _QUIET) -> None:
+    def __init__(self, seed: int, voters: int = 3, options: Options = QUIET) -> None:
         self.world = World(seed, replace(options, voters=voters))
         self.nodes: list[SimulatedNode] = list(self.world.nodes.values())
         #: Return True to swallow a message: (source, target, message).

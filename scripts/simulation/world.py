@@ -262,7 +262,7 @@ class World:
         if owner.node is not None:
             owner.stop()
             self.cut_off(owner, is_silent=False)
-        self.checks.wiped(owner)
+        self.checks.losing(owner)
         owner.disk.wipe()
         owner.disk.put(f"{DIRECTORY}/formatted", b"")
         owner.storage = None
@@ -308,7 +308,11 @@ class World:
             return False
         leader = leaders[0].node
         assert leader is not None
-        return all(_is_caught_up(node.node, leader) for node in self.nodes.values())
+        if not all(_is_caught_up(node.node, leader) for node in self.nodes.values()):
+            return False
+        end_offset = leader.log_end_offset
+        last = self.checks.history[end_offset]
+        return all(node.durable.holds(end_offset, last) for node in self.nodes.values())
 
     def describe(self) -> str:
         """The state of every node, for a failing run."""

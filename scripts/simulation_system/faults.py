@@ -72,8 +72,8 @@ class SystemFaults(Faults):
         path = rng.choice(files)
         position = rng.randrange(len(victim.disk.content(path)))
         world.tell(f"a bit flips on controller {victim.node_id}: {path}, byte {position}")
+        world.checks.losing(victim)
         victim.disk.flip_bit(path, position, rng.randrange(8))
-        world.checks.wiped(victim)
         world.amnesiac.add(victim.node_id)
 
     def _cut(self) -> None:

@@ -1,0 +1,136 @@
+"""What one simulated disk would keep in a power cut, read batch by batch by a reader that asks no node.
+
+Only bytes that were synced count, under names that were synced: production's own account of what is durable is what is
+checked with this. Read again is only what became durable since the last look.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from metadata_log.batch import BatchHeader, checked_header, iter_records
+from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, checkpoint_id
+from metadata_log.errors import MalformedData
+from metadata_log.records import SnapshotFooterRecord
+from metadata_log.segment_files import segment_base
+from scripts.simulation.memory_disk import Inode, MemoryDisk
+
+
+class BatchFact(NamedTuple):
+    """What identifies a batch of the log."""
+
+    base_offset: int
+    epoch: int
+    crc: int
+
+
+def fact_of(header: BatchHeader) -> BatchFact:
+    """The identity of the batch with this header."""
+    return BatchFact(header.base_offset, header.epoch, header.crc)
+
+
+class Held(NamedTuple):
+    """What a disk held at some moment."""
+
+    batches: dict[int, BatchFact]
+    #: End offset of the newest whole checkpoint.
+    covered_end: int
+
+    def holds(self, end_offset: int, fact: BatchFact) -> bool:
+        """See ``DurableLog.holds``."""
+        return self.covered_end >= end_offset or self.batches.get(end_offset) == fact
+
+
+@dataclass(slots=True)
+class _File:
+    """The sound batches at the beginning of a file, back to back."""
+
+    #: (position behind it, end offset), ascending.
+    ends: list[tuple[int, int]] = field(default_factory=list)
+    #: By end offset.
+    facts: dict[int, BatchFact] = field(default_factory=dict)
+
+    def read(self, inode: Inode) -> None:
+        """Take notice of what changed."""
+        changed_from, inode.changed_from = inode.changed_from, None
+        if changed_from is None:
+            return
+        while self.ends and self.ends[-1][0] > changed_from:
+            self.facts.pop(self.ends.pop()[1], None)
+        position = self.ends[-1][0] if self.ends else 0
+        with memoryview(inode.durable) as content:
+            while position < len(content):
+                try:
+                    header = checked_header(content, position)
+                except MalformedData:
+                    break
+                position += header.size
+                self.ends.append((position, header.end_offset))
+                self.facts[header.end_offset] = fact_of(header)
+
+
+class DurableLog:
+    """See the module. One for each disk: it alone may reset ``Inode.changed_from``."""
+
+    def __init__(self, disk: MemoryDisk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._seen = -1
+        self._files: dict[Inode, _File] = {}
+        #: Ascending by base offset.
+        self._segments: list[tuple[int, _File]] = []
+        #: Whole checkpoints that hold state, ascending.
+        self.checkpoints: list[CheckpointId] = []
+
+    def holds(self, end_offset: int, fact: BatchFact) -> bool:
+        """Whether the batch lies in a segment, or a whole checkpoint covers it."""
+        self._look()
+        if self.checkpoints and self.checkpoints[-1].end_offset >= end_offset:
+            return True
+        number = bisect_right(self._segments, fact.base_offset, key=lambda segment: segment[0]) - 1
+        return number >= 0 and self._segments[number][1].facts.get(end_offset) == fact
+
+    def batches(self) -> dict[int, BatchFact]:
+        """The log's batches by end offset, as far as they follow each other from where the first segment begins."""
+        self._look()
+        found: dict[int, BatchFact] = {}
+        due = self._segments[0][0] if self._segments else 0
+        for base, file in self._segments:
+            for _, end_offset in file.ends:
+                fact = file.facts[end_offset]
+                if base > due or fact.base_offset != due:
+                    return found
+                found[end_offset] = fact
+                due = end_offset
+        return found
+
+    def held(self) -> Held:
+        """For later, when the disk is another."""
+        return Held(self.batches(), self.checkpoints[-1].end_offset if self.checkpoints else 0)
+
+    def _look(self) -> None:
+        if self._seen == self._disk.durable_changes:
+            return
+        self._seen = self._disk.durable_changes
+        before, self._files = self._files, {}
+        self._segments, self.checkpoints = [], []
+        for name, inode in self._disk.durable_files(self._directory):
+            base, checkpoint = segment_base(name), checkpoint_id(name)
+            if base is None and checkpoint is None:
+                continue
+            file = self._files[inode] = before.get(inode) or _File()
+            file.read(inode)
+            if base is not None:
+                self._segments.append((base, file))
+            elif checkpoint is not None and checkpoint != BOOTSTRAP_ID and _is_whole(file, inode):
+                self.checkpoints.append(checkpoint)
+
+
+def _is_whole(file: _File, inode: Inode) -> bool:
+    """Whether a checkpoint has its footer, and nothing else behind its sound batches."""
+    if not file.ends or file.ends[-1][0] != len(inode.durable):
+        return False
+    last = file.ends[-2][0] if len(file.ends) > 1 else 0
+    return any(isinstance(logged.record, SnapshotFooterRecord) for logged in iter_records(inode.durable, last))

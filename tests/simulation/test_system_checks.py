@@ -1,0 +1,159 @@
+"""Each check of the simulated system, in a situation in which it must fail.
+
+The system is a real one that runs quietly; what is told to the check is false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from broker.loader import LoaderFault
+from controller.quorum_controller import QuorumController
+from metadata_log.batch import place_batch
+from scripts.simulation.checks import Violation
+from scripts.simulation_system.checks import SystemChecks
+from scripts.simulation_system.controller_process import ControllerProcess, ProcessFaults
+from scripts.simulation_system.http_wire import WireAnswer, WireRequest
+from scripts.simulation_system.scenarios import SystemStage
+from snapshots.image import MetadataImage
+from snapshots.image_digest import EMPTY_DIGEST
+
+SEED: Final = 1
+
+
+@pytest.fixture
+def stage() -> Iterator[SystemStage]:
+    """A topic was made, and everything is level."""
+    stage = SystemStage(SEED, None)
+    stage.begin()
+    stage.world.run_for(0.5)
+    yield stage
+    stage.world.close()
+
+
+def violation_of(stage: SystemStage, match: str) -> None:
+    """What was told to the checks ends the run with the next event."""
+    with pytest.raises(Violation, match=match):
+        stage.world.run_for(0.1)
+
+
+def last_batch(stage: SystemStage) -> bytes:
+    storage = stage.active.storage
+    assert storage is not None
+    return storage.log.read(storage.log.entry_count - 1)
+
+
+def of_another_state(stage: SystemStage) -> MetadataImage:
+    """The state of before the topic under the newest offset."""
+    states = stage.world.checks.reference.states
+    newest = states[-1].stable
+    return states[1].stable._replace(provenance=newest.provenance)
+
+
+def test_committed_batch_that_breaks_the_order_of_epochs_is_found(stage: SystemStage) -> None:
+    end = stage.world.checks.reference.end_offset
+
+    stage.world.checks.committed(place_batch(last_batch(stage), end, 0))
+
+    violation_of(stage, r"the committed log breaks an invariant at offset .*: a leader epoch fell in the log")
+
+
+def test_loaded_checkpoint_that_nobody_committed_is_found(stage: SystemStage) -> None:
+    end = stage.world.checks.reference.end_offset
+
+    stage.world.checks.loaded_checkpoint(stage.active, end, 99)
+
+    violation_of(stage, f"loaded a checkpoint at {end} that nobody committed")
+
+
+def test_state_of_more_than_is_committed_is_found(stage: SystemStage) -> None:
+    stage.world.checks.reference.states.pop()
+
+    stage.world.checks.state_of(stage.active)
+
+    violation_of(stage, r"it applied up to .*, more than can be replayed")
+
+
+def test_stable_state_that_ends_elsewhere_is_found(stage: SystemStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    earlier = stage.world.checks.reference.states[1].stable
+    monkeypatch.setattr(QuorumController, "stable", property(lambda _: earlier))
+    monkeypatch.setattr(SystemChecks, "_is_due", lambda *_: False)
+
+    stage.world.checks.state_of(stage.active)
+
+    violation_of(stage, f"its stable state ends at {earlier.provenance.end_offset}")
+
+
+def test_state_that_the_log_does_not_say_is_found(stage: SystemStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = of_another_state(stage)
+    monkeypatch.setattr(QuorumController, "stable", property(lambda _: other))
+
+    stage.world.checks.state_of(stage.active)
+
+    violation_of(stage, r"its state at .* is not what the log says")
+
+
+def test_image_of_a_broker_that_the_log_does_not_say_is_found(stage: SystemStage) -> None:
+    stage.world.checks.broker_image(11, of_another_state(stage), EMPTY_DIGEST)
+
+    violation_of(stage, r"broker 11: its state at .* is not what the log says")
+
+
+def test_image_of_a_broker_beyond_what_is_committed_is_found(stage: SystemStage) -> None:
+    newest = stage.world.checks.reference.newest.stable
+    ahead = newest._replace(provenance=newest.provenance._replace(last_contained_offset=9_999))
+
+    stage.world.checks.broker_image(11, ahead, EMPTY_DIGEST)
+
+    violation_of(stage, r"broker 11: a state at 10000, and only .* is committed")
+
+
+def test_answer_500_is_found(stage: SystemStage) -> None:
+    request = WireRequest("GET", "/v1/topics", {"X-Request-Id": "none"}, b"")
+
+    stage.world.answered(request, WireAnswer(500, {}, b"why"))
+
+    violation_of(stage, "GET /v1/topics was answered why")
+
+
+def test_task_that_dies_unheard_is_found(stage: SystemStage) -> None:
+    stage.active.loop.call_exception_handler({"message": "a task died", "exception": KeyError("nobody")})
+
+    violation_of(stage, "a task died: KeyError")
+
+
+def test_broker_that_cannot_follow_is_found(stage: SystemStage) -> None:
+    stage.world.broker_ended(stage.world.brokers[0], LoaderFault("cannot be replayed"))
+
+    violation_of(stage, "broker 11 cannot follow: cannot be replayed")
+
+
+def test_fault_of_a_controller_is_found(stage: SystemStage) -> None:
+    ProcessFaults(stage.active).fault("replay", ValueError("wrong"))
+
+    violation_of(stage, "fault in replay: ValueError")
+
+
+def test_alarm_of_a_digest_watch_is_found(stage: SystemStage) -> None:
+    ProcessFaults(stage.active).alarm("digest", "the states differ")
+
+    violation_of(stage, "alarm of digest: the states differ")
+
+
+def test_controller_that_must_stop_is_found(stage: SystemStage) -> None:
+    ProcessFaults(stage.active).fatal("state", ValueError("wrong"))
+
+    violation_of(stage, "must stop: state: ValueError")
+
+
+def test_system_that_does_not_come_to_rest_is_found(stage: SystemStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything heals, and no controller takes another turn."""
+    stage.world.options = replace(stage.world.options, heal_seconds=2.0)
+    monkeypatch.setattr(ControllerProcess, "request_pump", lambda _: None)
+
+    with pytest.raises(Violation, match=r"2.0 s after all faults: waiting for requests without faults to be answered"):
+        stage.world.converge()
