@@ -17,6 +17,9 @@ PROTOCOL_VERSION: Final = 2
 CHECK_QUORUM_FACTOR: Final = 1.5
 #: 5 ms at the usual interval: several commits of a busy leader, and nothing that a reader elsewhere would notice.
 HOLD_BACK_FACTOR: Final = 0.05
+#: A connection on which nothing was read for this many election timeouts is dead. More than one, so that an election
+#: that comes of it would have come anyway.
+SILENCE_FACTOR: Final = 3.0
 
 
 class InvalidQuorumConfig(ProtocolError, ValueError):
@@ -71,6 +74,11 @@ class QuorumTiming:
     @property
     def check_quorum_timeout(self) -> float:
         return CHECK_QUORUM_FACTOR * self.election_timeout_min
+
+    @property
+    def silence_max(self) -> float:
+        """A connection is given up when nothing was read on it for so long: see ``silence``."""
+        return SILENCE_FACTOR * self.election_timeout_min
 
     @property
     def hold_back(self) -> float:

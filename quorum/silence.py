@@ -1,0 +1,88 @@
+"""Which connections are dead: the rule alone, without sockets and clock, so that a simulated wire keeps it too.
+
+TCP reports a peer that vanished after minutes, or, on a connection where nothing is sent, never. So both ends say
+something at least every other heartbeat interval (a ping, if there is nothing else), and an end that read nothing for
+``QuorumTiming.silence_max`` gives the connection up. Nobody needs to agree on it: who does not hear closes, whatever
+the other end hears, so a link that loses one direction is given up as well.
+
+Rules of the file:
+
+- A connection is looked at once a heartbeat interval, all of a node's in one look. In between its owner only sets two
+  flags: no clock is read for a message.
+- A process that was stopped, or held up, does not blame its connections. A look that comes late counts no more than
+  ``pause_threshold`` of silence beyond the interval, and blames nobody: the sockets have to be read first. They have
+  been by the next look, so of two late ones in a row (a process that is always late) the second may blame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from quorum.config import QuorumTiming
+
+
+class Pulse:
+    """Signs of life of one connection. Its owner sets the flags; ``silence`` is for reading only."""
+
+    __slots__ = ("has_read", "has_sent", "silence")
+
+    def __init__(self) -> None:
+        #: Since the last look: anything was read, be it a part of a message; anything was sent.
+        self.has_read = True
+        self.has_sent = False
+        #: Seconds for which nothing was read, as of the last look.
+        self.silence = 0.0
+
+
+class Watched(Protocol):
+    """A connection."""
+
+    @property
+    def pulse(self) -> Pulse:
+        """The one that its owner keeps."""
+
+
+C = TypeVar("C", bound=Watched)
+
+
+class Look(NamedTuple, Generic[C]):
+    """What is to be done now. No connection is in both."""
+
+    #: Send a ping.
+    idle: list[C]
+    #: Close, without waiting for what is under way.
+    dead: list[C]
+
+
+class SilenceWatch:
+    """Looks at all connections of one node. See the module."""
+
+    def __init__(self, timing: QuorumTiming, now: float) -> None:
+        self._interval = timing.heartbeat_interval
+        self._pause_threshold = timing.pause_threshold
+        self._silence_max = timing.silence_max
+        self._looked_at = now
+        self._was_late = False
+
+    @property
+    def next_look(self) -> float:
+        """When to look again."""
+        return self._looked_at + self._interval
+
+    def look(self, now: float, connections: Iterable[C]) -> Look[C]:
+        """Count what happened since the last look, and begin anew."""
+        is_late = now - self.next_look > self._pause_threshold
+        may_blame = self._was_late or not is_late
+        elapsed = min(now - self._looked_at, self._interval + self._pause_threshold)
+        self._looked_at, self._was_late = now, is_late
+        look: Look[C] = Look([], [])
+        for connection in connections:
+            pulse = connection.pulse
+            pulse.silence = 0.0 if pulse.has_read else pulse.silence + elapsed
+            if pulse.silence >= self._silence_max and may_blame:
+                look.dead.append(connection)
+            elif not pulse.has_sent:
+                look.idle.append(connection)
+            pulse.has_read = pulse.has_sent = False
+        return look
