@@ -12,7 +12,7 @@ from metadata_log.retention import RetentionConfig
 from quorum.errors import ProtocolError
 
 #: Version of the messages between nodes; both sides must have the same.
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 #: Check-quorum: a leader that no majority answered for this many election timeouts stops leading (as Kafka's does).
 CHECK_QUORUM_FACTOR: Final = 1.5
 #: 5 ms at the usual interval: several commits of a busy leader, and nothing that a reader elsewhere would notice.
@@ -81,6 +81,11 @@ class QuorumTiming:
         return SILENCE_FACTOR * self.election_timeout_min
 
     @property
+    def connect_timeout(self) -> float:
+        """An attempt to reach a peer takes no longer."""
+        return self.election_timeout_max
+
+    @property
     def hold_back(self) -> float:
         """Followers that a commit does not wait for get its entries at most this much later than those it does."""
         return HOLD_BACK_FACTOR * self.heartbeat_interval
@@ -94,12 +99,28 @@ class QuorumLimits:
     append_bytes: int = 1024 * 1024
     #: Bytes sent to one follower and not yet matched by it.
     inflight_bytes: int = 4 * BATCH_BYTES_MAX
+    #: Bytes that wait to be sent on one connection; over it the connection is closed. Above ``inflight_bytes`` there
+    #: is room for a batch more, which a probe sends, and for what is small: heartbeats, reads, votes.
+    write_buffer_bytes: int = 8 * BATCH_BYTES_MAX
     #: Bytes of a checkpoint in one message.
     chunk_bytes: int = 1024 * 1024
     #: Batches handed to the listener in one turn of the loop.
     apply_batches: int = 1024
     #: Bytes of them; a larger single batch goes alone. Some 20,000 partition changes, 15 ms of replay.
     apply_bytes: int = 1024 * 1024
+
+    def __post_init__(self) -> None:
+        for name in ("append_bytes", "chunk_bytes"):
+            value = getattr(self, name)
+            if not 0 < value <= BATCH_BYTES_MAX:
+                raise InvalidQuorumConfig(
+                    f"{name} {value} must be above 0 and at most the largest batch, {BATCH_BYTES_MAX}"
+                )
+        if self.write_buffer_bytes < self.inflight_bytes + 2 * BATCH_BYTES_MAX:
+            raise InvalidQuorumConfig(
+                f"write_buffer_bytes {self.write_buffer_bytes} must be at least inflight_bytes {self.inflight_bytes} "
+                f"and twice the largest batch, {BATCH_BYTES_MAX}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import metadata_log.disk
-import quorum.transport
+import quorum.connection
 
 _LOOK_S: Final = 0.02
 #: Never set: to wait for it is to hold up the thread.
@@ -95,7 +95,7 @@ def _install_clock(faults: Faults) -> None:
 
 
 def _install_sockets(faults: Faults) -> None:
-    connection = quorum.transport.Connection
+    connection = quorum.connection.Connection
     receive: Callable[[Any, bytes], None] = connection.data_received
     #: What came from peers that are not heard, by connection, in order.
     held: dict[Any, list[bytes]] = {}

@@ -1,0 +1,81 @@
+"""Where a peer is: its address, or the addresses its name has, asked for on a thread that nobody waits for long."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+Resolve = Callable[[str], list[str]]
+
+
+def resolve_host(name: str) -> list[str]:
+    """What the system's name service says, the preferred address first; empty when it knows none."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):  # ValueError: a name that cannot even be asked for
+        return []
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class PeerAddresses:
+    """One peer's. A name is asked for again when dialling failed; what it meant before is used until there is news.
+
+    A question is never given up: name services answer after many seconds, and threads that ask must not pile up.
+    """
+
+    def __init__(self, host: str, resolve: Resolve = resolve_host) -> None:
+        self._host = host
+        self._resolve = resolve
+        self._is_name = not _is_address(host)
+        self._known = [] if self._is_name else [host]
+        self._turn = 0
+        #: Set whenever the question that is out is answered.
+        self._answered: asyncio.Event | None = None
+
+    async def current(self) -> str:
+        """The address to dial; waits for the first answer of the name service.
+
+        Raises:
+            OSError: the name has no address.
+        """
+        if not self._known:
+            await self._ask().wait()
+        if not self._known:
+            raise OSError(f"{self._host} has no address")
+        return self._known[self._turn % len(self._known)]
+
+    def failed(self) -> None:
+        """The current address did not answer: the next one's turn, and the name may mean something else by now."""
+        self._turn += 1
+        if self._is_name:
+            self._ask()
+
+    def _ask(self) -> asyncio.Event:
+        if self._answered is None:
+            self._answered = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            threading.Thread(target=self._ask_outside, args=(loop,), name=f"resolve-{self._host}", daemon=True).start()
+        return self._answered
+
+    def _ask_outside(self, loop: asyncio.AbstractEventLoop) -> None:
+        found = self._resolve(self._host)
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(self._learn, found)
+
+    def _learn(self, found: list[str]) -> None:
+        self._known = found or self._known
+        assert self._answered is not None
+        self._answered.set()
+        self._answered = None
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

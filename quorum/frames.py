@@ -1,0 +1,76 @@
+"""Frames: a length of four bytes (big-endian), and that many bytes. One of length zero is a ping."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from metadata_log.limits import BATCH_BYTES_MAX
+from quorum.errors import ProtocolError
+
+_LENGTH: Final = struct.Struct(">I")
+#: What a message has around its batches or its piece of a checkpoint: numbers, and two for each voter.
+_AROUND_BATCHES: Final = 64 * 1024
+#: The largest frame of a peer: the largest batch that can be appended, alone in its message.
+FRAME_BYTES_MAX: Final = BATCH_BYTES_MAX + _AROUND_BATCHES
+#: The largest frame of one who has proved nothing yet.
+HANDSHAKE_BYTES_MAX: Final = 1024
+
+PING: Final = _LENGTH.pack(0)
+
+
+def framed(payload: bytes) -> bytes:
+    """A frame."""
+    return _LENGTH.pack(len(payload)) + payload
+
+
+class FrameReader:
+    """Cuts what a socket gives into frames. What comes in pieces is copied to its place in the frame, once."""
+
+    __slots__ = ("_filled", "_held", "_length_begun", "bytes_max")
+
+    def __init__(self) -> None:
+        #: The largest frame that is read; memory is taken for one as soon as its length is known.
+        self.bytes_max = HANDSHAKE_BYTES_MAX
+        #: The frame of which a part is there, and how much of it.
+        self._held: bytearray | None = None
+        self._filled = 0
+        #: A part of a frame's length.
+        self._length_begun = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The frames that are complete with ``data``. ``bytes_max`` may be changed between two of them.
+
+        Raises:
+            ProtocolError: a frame announces more than ``bytes_max``. Nothing may be read any more.
+        """
+        begin = 0
+        if self._held is not None:
+            begin = self._fill(self._held, data, 0)
+            if self._filled < len(self._held):
+                return
+            frame, self._held = bytes(self._held), None
+            yield frame
+        elif self._length_begun:
+            data = self._length_begun + data
+            self._length_begun = b""
+        size = len(data)
+        while (start := begin + _LENGTH.size) <= size:
+            (length,) = _LENGTH.unpack_from(data, begin)
+            if length > self.bytes_max:
+                raise ProtocolError(f"a frame of {length} bytes, {self.bytes_max} are allowed")
+            begin = start + length
+            if begin > size:
+                self._held, self._filled = bytearray(length), 0
+                self._fill(self._held, data, start)
+                return
+            yield data[start:begin]
+        self._length_begun = data[begin:]
+
+    def _fill(self, held: bytearray, data: bytes, begin: int) -> int:
+        """Copy what belongs to the frame; returns where that ends in ``data``."""
+        end = min(len(data), begin + len(held) - self._filled)
+        held[self._filled : self._filled + end - begin] = memoryview(data)[begin:end]
+        self._filled += end - begin
+        return end
