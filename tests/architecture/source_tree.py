@@ -35,6 +35,7 @@ def modules(*packages: str) -> tuple[Module, ...]:
     return tuple(_module(path) for path in paths)
 
 
+@cache
 def _module(path: Path) -> Module:
     parts = path.relative_to(ROOT).with_suffix("").parts
     text = path.read_text(encoding="utf-8")

@@ -57,10 +57,11 @@ def banned_calls(module: Module, bans: Iterable[Ban] = BANS) -> Iterator[str]:
     """Yield a line for every refused call; `asyncio.sleep(0)`, which gives way and does not wait, is none."""
     applying = [ban for ban in bans if module.package in ban.where and module.name not in ban.allowed]
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call) and ast.unparse(node) != "asyncio.sleep(0)":
+        if isinstance(node, ast.Call):
+            called = dotted(node.func)
             for ban in applying:
-                if re.fullmatch(ban.calls, dotted(node.func)):
-                    yield f"{module.at(node)} calls {dotted(node.func)}: use {ban.instead}"
+                if re.fullmatch(ban.calls, called) and ast.unparse(node) != "asyncio.sleep(0)":
+                    yield f"{module.at(node)} calls {called}: use {ban.instead}"
 
 
 def functions(module: Module) -> Iterator[tuple[str, int]]:
