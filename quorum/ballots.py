@@ -9,7 +9,7 @@ from quorum.core import RaftCore
 from quorum.elections import Elections, LogPosition, PreVoteAnswer
 from quorum.journal import LogJournal
 from quorum.membership import Membership
-from quorum.messages import EndEpoch, PreVote, PreVoteReply, StaleEpoch, TimeoutNow, Vote, VoteReply
+from quorum.messages import EndEpoch, PreVote, PreVoteReply, StaleEpoch, Vote, VoteReply
 from quorum.outbox import Outbox
 
 
@@ -124,11 +124,6 @@ class Ballots:
         self._is_vote_granted = True
 
     # --- the leader says -----------------------------------------------------------------------------
-
-    def on_timeout_now(self, peer: int, message: TimeoutNow) -> None:
-        """The leader of the current epoch names this node its successor."""
-        if message.epoch == self._core.epoch and self._core.leader_id == peer and self._membership.is_voter:
-            self._elections.force()
 
     def on_end_epoch(self, peer: int, message: EndEpoch, now: float) -> None:
         """The leader of the current epoch stopped leading."""

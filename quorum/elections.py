@@ -158,11 +158,6 @@ class Elections:
         if not self._can_win_without(self._refused):
             self._lose_round(now)
 
-    def force(self) -> None:
-        """The leader named this node its successor: stand at once, without asking."""
-        self._granted = None
-        self._has_permission = True
-
     def take_permission(self) -> bool:
         """Whether the library may stand for election now. True once for each round won."""
         taken = self._has_permission

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metadata_log.errors import ApiError, ErrorCode, NotController, QuorateError
+from metadata_log.errors import NotController, QuorateError
 
 
 class ProtocolError(QuorateError):
@@ -46,23 +46,6 @@ class NotLeader(NotController):
         super().__init__(leader_id, f"this node does not lead epoch {epoch}: in epoch {current_epoch} {hint}")
         self.epoch = epoch
         self.current_epoch = current_epoch
-
-
-class TransferInProgress(ApiError):
-    """An append while leadership is being handed over; a retry is safe."""
-
-    def __init__(self, target: int) -> None:
-        super().__init__(ErrorCode.NOT_CONTROLLER, f"leadership is being transferred to node {target}: try again")
-        self.target = target
-
-
-class TransferFailed(ApiError):
-    """Leadership stays where it was."""
-
-    def __init__(self, target: int, reason: str) -> None:
-        super().__init__(ErrorCode.INVALID_REQUEST, f"leadership was not transferred to node {target}: {reason}")
-        self.target = target
-        self.reason = reason
 
 
 class InvalidCheckpointOffset(QuorateError, ValueError):

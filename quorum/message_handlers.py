@@ -28,7 +28,6 @@ def message_handlers(
         messages.PreVoteReply: ballots.on_pre_vote_reply,
         messages.Vote: ballots.on_vote,
         messages.VoteReply: ballots.on_vote_reply,
-        messages.TimeoutNow: lambda peer, m, now: ballots.on_timeout_now(peer, m),
         messages.EndEpoch: ballots.on_end_epoch,
         messages.CheckpointProgress: replication.on_checkpoint_progress,
         messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(

@@ -104,13 +104,6 @@ class VoteReply:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeoutNow:
-    """Leader to its chosen successor: stand for election at once."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
 class EndEpoch:
     """Leader to followers: I stopped leading this epoch."""
 
@@ -175,7 +168,6 @@ Message = (
     | PreVoteReply
     | Vote
     | VoteReply
-    | TimeoutNow
     | EndEpoch
     | CheckpointOffer
     | CheckpointProgress

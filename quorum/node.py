@@ -25,13 +25,7 @@ from quorum.core import RaftCore
 from quorum.delivery import Delivery
 from quorum.disk_queue import DiskGroup, DiskQueue
 from quorum.elections import Elections
-from quorum.errors import (
-    FatalFault,
-    NotLeader,
-    ProtocolError,
-    TransferFailed,
-    TransferInProgress,
-)
+from quorum.errors import FatalFault, NotLeader, ProtocolError
 from quorum.following import Follower
 from quorum.host import Host, QuorumListener, QuorumStatus
 from quorum.journal import LogJournal
@@ -45,7 +39,6 @@ from quorum.payload import placed_payload
 from quorum.read_barrier import ReadBarrier
 from quorum.replication import Replication
 from quorum.storage import NodeStorage
-from quorum.transfer import Transfer
 from quorum.wire import decode
 
 _STALE_IF_BELOW: Final = (messages.Append, messages.Commit, messages.CheckpointOffer)
@@ -110,7 +103,6 @@ class QuorumNode:
             config, core, journal, log, self._checkpoints, voters, self._listener, host, self._metrics
         )
         self._barrier = ReadBarrier()
-        self._transfer = Transfer()
 
     # --- the interface -------------------------------------------------------------------------------
 
@@ -125,13 +117,11 @@ class QuorumNode:
         ``payload`` is a whole batch with base offset 0 and epoch 0; it is placed at the end of the log.
 
         Raises:
-            NotLeader: this node does not lead in ``epoch``. TransferInProgress: it is handing leadership over.
-            LimitExceeded: the batch is over the limit. MalformedData: it is no batch.
+            NotLeader: this node does not lead in ``epoch``. LimitExceeded: the batch is over the limit.
+            MalformedData: it is no batch.
         """
         if not self._core.is_leader or epoch != self._core.epoch or self._is_stopped:
             raise NotLeader(self.leader_id, epoch, self._core.epoch)
-        if self._transfer.target is not None:
-            raise TransferInProgress(self._transfer.target)
         self._journal.append(placed_payload(payload, record_count, self._log.end_offset, epoch), epoch)
         self._metrics.appended_batches += 1
         self._host.request_pump()
@@ -142,21 +132,6 @@ class QuorumNode:
         if self._core.is_leader and epoch == self._core.epoch:
             self._stop_leading()
             self._host.request_pump()
-
-    def transfer_leadership(self, node_id: int, done: Callable[[TransferFailed | None], None]) -> None:
-        """Hand leadership to another voter. ``done`` gets None once this node leads no more, else why it still does.
-
-        Appends are refused meanwhile.
-
-        Raises:
-            NotLeader: this node does not lead. TransferFailed: the target cannot lead, or a transfer is on.
-        """
-        if not self._core.is_leader:
-            raise NotLeader(self.leader_id, self._core.epoch, self._core.epoch)
-        self._replication.check_successor(node_id)
-        deadline = self._host.now() + self._config.timing.election_timeout_max
-        self._transfer.begin(node_id, deadline, done)
-        self._host.request_pump()
 
     def read_barrier(self, done: Callable[[int | NotLeader], None]) -> None:
         """Call ``done`` with an offset such that state up to it (exclusive) has everything acknowledged before now.
@@ -349,7 +324,7 @@ class QuorumNode:
 
     def _on_reply(self, peer: int, message: messages.AppendReply, now: float) -> None:
         """Many a reply says what a majority has said before: nothing follows from it, then."""
-        if self._replication.on_reply(peer, message, now) or self._barrier or self._transfer.target is not None:
+        if self._replication.on_reply(peer, message, now) or self._barrier:
             self._host.request_pump()
 
     def _on_append(self, peer: int, message: messages.Append, now: float) -> None:
@@ -411,31 +386,24 @@ class QuorumNode:
     def _lead(self, now: float) -> None:
         if now >= self._quiet_until and not self._replication.has_quorum(now):
             self._stop_leading()
-        else:
-            self._transfer.expire(now)
-            if self._replication.has_news:
-                # What waits to be committed goes before what is.
-                self._send_as_leader(now)
+        elif self._replication.has_news:
+            # What waits to be committed goes before what is.
+            self._send_as_leader(now)
 
     def _advance(self) -> bool:
         return self._replication.advance(self._log.durable_end, counts_itself=self.is_voter)
 
     def _has_to_send(self, now: float) -> bool:
-        if self._barrier or self._transfer.target is not None:
-            return True
-        return self._replication.wants_pass(now, self._journal.commit_end)
+        return bool(self._barrier) or self._replication.wants_pass(now, self._journal.commit_end)
 
     def _send_as_leader(self, now: float) -> None:
-        target = self._transfer.target
-        if target is not None and self._transfer.wants_to_tell(is_caught_up=self._replication.is_level(target)):
-            self._outbox.put(target, messages.TimeoutNow(self._core.epoch))
         self._replication.send_pass(now, self._journal.commit_end, self._send_and_sync)
         if self._barrier:
             self._barrier.confirm(self._replication.majority_echoed(), self.applied_end)
 
     def _next_deadline(self, now: float) -> float:
         due = (self._replication if self._core.is_leader else self._ballots).next_deadline()
-        return max(min(due, self._transfer.deadline), self._quiet_until, now)
+        return max(due, self._quiet_until, now)
 
     # --- changes of leadership -----------------------------------------------------------------------
 
@@ -472,7 +440,6 @@ class QuorumNode:
         self._metrics.leaderships_lost += 1
         self._replication.end_epoch()
         self._elections.stepped_down(now)
-        self._transfer.lost_leadership()
         self._barrier.fail(NotLeader(self.leader_id, self._seen[0], self._core.epoch))
 
     # --- inside --------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from metadata_log.errors import InvariantViolation
 from quorum.commit_notice import CommitNotice
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
-from quorum.errors import TransferFailed
 from quorum.held_back import HeldBack
 from quorum.host import PeerStatus
 from quorum.journal import LogJournal
@@ -115,16 +114,6 @@ class Replication:
         progress = self.progress.get(peer)
         if progress is not None:
             progress.restart(progress.matched_index + 1, self.round)
-
-    def check_successor(self, peer: int) -> None:
-        """Raises ``TransferFailed`` unless ``peer`` is a voter that could lead."""
-        progress = self.progress.get(peer)
-        if progress is None or not progress.is_voter:
-            raise TransferFailed(peer, "it is no other voter that is connected")
-
-    def is_level(self, peer: int) -> bool:
-        """Whether a follower has everything, durably."""
-        return self.progress[peer].acked_index == self._journal.last_index
 
     def peer_status(self, peer: int, now: float) -> PeerStatus:
         """A voter, for status screens."""

@@ -14,7 +14,7 @@ from quorum.config import QuorumConfig
 from quorum.disk_pace import DiskPace
 from quorum.disk_queue import DiskGroup
 from quorum.disk_thread import DiskThread
-from quorum.errors import DiskFailed, NotLeader, Superseded, TransferFailed
+from quorum.errors import DiskFailed, NotLeader, Superseded
 from quorum.host import QuorumListener
 from quorum.node import QuorumNode
 from quorum.outbox import Channel
@@ -85,25 +85,6 @@ class QuorumRuntime:
 
         self.node.read_barrier(done)
         return await confirmed
-
-    async def transfer_leadership(self, node_id: int) -> None:
-        """See ``QuorumNode.transfer_leadership``.
-
-        Raises:
-            NotLeader, TransferFailed: leadership stays where it is.
-        """
-        finished: asyncio.Future[None] = self._loop.create_future()
-
-        def done(outcome: TransferFailed | None) -> None:
-            if finished.done():
-                return
-            if outcome is None:
-                finished.set_result(None)
-            else:
-                finished.set_exception(outcome)
-
-        self.node.transfer_leadership(node_id, done)
-        await finished
 
     @property
     def port(self) -> int:

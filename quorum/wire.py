@@ -23,7 +23,7 @@ _TYPES: Final[dict[int, type[Any]]] = {
     7: messages.PreVoteReply,
     8: messages.Vote,
     9: messages.VoteReply,
-    10: messages.TimeoutNow,
+    # 10 was TimeoutNow.
     11: messages.EndEpoch,
     12: messages.CheckpointOffer,
     13: messages.CheckpointProgress,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from metadata_log.errors import ApiError
 from scripts.simulation.host import DIRECTORY, SimulatedNode
 from scripts.simulation.world import World
 
@@ -24,7 +23,6 @@ class Faults:
         world.every(options.slow_disk_rate, self._slow_disk)
         world.every(options.sync_failure_rate, self._fail_sync)
         world.every(options.wipe_rate, self._wipe)
-        world.every(options.transfer_rate, self._transfer)
         world.every(options.resign_rate, self._resign)
 
     def _any(self) -> SimulatedNode:
@@ -107,15 +105,6 @@ class Faults:
         world.wipe(victim)
         if was_up:
             world.scheduler.after(self._rng.choice((0.0, 0.3)), world.restart, victim)
-
-    def _transfer(self) -> None:
-        for leader in self._world.leaders():
-            target = self._rng.choice(sorted(self._world.nodes))
-            try:
-                assert leader.node is not None
-                leader.node.transfer_leadership(target, lambda outcome: None)
-            except ApiError:
-                continue
 
     def _resign(self) -> None:
         for leader in self._world.leaders():

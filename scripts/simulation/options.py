@@ -38,7 +38,6 @@ class Options:
     freeze_rate: float = 0.0
     sync_failure_rate: float = 0.0
     wipe_rate: float = 0.0
-    transfer_rate: float = 0.0
     resign_rate: float = 0.0
     checkpoint_rate: float = 0.0
     #: Log and checkpoint bytes kept; below it, all checkpoints but the newest go.
@@ -83,7 +82,6 @@ def draw(rng: Random) -> Options:
         freeze_rate=sometimes(0.4, scaled(0.4)),
         sync_failure_rate=sometimes(0.25, scaled(0.3)),
         wipe_rate=sometimes(0.25, scaled(0.3)),
-        transfer_rate=sometimes(0.4, scaled(0.7)),
         resign_rate=sometimes(0.2, scaled(0.4)),
         checkpoint_rate=sometimes(0.5, scaled(1.5)),
         retention_bytes=rng.choice((0, 3000, 100 * 1024 * 1024)),

@@ -53,10 +53,10 @@ class Stage:
         raise NotReached(f"node {index} does not come to lead:\n{self.world.describe()}")
 
     def stand(self, index: int) -> None:
-        """Let a node stand for election without a Pre-Vote, as one that was told to."""
+        """Let a node stand for election without a Pre-Vote, as if it had just won one."""
         node = self.nodes[index]
         assert node.node is not None
-        node.node._elections.force()
+        node.node._elections._win_round()
         node.request_pump()
 
     def cut(self, *groups: tuple[int, ...]) -> None:

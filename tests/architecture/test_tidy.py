@@ -21,7 +21,7 @@ FILE_LINES_MAX = 400
 LONG_FUNCTIONS: dict[str, int] = {}
 LONG_FILES = {
     "metadata_log.records": 460,  # one dataclass a record type: a table
-    "quorum.node": 498,
+    "quorum.node": 470,
 }
 
 

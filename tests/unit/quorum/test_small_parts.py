@@ -1,4 +1,4 @@
-"""Settings, read barrier, transfer, progress: the rules that need no cluster."""
+"""Settings, read barrier, progress: the rules that need no cluster."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import math
 import pytest
 
 from quorum.config import InvalidQuorumConfig, QuorumConfig, QuorumTiming, VoterAddress
-from quorum.errors import NotLeader, TransferFailed
+from quorum.errors import NotLeader
 from quorum.progress import Progress
 from quorum.read_barrier import ReadBarrier
-from quorum.transfer import Transfer
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id) for node_id in (1, 2, 3))
 
@@ -61,28 +60,6 @@ def test_read_on_a_leader_that_is_deposed_is_refused() -> None:
 
     assert [type(answer) for answer in answers] == [NotLeader]
     assert len(barrier) == 0
-
-
-def test_transfer_tells_the_successor_once_and_only_when_it_has_everything() -> None:
-    transfer = Transfer()
-    transfer.begin(2, 1.0, lambda outcome: None)
-
-    assert not transfer.wants_to_tell(is_caught_up=False)
-    assert transfer.wants_to_tell(is_caught_up=True)
-    assert not transfer.wants_to_tell(is_caught_up=True)
-
-
-def test_transfer_that_takes_too_long_fails_and_frees_the_leader() -> None:
-    outcomes: list[TransferFailed | None] = []
-    transfer = Transfer()
-    transfer.begin(2, 1.0, outcomes.append)
-    with pytest.raises(TransferFailed):
-        transfer.begin(3, 1.0, outcomes.append)
-
-    transfer.expire(1.0)
-
-    assert transfer.target is None
-    assert [type(outcome) for outcome in outcomes] == [TransferFailed]
 
 
 def test_progress_stale_reset_never_goes_below_the_match() -> None:

@@ -23,7 +23,6 @@ EXAMPLES: list[messages.Message] = [
     messages.PreVoteReply(3, 1, is_granted=False, has_leader=True),
     messages.Vote(4, 3, 100),
     messages.VoteReply(4, is_granted=True),
-    messages.TimeoutNow(3),
     messages.EndEpoch(3),
     messages.CheckpointOffer(3, 7, 50, 2, 1000, 12345, b"manifest"),
     messages.CheckpointProgress(3, 7, 500, is_voter=True),
