@@ -121,6 +121,8 @@ class PeerStatus:
     caught_up_age: float | None
     #: (end offset, bytes received) of the checkpoint that it is taking.
     checkpoint: tuple[int, int] | None
+    #: It has no vote, and gets none before these have answered the leader. Empty where this node does not lead.
+    waits_for: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ A directory that was made later than its cluster, or that was damaged, has no el
 again once its log is durable up to a commit point that a *vouched* leader reported in its own epoch, and votes only
 in epochs above.
 
-Vouched: a majority of voters, this node not among them, answered that leader in a round begun after this node
-joined. Without it a deposed leader that nobody has told yet could restore this node to a point before what it
-acknowledged to that leader's successor. Any majority that elected or committed with this node's forgotten help
-shares a voter with the vouching one.
+Vouched: every other node has answered that leader since this one joined; see ``vouching``. Without it a deposed leader
+that nobody has told yet could restore this node to a point before what it acknowledged to that leader's successor,
+and a candidate that still counts on this node's forgotten vote could win beside one that this node votes for anew.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Append:
     batches: bytes
     #: (node id, acknowledged end) of every follower, so that those left behind can rank themselves.
     acknowledged: tuple[tuple[int, int], ...]
-    #: A majority of voters answered a round begun after this follower's connection was made: see ``membership``.
+    #: The commit point may restore this follower's vote: see ``vouching``.
     is_vouched: bool
 
 

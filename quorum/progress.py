@@ -29,12 +29,14 @@ class Progress:
     is_probe_out: bool = False
     #: Conflicts of earlier rounds are stale.
     probe_round: int = 0
-    #: Highest round it has answered in this epoch.
+    #: Highest round it has answered in this epoch, with a vote or without.
+    answered_round: int = 0
+    #: The same of answers that it gave as a voter.
     echoed_round: int = 0
-    #: The first round begun after its connection was made.
-    joined_round: int = 1
-    #: When it last answered in this epoch.
+    #: When it last answered in this epoch; at first, when the epoch began.
     contact_at: float = -math.inf
+    #: The same of answers that it gave as a voter.
+    voter_contact_at: float = -math.inf
     #: When it last had everything that the leader had; -inf = never in this epoch.
     caught_up_at: float = -math.inf
     #: End of the leader's log when it last acknowledged something, and when that was.

@@ -22,6 +22,7 @@ from quorum.journal import LogJournal
 from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
 from quorum.outbox import Outbox
 from quorum.progress import Progress
+from quorum.vouching import Vouching
 
 
 class OfferSource(Protocol):
@@ -56,6 +57,7 @@ class Replication:
         #: Number of the last pass that sent anything; the first of an epoch is 1.
         self.round = 0
         self._is_round_wanted = False
+        self._vouching = Vouching()
         #: The last entry, and the commit point, that there were at the last pass.
         self._passed_index = self._passed_commit_end = 0
         #: Whether something happened since then that a pass may answer, other than new entries or a moved commit point.
@@ -78,9 +80,12 @@ class Replication:
         """This node was elected: probe everybody with the epoch's first entry."""
         next_index = self._core.first_own_index
         self.round = 0
+        self._vouching.begin_epoch()
         self._is_round_wanted = False
         self._is_pass_due = True
-        self.progress = {peer: Progress(next_index=next_index, contact_at=now) for peer in self._peers}
+        self.progress = {
+            peer: Progress(next_index=next_index, contact_at=now, voter_contact_at=now) for peer in self._peers
+        }
         for peer, is_voter in self._links.items():
             self.progress[peer].is_voter = is_voter
         self._journal.visible_index = 0
@@ -103,8 +108,8 @@ class Replication:
         progress.forget_undurable()
         if has_new_memory or not is_voter:
             progress.forget_match()
+            self._vouching.joined(self.round + 1)
         progress.is_voter = is_voter
-        progress.joined_round = self.round + 1
         progress.restart(max(progress.matched_index + 1, self._core.first_own_index), self.round)
 
     def disconnected(self, peer: int) -> None:
@@ -129,6 +134,7 @@ class Replication:
             last_contact_age=now - progress.contact_at,
             caught_up_age=now - progress.caught_up_at if math.isfinite(progress.caught_up_at) else None,
             checkpoint=None if progress.offered_end is None else (progress.offered_end, progress.checkpoint_position),
+            waits_for=() if progress.is_voter else self._vouching.awaited(peer, self.progress),
         )
 
     # --- replies -------------------------------------------------------------------------------------
@@ -187,8 +193,10 @@ class Replication:
         if progress is None or epoch != self._core.epoch or not 0 < round_ <= self.round:
             return None
         progress.contact_at = now
+        progress.answered_round = max(progress.answered_round, round_)
         progress.is_voter = is_voter
         if is_voter:
+            progress.voter_contact_at = now
             progress.echoed_round = max(progress.echoed_round, round_)
         return progress
 
@@ -216,9 +224,12 @@ class Replication:
         return True
 
     def has_quorum(self, now: float) -> bool:
-        """Whether a majority, this node included, answered recently enough to go on leading."""
+        """Whether a majority of voters, this node included, answered recently enough to go on leading.
+
+        Those who do not vote are not counted: with them alone nothing can be committed, nor a read be confirmed.
+        """
         oldest = now - self._config.timing.check_quorum_timeout
-        return 1 + len([p for p in self.progress.values() if p.contact_at > oldest]) >= self._majority
+        return 1 + len([p for p in self.progress.values() if p.voter_contact_at > oldest]) >= self._majority
 
     def majority_echoed(self) -> int:
         """The highest round that a majority of voters, this node included, has answered."""
@@ -296,7 +307,7 @@ class Replication:
         interval = self._config.timing.heartbeat_interval
         due = [self._held.until, *(self.progress[peer].sent_at + interval for peer in self._links)]
         if self._peers:
-            contacts = sorted([p.contact_at for p in self.progress.values()], reverse=True)
+            contacts = sorted([p.voter_contact_at for p in self.progress.values()], reverse=True)
             due.append(contacts[self._majority - 2] + self._config.timing.check_quorum_timeout)
         return min(due)
 
@@ -352,7 +363,7 @@ class Replication:
     ) -> None:
         progress.sent_at = now
         progress.sent_commit_end = commit_end
-        is_vouched = not progress.is_voter and self.majority_echoed() >= progress.joined_round
+        is_vouched = not progress.is_voter and self._vouching.holds(peer, self.progress, self.majority_echoed())
         message = self._made
         if message is None or message.batches is not batches or self._made_for != (prev_index, is_vouched):
             journal = self._journal

@@ -17,6 +17,7 @@ from quorum.messages import Append, StaleEpoch
 from quorum.outbox import Outbox
 from quorum.progress import Progress
 from quorum.replication import Replication
+from quorum.vouching import Vouching
 from scripts.simulation.checks import NotReached, Violation
 
 #: (class or module, name of what is in it, what takes its place)
@@ -104,6 +105,23 @@ def _any_leader_restores_the_vote() -> Patches:
     return [(Membership, "leader_reported", leader_reported)]
 
 
+def _a_majority_vouches() -> Patches:
+    def holds(self: Vouching, peer: int, progress: Any, majority_echoed: int) -> bool:
+        return majority_echoed >= self._since
+
+    return [(Vouching, "holds", holds)]
+
+
+def _answers_from_before_the_last_loss_vouch() -> Patches:
+    original = Vouching.joined
+
+    def joined(self: Vouching, next_round: int) -> None:
+        if self._since == 1:
+            original(self, next_round)
+
+    return [(Vouching, "joined", joined)]
+
+
 def _replies_need_no_epoch_and_round() -> Patches:
     def heard(self: Replication, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
         progress = self.progress.get(peer)
@@ -125,6 +143,8 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "commit-clamp": _commit_is_clamped_to_the_log_end_only,
     "non-voter-rule": _non_voters_vote,
     "vouched-report": _any_leader_restores_the_vote,
+    "vouched-by-all": _a_majority_vouches,
+    "vouched-since-the-last-loss": _answers_from_before_the_last_loss_vouch,
     "epoch-and-round-echo": _replies_need_no_epoch_and_round,
 }
 

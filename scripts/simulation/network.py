@@ -99,6 +99,10 @@ class Network:
                 self._last_arrival[key] = arrival
             self._scheduler.at(arrival, self._arrive, connection, source, target, payload)
 
+    def connection(self, one: int, other: int) -> int:
+        """Number of the connection that stands between two nodes; 0 where none does."""
+        return self._connections.get((min(one, other), max(one, other)), 0)
+
     def stands(self, one: int, other: int, connection: int) -> bool:
         """Whether this connection is the one that stands."""
         return self._connections.get((min(one, other), max(one, other))) == connection

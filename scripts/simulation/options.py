@@ -62,6 +62,8 @@ def draw(rng: Random) -> Options:
         return base * 10 ** rng.uniform(-0.7, 0.7)
 
     voters = rng.choices((1, 3, 5), weights=(6, 64, 30))[0]
+    # Only from five voters on are the others more than a majority: that is where forgotten votes are tried hardest.
+    wipe_rate = scaled(1.5) if voters == 5 and rng.random() < 0.5 else sometimes(0.25, scaled(0.3))
     return Options(
         voters=voters,
         write_rate=scaled(60.0),
@@ -81,7 +83,7 @@ def draw(rng: Random) -> Options:
         partition_rate=sometimes(0.5, scaled(0.6)),
         freeze_rate=sometimes(0.4, scaled(0.4)),
         sync_failure_rate=sometimes(0.25, scaled(0.3)),
-        wipe_rate=sometimes(0.25, scaled(0.3)),
+        wipe_rate=wipe_rate,
         resign_rate=sometimes(0.2, scaled(0.4)),
         checkpoint_rate=sometimes(0.5, scaled(1.5)),
         retention_bytes=rng.choice((0, 3000, 100 * 1024 * 1024)),

@@ -10,6 +10,7 @@ from quorum.messages import Append, AppendReply, Message, StaleEpoch, VoteReply
 from quorum.wire import decode, encode
 from scripts.simulation.host import DIRECTORY
 from scripts.simulation.memory_disk import CrashPolicy
+from scripts.simulation.memory_scenarios import MEMORY_SCENARIOS
 from scripts.simulation.stage import QUIET, Stage
 
 
@@ -356,4 +357,5 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "forgotten-vote": forgotten_vote,
     "commit-beyond-the-match": commit_beyond_the_match,
     "lost-stale-answers": lost_stale_answers,
+    **MEMORY_SCENARIOS,
 }

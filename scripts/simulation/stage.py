@@ -27,6 +27,8 @@ class Stage:
         self.nodes: list[SimulatedNode] = list(self.world.nodes.values())
         #: Return True to swallow a message: (source, target, message).
         self.swallow: Callable[[int, int, Message], bool] = lambda source, target, message: False
+        #: Directions in which messages stay in the sender's socket, and what lies there: (connection, payload).
+        self._held: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
         self.world.network.filter = self._filter
         self.world.format()
 
@@ -77,6 +79,19 @@ class Stage:
                 if a < b:
                     self.world.network.break_connection(a, b)
 
+    def hold(self, one: int, *others: int) -> None:
+        """What ``one`` and the others say to each other stays on its way until ``release``, as in TCP's back-off."""
+        for other in others:
+            self._held.setdefault((one, other), [])
+            self._held.setdefault((other, one), [])
+
+    def release(self, one: int, *others: int) -> None:
+        """What waits between ``one`` and the others arrives, if the connection that it is on still stands."""
+        first, network = self.nodes[0].node_id, self.world.network
+        for source, target in [pair for other in others for pair in ((one, other), (other, one))]:
+            for connection, payload in self._held.pop((source, target), []):
+                self.world.scheduler.after(0.0, network._arrive, connection, first + source, first + target, payload)
+
     def write(self, index: int) -> int:
         """Append on a node that leads; the end offset."""
         end = self.world.write(self.nodes[index])
@@ -106,6 +121,8 @@ class Stage:
     def finish(self) -> None:
         """Heal everything and demand that all converges."""
         self.swallow = lambda source, target, message: False
+        for one, other in list(self._held):
+            self.release(one, other)
         self.world.heal()
         self.world.converge()
 
@@ -142,4 +159,10 @@ class Stage:
 
     def _filter(self, source: int, target: int, payload: bytes) -> bool:
         first = self.nodes[0].node_id
-        return self.swallow(source - first, target - first, decode(payload))
+        source, target = source - first, target - first
+        if self.swallow(source, target, decode(payload)):
+            return True
+        held = self._held.get((source, target))
+        if held is not None:
+            held.append((self.world.network.connection(source + first, target + first), payload))
+        return held is not None

@@ -29,6 +29,8 @@ NOTICED_BY: Final = {
     "commit-clamp": "commit-beyond-the-match",
     "non-voter-rule": "wiped-voter",
     "vouched-report": "wiped-voter-and-deposed-leader",
+    "vouched-by-all": "forgotten-vote-and-a-laggard",
+    "vouched-since-the-last-loss": "forgotten-vote-of-a-forgotten-candidate",
     "epoch-and-round-echo": "frozen-leader-read",
     "conflict-only-truncation": None,
     "leader-durable-clamp": None,
