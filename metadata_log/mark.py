@@ -80,6 +80,7 @@ class MarkFile:
             self._sequence += 1
             data[position : position + _SLOT_BYTES] = _encode_slot(self._sequence, mark)
         yield from replace_file(self._disk, self._directory, MARK_NAME, data)
+        self.close()
         self._file = self._disk.open_file(f"{self._directory}/{MARK_NAME}", OpenMode.WRITE)
         yield
         self.current = mark

@@ -4,14 +4,21 @@
 and forgotten it. A founding voter gets the file when its directory is formatted; a node that joins later, or whose log
 was set aside, has none, and writes its first one only when it has durably reached the commit point that a leader
 reported after it joined, with that leader's epoch: from then on it votes in the epochs above.
+
+Kafka's file has no checksum, and a flipped digit in it is another vote. So ours ends with one field more, ``crc``: the
+CRC-32C of the same file without it. Kafka's converter (``QuorumStateDataJsonConverter``) asks for the fields it knows
+and leaves others alone; a file without ``crc``, as Kafka writes it, is believed as it stands.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from crc32c import crc32c
 
 from metadata_log.disk import Disk, OpenMode, read_file, replace_file
 from metadata_log.errors import CorruptState, InvalidId
@@ -20,6 +27,12 @@ from metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
 QUORUM_STATE_NAME: Final = "quorum-state"
 #: ``leader_id`` and ``voted_id`` when there is none.
 NOBODY: Final = -1
+_CRC_FIELD: Final = re.compile(rb',"crc":(\d{1,10})\}\Z')
+#: What Kafka writes, by data version.
+_KAFKA_FIELDS: Final = {
+    0: {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters", "data_version"},
+    1: {"leaderId", "leaderEpoch", "votedId", "votedDirectoryId", "data_version"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,12 @@ class QuorumStateJob:
 
 
 def encode_quorum_state(state: QuorumState) -> bytes:
+    """Kafka's JSON, with the checksum."""
+    data = kafka_quorum_state(state)
+    return b'%s,"crc":%d}' % (data[:-1], crc32c(data))
+
+
+def kafka_quorum_state(state: QuorumState) -> bytes:
     """Kafka's JSON, byte for byte, as its ``FileQuorumStateStore`` writes it."""
     document: dict[str, Any] = {"leaderId": state.leader_id, "leaderEpoch": state.leader_epoch}
     if state.data_version == 0:
@@ -100,8 +119,10 @@ def decode_quorum_state(data: bytes, path: str) -> QuorumState:
     """The state in a file of ours or Kafka's.
 
     Raises:
-        CorruptState: it is no such JSON, a field is missing or of the wrong type, or its version is unknown.
+        CorruptState: it is no such JSON, its checksum is wrong, a field is missing, unknown or of the wrong type, or
+            its version is unknown.
     """
+    data = _checked(data, path)
     try:
         document = json.loads(data)
     except ValueError as error:
@@ -111,6 +132,10 @@ def decode_quorum_state(data: bytes, path: str) -> QuorumState:
     version = _integer(document, "data_version", path)
     if version not in (0, 1):
         raise CorruptState(path, f"data_version {version}; 0 and 1 are known")
+    unknown = document.keys() - _KAFKA_FIELDS[version]
+    if unknown:
+        # A flipped bit in the name of the checksum must not make it a file that has none.
+        raise CorruptState(path, f"unknown fields: {', '.join(map(repr, sorted(unknown)))}")
     state = QuorumState(
         leader_epoch=_integer(document, "leaderEpoch", path),
         leader_id=_integer(document, "leaderId", path),
@@ -122,6 +147,17 @@ def decode_quorum_state(data: bytes, path: str) -> QuorumState:
     if state.leader_epoch < 0 or state.leader_id < NOBODY or state.voted_id < NOBODY:
         raise CorruptState(path, f"epoch {state.leader_epoch}, leader {state.leader_id} or vote {state.voted_id}")
     return state
+
+
+def _checked(data: bytes, path: str) -> bytes:
+    """The file as Kafka would have written it."""
+    found = _CRC_FIELD.search(data)
+    if found is None:
+        return data
+    written = data[: found.start()] + b"}"
+    if crc32c(written) != int(found[1]):
+        raise CorruptState(path, f"the CRC does not match: {crc32c(written)}, the file says {int(found[1])}")
+    return written
 
 
 def _integer(document: dict[str, Any], name: str, path: str) -> int:

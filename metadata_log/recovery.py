@@ -67,6 +67,16 @@ def recover(disk: Disk, directory: str) -> Recovered:
         OSError: the disk failed.
     """
     files = SegmentFiles(disk, directory, MarkFile(disk, directory))
+    try:
+        return _recovered(files)
+    except BaseException:
+        files.close()
+        files.mark.close()
+        raise
+
+
+def _recovered(files: SegmentFiles) -> Recovered:
+    disk, directory = files.disk, files.directory
     checkpoints = survey_checkpoints(disk, directory)
     try:
         mark = read_mark(disk, directory)

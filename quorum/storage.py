@@ -47,13 +47,12 @@ class NodeStorage:
             names = set_aside(disk, directory, log.damage)
             assert names, "every damage lies in the mark or in a segment"
             log = MetadataLog.open(disk, directory, log_config)
-        store = QuorumStateStore(disk, directory)
-        stored: QuorumState | None = None
-        state_damage = None
         try:
-            stored = store.load()
-        except CorruptState as error:
-            state_damage = str(error)
+            store = QuorumStateStore(disk, directory)
+            stored, state_damage = _load(store)
+        except BaseException:
+            log.close()
+            raise
         votes = VoteState(store, stored, log.last_epoch, config)
         checkpoints = CheckpointStore(disk, directory, log.checkpoints_at_open)
         return cls(disk, directory, log, votes, checkpoints, tuple(damage), state_damage)
@@ -61,3 +60,11 @@ class NodeStorage:
     def close(self) -> None:
         """Give the handles back. No disk group may be out."""
         self.log.close()
+
+
+def _load(store: QuorumStateStore) -> tuple[QuorumState | None, str | None]:
+    """The election state, or why it cannot be read."""
+    try:
+        return store.load(), None
+    except CorruptState as error:
+        return None, str(error)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from metadata_log.batch import build_batch, control_batch, place_batch
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_id, checkpoint_name
 from metadata_log.disk import replace_file
+from metadata_log.mark import MARK_NAME
 from metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
 from metadata_log.segment_log import LogConfig, MetadataLog
 from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
@@ -194,6 +195,9 @@ class ModelledLog:
         """What was recovered is a prefix of what may be, reaches what was promised, and makes up no commit."""
         log = self.log
         assert not log.is_damaged, f"damaged: {log.damage}"
+        open_handles = self.disk.open_handles
+        assert open_handles.count(f"{DIRECTORY}/{MARK_NAME}") == 1, open_handles
+        assert len(open_handles) <= 2, f"the mark, and the segment that is written: {open_handles}"
         assert log.end_offset >= self.promised, f"{self.promised} was promised, the log ends at {log.end_offset}"
         assert log.durable_end == log.end_offset
         assert log.commit <= self.committed, f"{self.committed} is committed, the log says {log.commit}"
@@ -267,3 +271,33 @@ def run_until(modelled: ModelledLog, workload: Callable[[ModelledLog], None], ca
     except Crash:
         return True
     return False
+
+
+def fail_at(modelled: ModelledLog, workload: Callable[[ModelledLog], None], call: int, error: int) -> str | None:
+    """Run a workload whose disk call number ``call`` fails; what failed, None when the workload was done before.
+
+    A sync that fails also takes pages with it: the cache shows them, and no later sync brings them to the disk.
+    """
+    left = call
+    failed: str | None = None
+
+    def count(operation: str, path: str) -> None:
+        nonlocal left, failed
+        left -= 1
+        if left:
+            return
+        failed = f"{operation} {path}"
+        if operation.startswith("sync"):
+            modelled.disk.fail_next_sync(path)
+        else:
+            raise OSError(error, "injected", path)
+
+    modelled.disk.on_call = count
+    try:
+        workload(modelled)
+    except OSError:
+        if failed is None:
+            raise
+    else:
+        assert failed is None, f"{failed} failed, and nobody heard of it"
+    return failed

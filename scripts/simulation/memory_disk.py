@@ -83,6 +83,8 @@ class MemoryDisk:
         self._pending_names: dict[str, list[_NameChange]] = {}
         self._locks: set[str] = set()
         self._failing_syncs: set[str] = set()
+        #: Paths of the handles that the process has open, one entry each.
+        self.open_handles: list[str] = []
         #: Raised by every crash; a handle of an older generation is dead.
         self.generation = 0
         #: Raised by everything that changes what a power cut would leave.
@@ -103,6 +105,7 @@ class MemoryDisk:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         if inode.is_directory:
             raise IsADirectoryError(errno.EISDIR, "is a directory", path)
+        self.open_handles.append(path)
         return MemoryFile(self, path, inode, is_writable=mode is not OpenMode.READ)
 
     def exists(self, path: str) -> bool:
@@ -165,6 +168,7 @@ class MemoryDisk:
     def kill(self) -> None:
         """The process dies: handles and locks are gone, every byte it wrote is still in the cache."""
         self.generation += 1
+        self.open_handles.clear()
         self._locks.clear()
 
     def power_cut(self, policy: CrashPolicy) -> None:
@@ -355,6 +359,8 @@ class MemoryFile:
 
     def close(self) -> None:
         # Allowed after a crash: the kernel has closed it already.
+        if self._generation == self._disk.generation:
+            self._disk.open_handles.remove(self._path)
         self._generation = -1
 
     def _enter(self, operation: str, *, writes: bool = False) -> None:

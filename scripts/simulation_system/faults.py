@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from metadata_log.mark import MARK_NAME
 from metadata_log.quorum_state import QUORUM_STATE_NAME
 from scripts.simulation.faults import Faults
 from scripts.simulation.host import SimulatedNode
 from scripts.simulation_system.world import SystemWorld
 
 #: Files whose bits flip.
-_ROTTING: Final = (".log", ".checkpoint", QUORUM_STATE_NAME)
+_ROTTING: Final = (".log", ".checkpoint", QUORUM_STATE_NAME, MARK_NAME)
 
 
 class SystemFaults(Faults):

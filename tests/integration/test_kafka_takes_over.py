@@ -58,11 +58,19 @@ def differences(ours: MetadataImage, theirs: MetadataImage) -> list[str]:
     return different + ["brokers"] * (ours.cluster.brokers != theirs.cluster.brokers)
 
 
+def assert_checksummed(voters: tuple[KafkaVoter, ...]) -> None:
+    """Kafka is about to read an election state with a field that it does not know."""
+    for voter in voters:
+        state = json.loads((voter.directory / "__cluster_metadata-0/quorum-state").read_bytes())
+        assert "crc" in state
+
+
 def test_kafka_starts_as_a_static_voter_on_an_exported_state(jars: Path, kafka_data: Path, tmp_path: Path) -> None:
     """3,061 partitions, ELR, reassignments, ACLs, SCRAM, quotas; brokers dead and alive."""
     source = kafka_data / "static/m2/log"
     deadline = time.monotonic() + SECONDS_MAX
     document, voters = export(source, tmp_path / "kafka", list(free_ports(1)), "--static")
+    assert_checksummed(voters)
     with running(jars, voters, is_static=True) as kafka:
         theirs = kafka.newest_snapshot(voters[0], document["end_offset"], deadline)
     assert differences(load_image(source), theirs) == []
@@ -98,6 +106,7 @@ async def test_kafka_quorum_goes_on_with_the_log_of_a_quorum_of_ours(
     deadline = time.monotonic() + SECONDS_MAX
     document, voters = export(source, tmp_path / "kafka", list(free_ports(3)), "--with-log")
     assert 0 < document["checkpoint_offset"] < document["end_offset"]
+    assert_checksummed(voters)
     with running(jars, voters, is_static=False) as kafka:
         states = [kafka.newest_snapshot(voter, document["end_offset"], deadline) for voter in voters]
         status = kafka.quorum_status()

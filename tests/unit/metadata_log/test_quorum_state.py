@@ -16,13 +16,16 @@ from metadata_log.quorum_state import (
     QuorumStateStore,
     decode_quorum_state,
     encode_quorum_state,
+    kafka_quorum_state,
 )
 from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
 from tests.log_support import DIRECTORY, Crash, finish
 
 PATH = f"{DIRECTORY}/{QUORUM_STATE_NAME}"
 BEFORE = QuorumState(leader_epoch=4, voted_id=1, voted_directory_id=b"a" * 16)
+STATIC = QuorumState(leader_epoch=12, leader_id=2, data_version=0, current_voters=(1, 2, 3))
 AFTER = QuorumState(leader_epoch=5, voted_id=2, voted_directory_id=b"b" * 16)
+STATES = [BEFORE, STATIC]
 
 
 def stored(state: QuorumState | None, seed: int = 0) -> tuple[MemoryDisk, QuorumStateStore]:
@@ -39,7 +42,7 @@ def test_files_of_kafka_are_read_and_written_byte_for_byte(kafka_data: Path) -> 
     assert len(files) == 8
     for file in files:
         data = file.read_bytes()
-        assert encode_quorum_state(decode_quorum_state(data, str(file))) == data, file
+        assert kafka_quorum_state(decode_quorum_state(data, str(file))) == data, file
 
 
 def test_static_and_dynamic_files_say_what_kafka_knew(kafka_data: Path) -> None:
@@ -63,6 +66,42 @@ def test_dynamic_state_survives_a_round_trip(epoch: int, leader: int, vote: int,
     assert decode_quorum_state(encode_quorum_state(state), "f") == state
 
 
+@given(data=st.data())
+@pytest.mark.parametrize("state", STATES, ids=lambda state: f"version-{state.data_version}")
+def test_file_with_any_bits_of_one_byte_flipped_is_damaged(state: QuorumState, data: st.DataObject) -> None:
+    written = bytearray(encode_quorum_state(state))
+    written[data.draw(st.integers(0, len(written) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(CorruptState):
+        decode_quorum_state(bytes(written), "f")
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: f"version-{state.data_version}")
+def test_file_with_any_bit_flipped_is_damaged_or_says_the_same(state: QuorumState) -> None:
+    written = encode_quorum_state(state)
+    detected = 0
+    for bit in range(8 * len(written)):
+        flipped = bytearray(written)
+        flipped[bit // 8] ^= 1 << bit % 8
+        try:
+            assert decode_quorum_state(bytes(flipped), "f") == state, bytes(flipped)
+        except CorruptState:
+            detected += 1
+    assert detected == 8 * len(written), "there is no bit in the file that means nothing"
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: f"version-{state.data_version}")
+def test_file_cut_short_anywhere_is_damaged(state: QuorumState) -> None:
+    written = encode_quorum_state(state)
+    for size in range(len(written)):
+        with pytest.raises(CorruptState):
+            decode_quorum_state(written[:size], "f")
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: f"version-{state.data_version}")
+def test_file_without_a_checksum_is_believed_as_kafka_believes_it(state: QuorumState) -> None:
+    assert decode_quorum_state(kafka_quorum_state(state), "f") == state
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -78,6 +117,9 @@ def test_dynamic_state_survives_a_round_trip(epoch: int, leader: int, vote: int,
         (b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"votedDirectoryId":7,"data_version":1}', "not a uuid"),
         (b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"currentVoters":[1],"data_version":0}', "list of voters"),
         (b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"currentVoters":[{}],"data_version":0}', "voterId"),
+        (b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":0,"csc":7}', "unknown fields: 'csc'"),
+        (b'{"crc":7,"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":0}', "unknown fields: 'crc'"),
+        (b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":0,"crc":7}', "the CRC does not match"),
     ],
 )
 def test_file_that_says_nothing_usable_is_corrupt(data: bytes, reason: str) -> None:

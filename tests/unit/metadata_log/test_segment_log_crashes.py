@@ -141,6 +141,9 @@ def test_log_after_a_crash_at_any_disk_call_keeps_what_was_promised(
             modelled.flush()
             modelled.disk.power_cut(CrashPolicy.NOTHING)
             modelled.reopen()
+            modelled.check_memory()
+            modelled.log.close()
+            assert not modelled.disk.open_handles
         except Exception as error:
             error.add_note(f"crash at disk call {call}, files {modelled.disk.paths()}")
             raise

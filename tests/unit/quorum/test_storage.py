@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from errno import EIO
+from itertools import count
+
+import pytest
+
 from metadata_log.batch import control_batch, place_batch
 from metadata_log.mark import MARK_NAME
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
@@ -10,21 +16,22 @@ from metadata_log.segment_log import LogConfig, MetadataLog
 from quorum.config import QuorumConfig, VoterAddress
 from quorum.leader_change import VoterHistory
 from quorum.storage import NodeStorage
-from tests.log_support import DIRECTORY, ModelledLog, flush, make_batch
+from scripts.simulation.memory_disk import CrashPolicy
+from tests.log_support import DIRECTORY, ModelledLog, fail_at, flush, make_batch, run_until
 
 CONFIG = QuorumConfig("c", 1, bytes(16), (VoterAddress(1, "127.0.0.1", 9001),))
 VOTERS = tuple(VotersRecord((VotersVoter(1, bytes([number]) * 16),)) for number in range(3))
 
 
-def voting_node() -> ModelledLog:
+def voting_node(seed: int = 0) -> ModelledLog:
     """Twelve batches in several segments, all promised, and the right to vote."""
-    modelled = ModelledLog(0, LogConfig(segment_bytes=300))
+    modelled = ModelledLog(seed, LogConfig(segment_bytes=300))
     for _ in range(12):
         modelled.append(epoch=1)
     modelled.flush()
     modelled.disk.put(f"{DIRECTORY}/{QUORUM_STATE_NAME}", encode_quorum_state(QuorumState(leader_epoch=1)))
     modelled.log.close()
-    modelled.disk.kill()
+    modelled.disk.power_cut(CrashPolicy.EVERYTHING)
     return modelled
 
 
@@ -53,6 +60,67 @@ def test_open_of_a_log_that_is_damaged_twice_sets_both_aside() -> None:
     assert not storage.votes.has_file
     names = set(modelled.disk.list_directory(DIRECTORY))
     assert {f"{MARK_NAME}.damaged", f"{QUORUM_STATE_NAME}.damaged", f"{second:020d}.log.damaged"} <= names
+
+
+def sound(modelled: ModelledLog) -> None:
+    """Nothing is wrong."""
+
+
+def rot_in_a_segment(modelled: ModelledLog) -> None:
+    modelled.disk.flip_bit(f"{DIRECTORY}/{modelled.log.segments[1][0]:020d}.log", 64, 0)
+
+
+def rot_in_the_mark(modelled: ModelledLog) -> None:
+    for slot in (0, 4096):
+        modelled.disk.flip_bit(f"{DIRECTORY}/{MARK_NAME}", slot + 8, 1)
+
+
+def rot_in_both(modelled: ModelledLog) -> None:
+    rot_in_the_mark(modelled)
+    rot_in_a_segment(modelled)
+
+
+def lost_end(modelled: ModelledLog) -> None:
+    base = modelled.log.segments[-1][0]
+    modelled.disk.put(f"{DIRECTORY}/{base:020d}.log", b"")
+
+
+def open_storage(modelled: ModelledLog) -> None:
+    NodeStorage.open(modelled.disk, DIRECTORY, CONFIG, modelled.config)
+
+
+ENDS = [None, CrashPolicy.NOTHING, CrashPolicy.MIXED]
+
+
+@pytest.mark.parametrize("way", ENDS, ids=str)
+@pytest.mark.parametrize("fault", ["crash", "error"])
+@pytest.mark.parametrize("damage", [sound, rot_in_a_segment, rot_in_the_mark, rot_in_both, lost_end])
+def test_open_that_ends_at_any_disk_call_never_leaves_a_vote_with_less_than_was_promised(
+    damage: Callable[[ModelledLog], None], fault: str, way: CrashPolicy | None
+) -> None:
+    """And never takes the vote where nothing was wrong: what could not be read is not damaged."""
+    for call in count(1):
+        modelled = voting_node(seed=call)
+        damage(modelled)
+        if fault == "crash":
+            has_failed = run_until(modelled, open_storage, call)
+        else:
+            has_failed = fail_at(modelled, open_storage, call, EIO) is not None
+            assert not has_failed or modelled.disk.open_handles == []
+        modelled.disk.on_call = lambda operation, path: None
+        if way is None:
+            modelled.disk.kill()
+        else:
+            modelled.disk.power_cut(way)
+        storage = NodeStorage.open(modelled.disk, DIRECTORY, CONFIG, modelled.config)
+        is_whole = storage.log.end_offset == modelled.history.end_offset
+        assert storage.votes.has_file == (damage is sound), f"{fault} at call {call}, then {way}"
+        assert is_whole or not storage.votes.has_file
+        assert is_whole == (damage in (sound, rot_in_the_mark)), f"{fault} at call {call}, then {way}"
+        storage.close()
+        assert modelled.disk.open_handles == []
+        if not has_failed:
+            return
 
 
 def log_with_voter_sets() -> ModelledLog:
