@@ -15,7 +15,8 @@ from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, checkpoint
 from metadata_log.errors import MalformedData
 from metadata_log.records import SnapshotFooterRecord
 from metadata_log.segment_files import segment_base
-from scripts.simulation.memory_disk import Inode, MemoryDisk
+from scripts.simulation.inode import Inode
+from scripts.simulation.memory_disk import MemoryDisk
 
 
 class BatchFact(NamedTuple):

@@ -11,55 +11,12 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum
 from random import Random
-from typing import Final
 
 from metadata_log.disk import Buffer, OpenMode
+from scripts.simulation.inode import CrashPolicy, Inode, apply, drawn, kept
 
-_PAGE: Final = 4096
-
-
-class CrashPolicy(Enum):
-    """What a power cut leaves of the pending changes of one file or directory."""
-
-    #: None of them: the least that a disk must keep.
-    NOTHING = "nothing"
-    #: All of them: the kernel happened to write them back.
-    EVERYTHING = "everything"
-    #: Some first ones, whole.
-    PREFIX = "prefix"
-    #: Some first ones, the last of them cut at any byte. (Of a name change there are no halves.)
-    TORN = "torn"
-    #: Any pages of the file, in any order: what a file system may do that orders nothing.
-    PAGES = "pages"
-    #: Each file and directory by a policy drawn for it, PAGES aside.
-    MIXED = "mixed"
-
-
-_MIXED_CHOICES: Final = (CrashPolicy.NOTHING, CrashPolicy.EVERYTHING, CrashPolicy.PREFIX, CrashPolicy.TORN)
-
-#: A pending change of a file: bytes at a position, or (position, None) to cut it to that size.
-_Change = tuple[int, bytes | None]
-
-
-@dataclass(slots=True, eq=False)
-class Inode:
-    """A file or directory, whatever its names."""
-
-    is_directory: bool = False
-    cached: bytearray = field(default_factory=bytearray)
-    durable: bytearray = field(default_factory=bytearray)
-    pending: list[_Change] = field(default_factory=list)
-    #: Lowest position at which ``durable`` may have changed since ``durable_log`` read it; None = nowhere.
-    changed_from: int | None = 0
-
-    def persist(self, change: _Change) -> None:
-        """A change reaches the disk."""
-        position = min(change[0], len(self.durable))
-        self.changed_from = position if self.changed_from is None else min(self.changed_from, position)
-        _apply(self.durable, change)
+__all__ = ["CrashPolicy", "MemoryDisk", "MemoryFile", "MemoryLock", "StaleHandle"]
 
 
 #: A pending change of a directory: names that go, and a name that comes with what it means; one atomic step.
@@ -177,7 +134,7 @@ class MemoryDisk:
         self.durable_changes += 1
         for path in sorted(self._pending_names):
             changes = self._pending_names[path]
-            for change in changes[: self._kept(self._drawn(policy), len(changes))]:
+            for change in changes[: kept(drawn(policy, self._rng), len(changes), self._rng)]:
                 _apply_names(self._durable_names, change)
         self._pending_names.clear()
         for path in sorted(self._durable_names):
@@ -186,7 +143,7 @@ class MemoryDisk:
                 del self._durable_names[path]
         self._names = dict(self._durable_names)
         for path in sorted(self._names):
-            self._settle(self._names[path], self._drawn(policy))
+            self._names[path].settle(drawn(policy, self._rng), self._rng)
         self._failing_syncs.clear()
 
     def fail_next_sync(self, path: str) -> None:
@@ -273,14 +230,14 @@ class MemoryDisk:
         growth = position + len(data) - len(inode.cached)
         if self.capacity is not None and growth > 0 and self.used + growth > self.capacity:
             fits = max(len(data) - (self.used + growth - self.capacity), 0)
-            _apply(inode.cached, (position, data[:fits]))
+            apply(inode.cached, (position, data[:fits]))
             inode.pending.append((position, data[:fits]))
             raise OSError(errno.ENOSPC, "no space left on device", path)
-        _apply(inode.cached, (position, data))
+        apply(inode.cached, (position, data))
         inode.pending.append((position, data))
 
     def truncate(self, inode: Inode, size: int) -> None:
-        _apply(inode.cached, (size, None))
+        apply(inode.cached, (size, None))
         inode.pending.append((size, None))
 
     def sync(self, path: str, inode: Inode) -> None:
@@ -291,40 +248,6 @@ class MemoryDisk:
         for change in pending:
             inode.persist(change)
         self._fail_if_asked(path)
-
-    def _drawn(self, policy: CrashPolicy) -> CrashPolicy:
-        return self._rng.choice(_MIXED_CHOICES) if policy is CrashPolicy.MIXED else policy
-
-    def _kept(self, policy: CrashPolicy, count: int) -> int:
-        if policy is CrashPolicy.NOTHING:
-            return 0
-        return count if policy is CrashPolicy.EVERYTHING else self._rng.randint(0, count)
-
-    def _settle(self, inode: Inode, policy: CrashPolicy) -> None:
-        if policy is CrashPolicy.PAGES:
-            self._settle_pages(inode)
-        else:
-            kept = self._kept(policy, len(inode.pending))
-            for change in inode.pending[:kept]:
-                inode.persist(change)
-            if policy is CrashPolicy.TORN and kept < len(inode.pending):
-                position, data = inode.pending[kept]
-                if data is not None:
-                    inode.persist((position, data[: self._rng.randint(0, len(data))]))
-        inode.pending.clear()
-        inode.cached = bytearray(inode.durable)
-
-    def _settle_pages(self, inode: Inode) -> None:
-        goal = bytearray(inode.durable)
-        for change in inode.pending:
-            _apply(goal, change)
-        inode.changed_from = 0
-        if self._rng.random() < 0.5:
-            _apply(inode.durable, (len(goal), None))
-        for start in range(0, min(len(goal), len(inode.durable)), _PAGE):
-            if self._rng.random() < 0.5:
-                end = min(start + _PAGE, len(inode.durable))
-                inode.durable[start:end] = goal[start:end].ljust(end - start, b"\0")
 
 
 class MemoryFile:
@@ -384,17 +307,6 @@ class MemoryLock:
 
 def _parent(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-def _apply(content: bytearray, change: _Change) -> None:
-    position, data = change
-    if data is None:
-        del content[position:]
-        content.extend(bytes(position - len(content)))
-        return
-    if data and position > len(content):
-        content.extend(bytes(position - len(content)))
-    content[position : position + len(data)] = data
 
 
 def _apply_names(names: dict[str, Inode], change: _NameChange) -> None:
