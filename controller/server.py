@@ -257,7 +257,7 @@ async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch:
 
 async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[ProcessFaults, Registrar, DigestWatch]:
     disk = RealDisk()
-    directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id)
+    directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
     secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else b""
     quorum_config = _quorum_config(settings, directory)
@@ -343,7 +343,7 @@ def _node(
 
 def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -> QuorumConfig:
     own = settings.voter.directory_id
-    if own is not None and uuid_from_text(own) != directory.meta.directory_id:
+    if own is not None and uuid_from_text(own) not in (directory.meta.directory_id, directory.meta.replaces):
         problem = f"is directory {uuid_text(directory.meta.directory_id)}, and the settings say {own}"
         raise ForeignDirectory(directory.path, problem, "start the node with its own directory, or correct `voters`")
     return QuorumConfig(

@@ -80,8 +80,8 @@ class Voter(Group):
     http: HostPort
     """host:port of its HTTP API, as the other controllers and the clients reach it."""
     directory_id: DirectoryId | None = None
-    """Id of its metadata directory, as it was formatted. At `quorum.kraft_version` 1 all voters have one: the log names
-    them by it."""
+    """Id of the metadata directory that it was founded with. At `quorum.kraft_version` 1 all voters have one. It stays
+    as it is, the same on all controllers, when a directory that was lost is made anew by `quorate recover rejoin`."""
 
 
 class QuorumSettings(Group):
@@ -250,7 +250,9 @@ class ControllerSettings(BaseSettings):
     node_id: int = Field(ge=0)
     """Which of `voters` this process is."""
     directory: Path
-    """Metadata directory, formatted before the first start."""
+    """Metadata directory, made before the first start: `quorate format directory`."""
+    cluster_id: str | None = Field(default=None, min_length=1)
+    """Cluster that the directory must be of; unset: whatever it says."""
     voters: tuple[Voter, ...] = Field(min_length=1, max_length=15)
     """All controllers, this one included; the same on each of them."""
     shared_secret_file: Path | None = None

@@ -44,6 +44,8 @@ _FORMATTING_NAME: Final = "formatting"
 #: What may be in a directory that is otherwise empty.
 _NOT_OURS: Final = frozenset({LOCK_NAME, "lost+found"})
 _PARTITION_METADATA_NAME: Final = "partition.metadata"
+#: Not formatting: a directory made as those of a new cluster would vote, and have forgotten what it promised.
+_JOIN_AGAIN: Final = "a controller that lost its directory gets one that joins the others by: quorate recover rejoin"
 
 
 class DirectoryError(StorageError):
@@ -146,11 +148,21 @@ def format_directory(disk: Disk, path: str, plan: FormatPlan) -> None:
 def _check_formattable(disk: Disk, path: str) -> None:
     names = set(disk.list_directory(path)) - _NOT_OURS - {_FORMATTING_NAME + PART_SUFFIX}
     if META_PROPERTIES_NAME in names:
-        raise AlreadyFormatted(path, "is formatted already", "start the node, or remove the directory to start over")
+        raise AlreadyFormatted(path, f"is formatted already, {_whose(disk, path)}", "start the node with it")
     if names and _FORMATTING_NAME not in names:
         raise ForeignDirectory(
             path, f"holds {min(names)!r} but no {META_PROPERTIES_NAME}", "choose an empty directory for the node"
         )
+
+
+def _whose(disk: Disk, path: str) -> str:
+    """What a directory that is formatted says of itself, for a sentence."""
+    meta_path = f"{path}/{META_PROPERTIES_NAME}"
+    try:
+        meta = decode_meta_properties(read_file(disk, meta_path), meta_path)
+    except CorruptState as error:
+        return f"and says not for whom ({error.reason})"
+    return f"for node {meta.node_id} of cluster {meta.cluster_id}, as directory {uuid_text(meta.directory_id)}"
 
 
 def _clear_interrupted(disk: Disk, path: str) -> None:
@@ -227,14 +239,14 @@ class MetadataDirectory:
 
 def _unformatted(disk: Disk, path: str) -> DirectoryError:
     if not disk.exists(path):
-        return NotFormatted(path, "does not exist", "format it first")
+        return NotFormatted(path, "does not exist", _JOIN_AGAIN)
     names = set(disk.list_directory(path))
     if _FORMATTING_NAME in names:
-        return NotFormatted(path, "was being formatted when that was interrupted", "format it again")
+        return NotFormatted(path, "was being formatted when that was interrupted", "repeat the command that made it")
     if LOG_DIRECTORY_NAME in names:
         problem = f"holds a metadata log but no {META_PROPERTIES_NAME}"
-        return DamagedDirectory(path, problem, f"restore {META_PROPERTIES_NAME}, or choose another directory")
-    return NotFormatted(path, "is not formatted", "format it first")
+        return DamagedDirectory(path, problem, f"restore {META_PROPERTIES_NAME}, or move all away: then {_JOIN_AGAIN}")
+    return NotFormatted(path, "is not formatted", _JOIN_AGAIN)
 
 
 def _checked_meta(disk: Disk, path: str, node_id: int | None, cluster_id: str | None) -> MetaProperties:
@@ -244,8 +256,7 @@ def _checked_meta(disk: Disk, path: str, node_id: int | None, cluster_id: str | 
     except CorruptState as error:
         raise DamagedDirectory(path, f"{META_PROPERTIES_NAME}: {error.reason}", "restore that file") from error
     if not disk.exists(f"{path}/{LOG_DIRECTORY_NAME}"):
-        remedy = "remove the directory and format it again: the node then joins without a memory"
-        raise DamagedDirectory(path, f"has no {LOG_DIRECTORY_NAME}", remedy)
+        raise DamagedDirectory(path, f"has no {LOG_DIRECTORY_NAME}", f"remove the directory: then {_JOIN_AGAIN}")
     if cluster_id is not None and meta.cluster_id != cluster_id:
         problem = f"belongs to cluster {meta.cluster_id}, not to {cluster_id}"
         raise ForeignDirectory(path, problem, "start the node with its own directory")

@@ -1,4 +1,4 @@
-"""``meta.properties``: whose directory this is. Kafka's file (``MetaProperties``), and two keys of ours."""
+"""``meta.properties``: whose directory this is. Kafka's file (``MetaProperties``), and three keys of ours."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _VERSION: Final = "1"
 _NUMBER_MAX: Final = (1 << 31) - 1
 _SOURCE_CLUSTER_KEY: Final = "quorate.source.cluster.id"
 _GENERATION_KEY: Final = "quorate.quorum.generation"
+_REPLACES_KEY: Final = "quorate.directory.replaces"
 _LINE: Final = re.compile(r"\s*((?:[^=:\s\\]|\\.)+)\s*[=:]?\s*(.*)")
 _ESCAPE: Final = re.compile(r"\\(.)")
 
@@ -30,6 +31,8 @@ class MetaProperties:
     source_cluster_id: str | None = None
     #: The epoch above which the quorum was founded anew, after a majority of its voters was lost; 0: it never was.
     generation: int = 0
+    #: Directory that the settings name and that this one was made in place of, after that was lost. Zero: none.
+    replaces: Uuid = ZERO_UUID
 
 
 def encode_meta_properties(meta: MetaProperties) -> bytes:
@@ -40,6 +43,8 @@ def encode_meta_properties(meta: MetaProperties) -> bytes:
         lines.append(f"{_SOURCE_CLUSTER_KEY}={meta.source_cluster_id}")
     if meta.generation:
         lines.append(f"{_GENERATION_KEY}={meta.generation}")
+    if meta.replaces != ZERO_UUID:
+        lines.append(f"{_REPLACES_KEY}={uuid_text(meta.replaces)}")
     return "".join(f"{line}\n" for line in lines).encode()
 
 
@@ -58,13 +63,19 @@ def decode_meta_properties(data: bytes, path: str) -> MetaProperties:
         raise CorruptState(path, f"version {version}; only {_VERSION} (KRaft) is known")
     node_id = _number("node.id", _required(found, "node.id", path), path)
     generation = _number(_GENERATION_KEY, found.get(_GENERATION_KEY, "0"), path)
-    directory_id = found.get("directory.id")
-    try:
-        directory = ZERO_UUID if directory_id is None else uuid_from_text(directory_id)
-    except InvalidId as error:
-        raise CorruptState(path, f"directory.id: {error}") from error
+    directory_id = _uuid(found, "directory.id", path)
+    replaces = _uuid(found, _REPLACES_KEY, path)
     cluster_id = _required(found, "cluster.id", path)
-    return MetaProperties(cluster_id, node_id, directory, found.get(_SOURCE_CLUSTER_KEY), generation)
+    return MetaProperties(cluster_id, node_id, directory_id, found.get(_SOURCE_CLUSTER_KEY), generation, replaces)
+
+
+def _uuid(found: dict[str, str], key: str, path: str) -> Uuid:
+    """Zero where the file has none."""
+    text = found.get(key)
+    try:
+        return ZERO_UUID if text is None else uuid_from_text(text)
+    except InvalidId as error:
+        raise CorruptState(path, f"{key}: {error}") from error
 
 
 def _required(found: dict[str, str], key: str, path: str) -> str:

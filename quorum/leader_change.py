@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from metadata_log.batch import control_batch, iter_records, parse_header
+from metadata_log.ids import Uuid
 from metadata_log.records import (
     KRaftVersionFeature,
     KRaftVersionRecord,
@@ -57,14 +60,19 @@ class VoterHistory:
         return None
 
 
-def configured_voters(config: QuorumConfig) -> VotersRecord:
-    """The voter set of the settings, as the log keeps it."""
+def known_voters(config: QuorumConfig, heard: Mapping[int, Uuid]) -> VotersRecord:
+    """The voter set of the settings, as the log keeps it: a directory that was made anew by its own id.
+
+    Args:
+        heard: directories that peers showed in their handshakes. Of others the settings' are all that is known.
+    """
+    directories = {**heard, config.node_id: config.directory_id}
     feature = KRaftVersionFeature(0, 1)
     return VotersRecord(
         tuple(
             VotersVoter(
                 voter.node_id,
-                voter.directory_id,
+                directories.get(voter.node_id, voter.directory_id),
                 (VoterEndpoint(config.listener_name, voter.host, voter.port),),
                 feature,
             )
@@ -73,7 +81,9 @@ def configured_voters(config: QuorumConfig) -> VotersRecord:
     )
 
 
-def first_batch(config: QuorumConfig, granters: set[int], in_log: VotersRecord | None, timestamp: int) -> bytes:
+def first_batch(
+    config: QuorumConfig, granters: set[int], heard: Mapping[int, Uuid], in_log: VotersRecord | None, timestamp: int
+) -> bytes:
     """The batch that opens an epoch, not yet placed.
 
     LeaderChange; at kraft.version 1 also KRaftVersion for the first leader, and the voter set whenever it differs.
@@ -88,7 +98,7 @@ def first_batch(config: QuorumConfig, granters: set[int], in_log: VotersRecord |
     # for that one. The directory ids stand in the voter set.
     records: list[tuple[Record, int]] = [(change, 0)]
     if is_dynamic:
-        voters = configured_voters(config)
+        voters = known_voters(config, heard)
         if in_log is None:
             records.append((KRaftVersionRecord(config.kraft_version), 0))
         if in_log != voters:

@@ -445,7 +445,8 @@ class QuorumNode:
     # --- inside --------------------------------------------------------------------------------------
 
     def _first_batch(self) -> bytes:
-        return first_batch(self._config, self._ballots.granters, self._voter_history.current(), self._host.wall_ms())
+        voters, heard = self._voter_history.current(), self._peer_directories
+        return first_batch(self._config, self._ballots.granters, heard, voters, self._host.wall_ms())
 
     def _guarded(self, action: Callable[..., None], *arguments: object) -> None:
         """Run ``action`` unless this node has ended. What is no peer's mistake is ours or the disk's, and ends it."""

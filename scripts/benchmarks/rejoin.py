@@ -12,8 +12,9 @@ from metadata_log.errors import ApiError, QuorateError
 from scripts.benchmarks.figures import Figure, Outcome, Target
 from scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
 from scripts.benchmarks.workspace import Workspace
+from scripts.cluster.formatting import wipe
 from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import controller_directory, wipe
+from scripts.cluster.making import controller_directory
 from scripts.cluster.plan import PlannedBrokers
 from scripts.cluster.ports import LOOPBACK, free_ports
 

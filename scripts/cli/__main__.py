@@ -160,6 +160,13 @@ def _tokens(app: typer.Typer) -> None:
     app.add_typer(tokens.app, name="tokens")
 
 
+def _format(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import format as format_commands
+
+    app.add_typer(format_commands.app, name="format")
+
+
 def _recover(app: typer.Typer) -> None:
     import_lean_client()
     from scripts.cli import recover
@@ -202,6 +209,11 @@ _COMMANDS: Final = {
     "up": _Command(
         _up,
         "Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C.",
+        _RUNNING,
+    ),
+    "format": _Command(
+        _format,
+        "Make a new cluster on machines of your own: its settings, and each controller's metadata directory.",
         _RUNNING,
     ),
     "controller": _Command(

@@ -24,6 +24,7 @@ Controllers = Annotated[
         show_default=False,
     ),
 ]
+LocalDirectory = Annotated[Path, typer.Option("--dir", help="The directory of a local cluster of `quorate up`.")]
 SecretFile = Annotated[
     Path | None,
     typer.Option(

@@ -10,18 +10,17 @@ from typing import Annotated, Final
 
 import typer
 
-from metadata_log.ids import uuid_from_text
-from metadata_log.meta_properties import MetaProperties
 from scripts.cli import exit_codes
 from scripts.cli.arguments import AsJson, Yes, confirm
-from scripts.cli.connecting import LOCAL_DIRECTORY, SecretFile, find_secret
+from scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory, SecretFile, find_secret
 from scripts.cli.output import columns, format_time, reader_may_leave
-from scripts.cluster.making import controller_directory, format_to_join
+from scripts.cli.recover_rejoin import rejoin
+from scripts.cluster.making import controller_directory
 from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.asking import ask_brokers, ask_controllers
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.founding import apply_plan
-from scripts.recovery.holdings import Holding, is_metadata_directory, survey_directory
+from scripts.recovery.holdings import Holding, local_directories, survey_directory
 from scripts.recovery.judgement import Answer, Judgement, judge
 from scripts.recovery.plan import (
     RecoveryPlan,
@@ -46,7 +45,6 @@ Directories = Annotated[
         show_default=False,
     ),
 ]
-LocalDirectory = Annotated[Path, typer.Option("--dir", help="The directory of a local cluster of `quorate up`.")]
 OldControllers = Annotated[
     str | None,
     typer.Option(
@@ -203,44 +201,7 @@ def verify(path: PlanFile, secret_file: SecretFile = None, as_json: AsJson = Fal
     raise typer.Exit(codes[seen.verdict])
 
 
-@app.command()
-def rejoin(
-    node_id: Annotated[int, typer.Option(min=0, help="The controller whose directory is gone.")],
-    directory: Annotated[
-        Path | None,
-        typer.Argument(help="Its metadata directory: empty, or not there. Default: that of the local cluster."),
-    ] = None,
-    local: LocalDirectory = LOCAL_DIRECTORY,
-    cluster_id: Annotated[str | None, typer.Option(help="With DIRECTORY: as the others' meta.properties say.")] = None,
-    directory_id: Annotated[str | None, typer.Option(help="With DIRECTORY: as `voters` in the settings say.")] = None,
-    generation: Annotated[int, typer.Option(min=0, help="Of the quorum, as the others' meta.properties say.")] = 0,
-) -> None:
-    """Make a directory for one controller that lost its own, while a majority of the others works.
-
-    It has no vote: started on it, the controller catches up with the others first, from a checkpoint if it must.
-
-    Examples:
-
-      quorate recover rejoin --dir var --node-id 2
-
-      quorate recover rejoin /srv/metadata --node-id 2 --cluster-id Otyp70vRROqSBiVnJ8qMCA --directory-id d9lu...
-    """
-    if directory is None:
-        cluster = ClusterPlan.load(local)
-        planned = next((one for one in cluster.controllers if one.id == node_id), None) if cluster else None
-        if cluster is None or planned is None:
-            raise typer.BadParameter(f"the local cluster in {local} has no controller {node_id}; name a DIRECTORY")
-        directory, cluster_id, directory_id = (
-            controller_directory(local, planned), cluster.cluster_id, planned.directory_id,
-        )  # fmt: skip
-        generation = max(
-            (survey_directory(path).generation for path in local_directories(local, cluster)), default=generation
-        )
-    if cluster_id is None or directory_id is None:
-        raise typer.BadParameter("of which cluster, and which directory id? Say --cluster-id and --directory-id")
-    meta = MetaProperties(cluster_id, node_id, uuid_from_text(directory_id), generation=generation)
-    format_to_join(directory, meta)
-    typer.echo(f"{directory} is ready: start controller {node_id}. It votes when it has caught up.")
+app.command()(rejoin)
 
 
 # --- looking -----------------------------------------------------------------------------------------
@@ -279,12 +240,6 @@ def _look(
         holdings.append(survey_directory(path.resolve()))
     answers = ask_controllers(urls, secret) + ask_brokers([url for url in brokers.split(",") if url.strip()])
     return _Seen(holdings, answers, urls, cluster)
-
-
-def local_directories(local: Path, cluster: ClusterPlan) -> list[Path]:
-    """The controllers' directories that are there."""
-    paths = (controller_directory(local, controller) for controller in cluster.controllers)
-    return [path for path in paths if is_metadata_directory(path)]
 
 
 def _targets(voters: Sequence[str] | None, local: Path, seen: _Seen) -> Targets:

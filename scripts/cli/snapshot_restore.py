@@ -17,7 +17,8 @@ from scripts.cli.arguments import AsJson, broker_ids
 from scripts.cli.connecting import AtMoment
 from scripts.cli.output import format_time
 from scripts.cli.snapshot_sources import Source, Target, left_lines, loaded, source_document
-from scripts.cluster.making import Ports, controller_directory, new_id
+from scripts.cluster.formatting import new_id
+from scripts.cluster.making import Ports, controller_directory
 from scripts.cluster.plan import ClusterPlan
 from scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
 from scripts.cluster.source_state import SourceState

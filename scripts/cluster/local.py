@@ -12,6 +12,7 @@ from scripts.cluster.making import controller_directory
 from scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
 from scripts.cluster.ports import LOOPBACK, require_free
 from scripts.cluster.process import ManagedProcess
+from scripts.cluster.settings_text import ControllerSettingsText, VoterSettings
 from scripts.cluster.watched import WatchedCluster
 
 _STOP_TIMEOUT_S: Final = 15.0
@@ -83,20 +84,15 @@ class LocalCluster(WatchedCluster):
         return ManagedProcess(name, arguments, self._log_path(name), extra)
 
     def _controller_settings(self, controller: PlannedController) -> str:
-        lines = [f"node_id = {controller.id}", f'directory = "{controller_directory(self.directory, controller)}"']
+        groups = {"quorum": {"kraft_version": str(self.plan.kraft_version)}}
         if self.plan.source_cluster_id is not None or self.plan.source is not None:
-            lines += ["", "[brokers]", "sessions_begin_with_heartbeat = true"]
-        lines += ["", "[quorum]", f"kraft_version = {self.plan.kraft_version}"]
-        for voter in self.plan.controllers:
-            lines += [
-                "",
-                "[[voters]]",
-                f"id = {voter.id}",
-                f'quorum = "{LOOPBACK}:{voter.quorum_port}"',
-                f'http = "{LOOPBACK}:{voter.http_port}"',
-                f'directory_id = "{voter.directory_id}"',
-            ]
-        return "\n".join(lines) + "\n"
+            groups["brokers"] = {"sessions_begin_with_heartbeat": "true"}
+        directory = controller_directory(self.directory, controller)
+        return str(
+            ControllerSettingsText(
+                controller.id, self.plan.cluster_id, directory, _voter_settings(self.plan), groups=groups
+            )
+        )
 
     def broker_process(self, brokers: PlannedBrokers) -> ManagedProcess:
         """A process that plays brokers on this cluster; not one of its own unless the plan has it."""
@@ -110,3 +106,11 @@ class LocalCluster(WatchedCluster):
             settings["RACKS"] = ",".join(rack or "" for rack in brokers.racks)
         extra = {f"QUORATE_BROKER_{key}": value for key, value in settings.items()}
         return ManagedProcess(name, arguments, self._log_path(name), extra)
+
+
+def _voter_settings(plan: ClusterPlan) -> tuple[VoterSettings, ...]:
+    """The controllers of a plan as settings name them."""
+    return tuple(
+        VoterSettings(one.id, f"{LOOPBACK}:{one.quorum_port}", f"{LOOPBACK}:{one.http_port}", one.directory_id)
+        for one in plan.controllers
+    )

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from controller.bootstrap import bootstrap_checkpoint
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
+from metadata_log.directory import FormatPlan, ImportedFile, format_directory
 from metadata_log.disk import RealDisk
-from metadata_log.ids import Uuid, uuid_from_text, uuid_text
-from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
+from metadata_log.ids import Uuid, uuid_from_text
+from metadata_log.meta_properties import MetaProperties
 from metadata_log.quorum_state import QuorumState
 from metadata_log.reader import LogFile, find_files
-from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
+from scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
 from scripts.cluster.plan import PLAN_NAME, SOCKET_NAME, ClusterError, ClusterPlan, PlannedBrokers, PlannedController
 from scripts.cluster.ports import LOOPBACK
 from scripts.cluster.source_state import source_cluster_id, source_quorum_state
@@ -35,7 +32,6 @@ from snapshots.whole_checkpoints import PassedOver, TellPassedOver
 _MAKING: Final = ".making"
 _LOGS: Final = "logs"
 _CONTROLLER_PREFIX: Final = "controller-"
-LISTENER_NAME: Final = "CONTROLLER"
 FRESH_CONTROLLER_IDS: Final = (1, 2, 3)
 FIRST_BROKER_ID: Final = 11
 #: A twin has three controllers; these if the source's are not three.
@@ -82,19 +78,8 @@ def make_fresh(directory: Path, ports: Ports, controller_count: int, broker_coun
         for n in range(broker_count)
     )
     plan = ClusterPlan(cluster_id=new_id(), controllers=controllers, brokers=brokers)
-    now_ms = time.time_ns() // 1_000_000
-    _make(
-        directory,
-        plan,
-        partial(
-            format_plan,
-            plan,
-            bootstrap=bootstrap_checkpoint(now_ms),
-            voters=voters_checkpoint(_voters(plan), now_ms),
-            epoch=0,
-            imported=(),
-        ),
-    )
+    voters = [FoundingVoter(one.id, one.directory_id, LOOPBACK, one.quorum_port) for one in plan.controllers]
+    _make(directory, plan, lambda one: founding_plan(plan.cluster_id, one.id, voters, plan.kraft_version))
     return plan
 
 
@@ -129,16 +114,11 @@ def make_twin(
     )
     epoch = max(image.provenance.epoch, state.leader_epoch if state is not None else 0)
     imported = tuple(_imported(_taken(source, passed_over), image))
-    _make(directory, plan, partial(format_plan, plan, bootstrap=None, voters=None, epoch=epoch, imported=imported))
+    _make(directory, plan, partial(format_plan, plan, bootstrap=None, epoch=epoch, imported=imported))
     return plan
 
 
 # --- what is planned ---------------------------------------------------------------------------------
-
-
-def new_id() -> str:
-    """Of a cluster or a directory."""
-    return uuid_text(uuid.uuid4().bytes)
 
 
 def plan_controllers(ids: Iterable[int], ports: Ports) -> tuple[PlannedController, ...]:
@@ -193,37 +173,22 @@ def _chunks(path: Path) -> Iterator[bytes]:
 # --- what is written ---------------------------------------------------------------------------------
 
 
-def _voters(plan: ClusterPlan) -> VotersRecord:
-    return VotersRecord(
-        tuple(
-            VotersVoter(
-                controller.id,
-                uuid_from_text(controller.directory_id),
-                (VoterEndpoint(LISTENER_NAME, LOOPBACK, controller.quorum_port),),
-                KRaftVersionFeature(0, 1),
-            )
-            for controller in plan.controllers
-        )
-    )
-
-
 def format_plan(
     plan: ClusterPlan,
     controller: PlannedController,
     *,
     bootstrap: bytes | None,
-    voters: bytes | None,
     epoch: int,
     imported: tuple[ImportedFile, ...],
     generation: int = 0,
 ) -> FormatPlan:
-    """The directory of one controller of a plan, a voter in ``epoch``."""
+    """The directory of one controller of a plan, a voter in ``epoch``, that starts from the state of another log."""
     directory_id: Uuid = uuid_from_text(controller.directory_id)
     is_static = plan.kraft_version == 0
     return FormatPlan(
         meta=MetaProperties(plan.cluster_id, controller.id, directory_id, plan.source_cluster_id, generation),
         bootstrap=bootstrap,
-        voters=voters,
+        voters=None,
         quorum_state=QuorumState(
             leader_epoch=epoch,
             data_version=0 if is_static else 1,
@@ -246,23 +211,6 @@ def _make(directory: Path, plan: ClusterPlan, format_plan: Callable[[PlannedCont
         os.rename(making / target.name, target)
     making.rmdir()
     plan.save(directory)
-
-
-def format_to_join(directory: Path, meta: MetaProperties) -> None:
-    """Make a directory for a controller that lost its own: without a vote, until it has caught up with the others.
-
-    Raises:
-        DirectoryError: there is something in it. OSError: the disk failed.
-    """
-    format_directory(RealDisk(), str(directory), FormatPlan(meta, bootstrap=None, voters=None, quorum_state=None))
-
-
-def wipe(directory: Path) -> None:
-    """Take everything away from a stopped controller, and let it join again."""
-    path = directory / META_PROPERTIES_NAME
-    meta = decode_meta_properties(path.read_bytes(), str(path))
-    shutil.rmtree(directory)
-    format_to_join(directory, meta)
 
 
 def _clear_leftovers(directory: Path) -> None:

@@ -16,12 +16,12 @@ from metadata_log.disk import RealDisk
 from metadata_log.ids import Uuid
 from metadata_log.meta_properties import MetaProperties
 from metadata_log.quorum_state import QuorumState
+from scripts.cluster.formatting import new_id
 from scripts.cluster.log_content import LogContent, checkpoint_content
 from scripts.cluster.making import (
     Ports,
     controller_directory,
     format_plan,
-    new_id,
     plan_controllers,
     plan_twin_brokers,
     twin_controller_ids,
@@ -112,7 +112,6 @@ def restore_cluster(
                     plan,
                     controller,
                     bootstrap=bootstrap,
-                    voters=None,
                     epoch=source.next_epoch,
                     imported=content.files,
                     generation=source.generation if plan.source_cluster_id is None else 0,

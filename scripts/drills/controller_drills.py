@@ -10,7 +10,7 @@ from typing import Final
 from controller.client import ControllerClient
 from controller.connection import NoAnswer, NotSent
 from metadata_log.errors import ApiError
-from scripts.cluster.making import wipe
+from scripts.cluster.formatting import wipe
 from scripts.cluster.members import Node
 from scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
 from scripts.drills.ground import DEADLINE_S, Ground
@@ -158,7 +158,7 @@ async def follower_far_behind(ground: Ground) -> None:
 
 def _wipe(ground: Ground, node: int) -> None:
     wipe(ground.directory(node))
-    ground.event("fault", f"controller {node}'s directory is wiped, and formatted without a vote")
+    ground.event("fault", f"controller {node}'s directory is wiped, and made anew without a vote")
 
 
 DRILLS: Final = (

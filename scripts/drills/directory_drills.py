@@ -13,7 +13,7 @@ from typing import Final
 
 from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, encode_meta_properties
 from metadata_log.segment_files import segment_name
-from scripts.cluster.making import new_id
+from scripts.cluster.formatting import new_id
 from scripts.cluster.process import ProcessFailed
 from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
 from scripts.drills.faulty_controller import Faults

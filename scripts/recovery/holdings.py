@@ -27,6 +27,8 @@ from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quo
 from metadata_log.recovery_survey import Survey
 from metadata_log.recovery_verdict import find_damage
 from metadata_log.segment_files import list_segments, segment_name
+from scripts.cluster.making import controller_directory
+from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.errors import RecoveryError
 from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_digest import digest_image
@@ -129,6 +131,12 @@ def survey_directory(path: Path) -> Holding:
 def is_metadata_directory(path: Path) -> bool:
     """Whether a directory looks like one of a controller."""
     return (path / LOG_DIRECTORY_NAME).is_dir()
+
+
+def local_directories(local: Path, cluster: ClusterPlan) -> list[Path]:
+    """Those of a local cluster's controllers that are there."""
+    paths = (controller_directory(local, controller) for controller in cluster.controllers)
+    return [path for path in paths if is_metadata_directory(path)]
 
 
 @dataclass(slots=True)

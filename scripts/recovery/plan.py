@@ -12,7 +12,7 @@ from typing import Final, Literal
 from pydantic import Field, ValidationError
 
 from metadata_log.reader import find_files
-from scripts.cluster.making import new_id
+from scripts.cluster.formatting import new_id
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.holdings import Holding, Part, fingerprint
 from scripts.recovery.judgement import Judgement

@@ -134,7 +134,7 @@ async def test_controller_that_cannot_start_says_why_in_one_sentence(tmp_path: P
                 "file that is not there": (("--config", str(tmp_path / "none.toml")), "cannot be read"),
                 "directory that is not formatted": (
                     ("--config", str(good), "--set", f"directory={tmp_path / 'none'}"),
-                    "format it first",
+                    "quorate recover rejoin",
                 ),
                 "directory of another node": (
                     ("--config", str(good), "--set", f"directory={other}"),

@@ -185,7 +185,7 @@ def test_kafka_reads_the_opening_of_an_epoch_as_we_do(jars: Path, tmp_path: Path
     """What a new leader writes first, with voters that have directory ids."""
     voters = tuple(VoterAddress(node, "localhost", 9_090 + node, bytes((node,)) * 16) for node in (1, 2, 3))
     config = QuorumConfig("cluster", 2, voters[1].directory_id, voters, kraft_version)
-    path = write(tmp_path / f"{0:020d}.log", [first_batch(config, {2, 3}, None, TIME)])
+    path = write(tmp_path / f"{0:020d}.log", [first_batch(config, {2, 3}, {}, None, TIME)])
     kafka = dump_with_kafka(jars, path)[path]
 
     assert_equal_dumps(path, kafka)

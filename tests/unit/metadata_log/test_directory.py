@@ -134,7 +134,7 @@ def test_directory_of_a_node_that_joins_later_has_no_vote() -> None:
 def test_formatting_again_is_refused_and_changes_nothing() -> None:
     disk = formatted()
     before = {path: disk.content(path) for path in disk.paths()}
-    with pytest.raises(AlreadyFormatted, match="start over"):
+    with pytest.raises(AlreadyFormatted, match="is formatted already, for node 3000"):
         format_directory(disk, "/node", FormatPlan(META, None, None, None))
     assert {path: disk.content(path) for path in disk.paths()} == before
 

@@ -1,0 +1,127 @@
+"""A cluster on machines of one's own: its settings, made once, and its controllers' directories, made one by one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from controller.settings import ControllerSettings
+from controller.settings_source import read_secret
+from metadata_log.directory import format_directory
+from metadata_log.disk import RealDisk
+from metadata_log.errors import QuorateError
+from scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
+from scripts.cluster.heard import Heard, ask_each
+from scripts.cluster.plan import ClusterError
+from scripts.cluster.settings_text import ControllerSettingsText, VoterSettings, broker_settings_text
+
+SECRET_NAME: Final = "secret"
+BROKER_SETTINGS_NAME: Final = "broker.toml"
+#: Random bytes of a secret that nobody chose.
+_SECRET_BYTES: Final = 32
+
+
+class MayHaveRun(QuorateError):
+    """A directory that votes from the start could be a voter's second one: nothing was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewController:
+    """A controller of a cluster that is to be, and where it will listen."""
+
+    id: int
+    quorum: str
+    http: str
+
+
+def write_settings(
+    target: Path, cluster_id: str, controllers: Sequence[NewController], metadata: str
+) -> dict[str, Path]:
+    """Write a settings file for each controller, one for the brokers, and a secret for all; the files by name.
+
+    The settings name the secret where it is written: the directory is taken to the same place on every machine.
+
+    Args:
+        metadata: path of the metadata directories on their machines; ``{id}`` stands for the controller's id.
+
+    Raises:
+        ClusterError: one of the files is there already; none of them is written over.
+        OSError: the disk failed.
+    """
+    home = target.resolve()
+    voters = [VoterSettings(one.id, one.quorum, one.http, new_id()) for one in controllers]
+    contents = {SECRET_NAME: f"{secrets.token_urlsafe(_SECRET_BYTES)}\n"}
+    for one in controllers:
+        directory = Path(metadata.replace("{id}", str(one.id))).resolve()
+        text = ControllerSettingsText(one.id, cluster_id, directory, voters, home / SECRET_NAME)
+        contents[f"controller-{one.id}.toml"] = str(text)
+    contents[BROKER_SETTINGS_NAME] = broker_settings_text(voters, home / SECRET_NAME)
+    for name in contents:
+        if (home / name).exists():
+            raise ClusterError(
+                f"{home / name} is there already: a cluster's settings are made once, its directories have ids in them;"
+                " for another cluster name another directory"
+            )
+    home.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        _write_new(home / name, content, 0o600 if name == SECRET_NAME else 0o644)
+    RealDisk().sync_directory(str(home))
+    return {name: home / name for name in contents}
+
+
+def _write_new(path: Path, content: str, mode: int) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def found_directory(settings: ControllerSettings, cluster_id: str, *, is_founding: bool) -> None:
+    """Make the directory of a controller's settings, with the right to vote.
+
+    Args:
+        is_founding: somebody says that no controller of the cluster has run; where none answers, nobody else can.
+
+    Raises:
+        MayHaveRun: another controller has a log, or is not understood, or none says anything and nobody answers for it.
+        DirectoryError: the directory is formatted already, or holds something else. OSError: the disk failed.
+    """
+    _require_has_not_run(settings, cluster_id, is_founding=is_founding)
+    voters = [FoundingVoter(one.id, one.directory_id, one.quorum.host, one.quorum.port) for one in settings.voters]
+    settings.directory.parent.mkdir(parents=True, exist_ok=True)
+    plan = founding_plan(cluster_id, settings.node_id, voters, settings.quorum.kraft_version)
+    format_directory(RealDisk(), str(settings.directory), plan)
+
+
+def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_founding: bool) -> None:
+    secret = None if settings.shared_secret_file is None else read_secret(settings.shared_secret_file)
+    for one in ask_each([str(voter.http) for voter in settings.voters], secret):
+        reason = _sign_of_life(one, cluster_id)
+        if reason is not None:
+            raise MayHaveRun(
+                f"{reason}: a directory made as those of a new cluster would vote, and remember nothing of what"
+                f" controller {settings.node_id} may have promised: make one that joins the others by: quorate recover"
+                " rejoin"
+            )
+    if not is_founding:
+        raise MayHaveRun(
+            f"no controller says whether cluster {cluster_id} has ever run: if none of it has, say --founding, once for"
+            f" each; if controller {settings.node_id} lost its directory: quorate recover rejoin"
+        )
+
+
+def _sign_of_life(one: Heard, cluster_id: str) -> str | None:
+    """Why a cluster is not a new one, by what one of its addresses answered; None: nothing there says so."""
+    if one.is_silent:
+        return None
+    if one.status is None:
+        return f"{one.url} takes connections and does not say how its cluster is ({one.trouble})"
+    if one.status.cluster_id != cluster_id:
+        return f"{one.url} is a controller of cluster {one.status.cluster_id}, not of {cluster_id}"
+    quorum = one.status.quorum
+    end = max(quorum.log_end_offset or 0, quorum.high_watermark)
+    return f"controller {quorum.observed_by} at {one.url} has {end:,} records of cluster {cluster_id}" if end else None

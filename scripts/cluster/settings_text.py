@@ -1,0 +1,62 @@
+"""Settings files of controllers and brokers, as their processes read them (docs/configuration.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class VoterSettings:
+    """One controller in everybody's settings."""
+
+    id: int
+    #: host:port for the other controllers, and for clients.
+    quorum: str
+    http: str
+    directory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettingsText:
+    """What a controller's settings file is to say."""
+
+    node_id: int
+    cluster_id: str
+    directory: Path
+    #: All controllers, this one included.
+    voters: Sequence[VoterSettings]
+    secret_file: Path | None = None
+    #: Settings in groups: their values as TOML.
+    groups: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"node_id = {self.node_id}", f"cluster_id = {_text(self.cluster_id)}"]
+        lines.append(f"directory = {_text(self.directory)}")
+        if self.secret_file is not None:
+            lines.append(f"shared_secret_file = {_text(self.secret_file)}")
+        for name, values in self.groups.items():
+            lines += ["", f"[{name}]", *(f"{key} = {value}" for key, value in values.items())]
+        for voter in self.voters:
+            lines += [
+                "",
+                "[[voters]]",
+                f"id = {voter.id}",
+                f"quorum = {_text(voter.quorum)}",
+                f"http = {_text(voter.http)}",
+                f"directory_id = {_text(voter.directory_id)}",
+            ]
+        return "\n".join(lines) + "\n"
+
+
+def broker_settings_text(voters: Sequence[VoterSettings], secret_file: Path) -> str:
+    """The settings that all broker processes have in common: whom they ask, and by what secret."""
+    urls = ", ".join(_text(voter.http) for voter in voters)
+    return f"controllers = [{urls}]\nshared_secret_file = {_text(secret_file)}\n"
+
+
+def _text(value: str | Path) -> str:
+    """A TOML string: what JSON escapes, TOML escapes in the same way."""
+    return json.dumps(str(value), ensure_ascii=False)
