@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -48,24 +48,39 @@ def rejoin(
     if config is not None:
         if node_id is not None:
             raise typer.BadParameter("--config says which controller it is: leave out --node-id")
-        settings = load_settings(ControllerSettings, config)
-        directory, cluster_id, node_id = settings.directory, settings.cluster_id or cluster_id, settings.node_id
-        replaces = settings.voter.directory_id
-        if cluster_id is None:
-            raise typer.BadParameter("of which cluster? The settings do not say", param_hint="--cluster-id")
+        lost = _of_settings(config, cluster_id, generation)
     else:
-        cluster = ClusterPlan.load(local)
-        planned = next((one for one in cluster.controllers if one.id == node_id), None) if cluster else None
-        if cluster is None or planned is None:
-            named = "controller" if node_id is None else f"controller {node_id}"
-            raise typer.BadParameter(f"which {named}? Say --node-id of the local cluster in {local}, or --config")
-        directory, cluster_id, node_id = controller_directory(local, planned), cluster.cluster_id, planned.id
-        replaces = planned.directory_id
-        generation = max(
-            (survey_directory(path).generation for path in local_directories(local, cluster)), default=generation
-        )
-    replaced = ZERO_UUID if replaces is None else uuid_from_text(replaces)
-    made = format_to_join(directory, cluster_id, node_id, replaced, generation)
-    typer.echo(
-        f"{directory} is ready, as directory {made}: start controller {node_id}. It votes when it has caught up."
-    )
+        lost = _of_local_cluster(local, node_id)
+    replaces = ZERO_UUID if lost.directory_id is None else uuid_from_text(lost.directory_id)
+    made = format_to_join(lost.directory, lost.cluster_id, lost.node_id, replaces, lost.generation)
+    typer.echo(f"{lost.directory} is ready, as directory {made}.")
+    typer.echo(f"Start controller {lost.node_id}: it votes when it has caught up.")
+
+
+class _Lost(NamedTuple):
+    """What is known of a directory that is gone."""
+
+    directory: Path
+    cluster_id: str
+    node_id: int
+    #: As the settings name it; None with static voters.
+    directory_id: str | None
+    generation: int
+
+
+def _of_settings(config: Path, cluster_id: str | None, generation: int) -> _Lost:
+    settings = load_settings(ControllerSettings, config)
+    known = settings.cluster_id or cluster_id
+    if known is None:
+        raise typer.BadParameter("of which cluster? The settings do not say", param_hint="--cluster-id")
+    return _Lost(settings.directory, known, settings.node_id, settings.voter.directory_id, generation)
+
+
+def _of_local_cluster(local: Path, node_id: int | None) -> _Lost:
+    cluster = ClusterPlan.load(local)
+    planned = next((one for one in cluster.controllers if one.id == node_id), None) if cluster else None
+    if cluster is None or planned is None:
+        named = "controller" if node_id is None else f"controller {node_id}"
+        raise typer.BadParameter(f"which {named}? Say --node-id of the local cluster in {local}, or --config")
+    generation = max((survey_directory(path).generation for path in local_directories(local, cluster)), default=0)
+    return _Lost(controller_directory(local, planned), cluster.cluster_id, planned.id, planned.directory_id, generation)
