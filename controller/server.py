@@ -163,14 +163,14 @@ class ServedCluster:
                 durable_end=peer.acknowledged_end,
                 last_contact_ms_ago=None if peer.last_contact_age is None else peer.last_contact_age * 1000,
                 caught_up_ms_ago=None if peer.caught_up_age is None else peer.caught_up_age * 1000,
+                waits_for=peer.waits_for,
             )
             for peer in status.peers
         }
         # The last leader known is no active controller once nothing connects this node with it.
-        leader = voters.get(status.leader_id) if status.leader_id is not None else None
-        is_cut_off = leader is not None and not leader.is_connected
+        leader = None if status.leader_id is None else voters.get(status.leader_id)
         return QuorumView(
-            leader_id=None if is_cut_off else status.leader_id,
+            leader_id=status.leader_id if leader is None or leader.is_connected else None,
             epoch=status.epoch,
             high_watermark=status.high_watermark,
             log_start_offset=status.log_start_offset,

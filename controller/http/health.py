@@ -21,7 +21,7 @@ def ready_checks(node: Node) -> Iterator[HealthCheck]:
     has_leader = view.leader_id is not None
     leader = f"controller {view.leader_id} is active" if has_leader else "no active controller is known"
     yield HealthCheck(name="active-controller", ok=has_leader, message=leader)
-    voting = "votes" if view.is_voting else "does not vote: memory was lost and is being recovered from the others"
+    voting = "votes" if view.is_voting else "does not vote: memory was lost; quorum describe says what it waits for"
     yield HealthCheck(name="voter", ok=view.is_voting, message=voting)
     stalled = node.cluster.stalled_ms()
     lag = max(0, view.high_watermark - node.controller.applied_offset)

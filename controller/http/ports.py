@@ -74,6 +74,8 @@ class VoterView:
     last_contact_ms_ago: float | None
     #: None if it has never had everything in this epoch, or this node does not lead.
     caught_up_ms_ago: float | None
+    #: It does not vote, and will not before these nodes have answered this one, which leads.
+    waits_for: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

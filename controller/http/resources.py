@@ -62,6 +62,8 @@ class VoterReply(HttpModel):
     """Its metadata directory, as the log says; null with static voters."""
     last_caught_up_ms: int | None
     """Time since it last had everything that the active controller had."""
+    vote_waits_for: list[int]
+    """Of a `non-voter`: controllers that must answer the active one before it may vote. None: it is catching up."""
 
 
 class QuorumReply(HttpModel):

@@ -40,9 +40,16 @@ def _voter_reasons(quorum: QuorumReply) -> list[str]:
         majority = len(quorum.voters) // 2 + 1
         spare = len(quorum.voters) - len(gone) - majority
         reasons.append(f"{_named('controller', gone)} unreachable: {max(spare, 0)} more may fail")
-    not_voting = [voter.node_id for voter in quorum.voters if voter.role == "non-voter"]
-    if not_voting:
-        reasons.append(f"{_named('controller', not_voting)} not voting: memory was lost and is being recovered")
+    not_voting = [voter for voter in quorum.voters if voter.role == "non-voter"]
+    recovering = [voter.node_id for voter in not_voting if not voter.vote_waits_for]
+    if recovering:
+        reasons.append(f"{_named('controller', recovering)} not voting: memory was lost and is being recovered")
+    reasons += [
+        f"controller {voter.node_id} is not voting: memory was lost, {_listed('controller', voter.vote_waits_for)} must"
+        " answer the active one first"
+        for voter in not_voting
+        if voter.vote_waits_for
+    ]
     reasons += [
         f"controller {voter.node_id} lags {voter.lag_records} records behind"
         for voter in quorum.voters
@@ -82,8 +89,13 @@ def _count(number: int, noun: str) -> str:
 
 def _named(noun: str, ids: Sequence[int]) -> str:
     """ "broker 3 is", "brokers 3, 4 and 17 others are"."""
+    return f"{_listed(noun, ids)} {'is' if len(ids) == 1 else 'are'}"
+
+
+def _listed(noun: str, ids: Sequence[int]) -> str:
+    """ "broker 3", "brokers 3, 4 and 17 others"."""
     if len(ids) == 1:
-        return f"{noun} {ids[0]} is"
+        return f"{noun} {ids[0]}"
     shown = ", ".join(map(str, ids[:5]))
     more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
-    return f"{noun}s {shown}{more} are"
+    return f"{noun}s {shown}{more}"

@@ -77,6 +77,7 @@ def _past_quorum(
                 last_contact_ms=None,
                 directory_id=directories.get(id_),
                 last_caught_up_ms=None,
+                vote_waits_for=[],
             )
             for id_ in sorted(directories or peers)
         ],
@@ -100,6 +101,7 @@ def _voter_reply(peer: Peer, node_id: int, view: QuorumView, directory_id: Uuid 
         last_contact_ms=None if contact is None else int(contact),
         directory_id=directory_id,
         last_caught_up_ms=None if caught_up is None else int(caught_up),
+        vote_waits_for=[] if known is None else list(known.waits_for),
     )
 
 

@@ -59,7 +59,23 @@ def _status(quorum: QuorumReply) -> Iterator[tuple[str, str]]:
     ages = [voter.last_caught_up_ms for voter in followers if voter.last_caught_up_ms is not None]
     yield "max follower lag time", ago(max(ages, default=None))
     yield "voters", ",".join(str(voter.node_id) for voter in quorum.voters)
+    for voter in quorum.voters:
+        if voter.role == "non-voter":
+            yield "no vote", f"controller {voter.node_id}: {_why_no_vote(voter)}"
     yield "as seen by", f"controller {quorum.observed_by}"
+
+
+def _why_no_vote(voter: VoterReply) -> str:
+    """See docs/architecture.md: a forgotten vote may still be counted by whoever has not answered since."""
+    waits_for = voter.vote_waits_for
+    if not waits_for:
+        return "its memory was lost; it is catching up"
+    others = f"controller {waits_for[0]} has" if len(waits_for) == 1 else f"controllers {_ids(waits_for)} have"
+    return f"its memory was lost; waits until {others} answered the active one"
+
+
+def _ids(node_ids: list[int]) -> str:
+    return ", ".join(map(str, node_ids))
 
 
 def _replication(quorum: QuorumReply) -> Iterator[tuple[str, ...]]:

@@ -117,6 +117,8 @@ class SoftState:
         self.stalled = 0.0
         self.is_voting = True
         self.lost: set[int] = set()
+        #: Members without a vote, and for whose answers they wait.
+        self.without_vote: dict[int, tuple[int, ...]] = {}
 
     def quorum(self) -> QuorumView:
         quorum, member = self._member.quorum, self._member
@@ -132,7 +134,15 @@ class SoftState:
             durable_end=end,
             is_voting=self.is_voting,
             voters={
-                id_: VoterView(id_, id_ not in self.lost, True, *((end, 5.0, 6.0) if leads else (None, None, None)))
+                id_: VoterView(
+                    id_,
+                    id_ not in self.lost,
+                    id_ not in self.without_vote,
+                    durable_end=end if leads else None,
+                    last_contact_ms_ago=5.0 if leads else None,
+                    caught_up_ms_ago=6.0 if leads else None,
+                    waits_for=self.without_vote.get(id_, ()),
+                )
                 for id_ in others
             },
             voted_id=quorum.leader_id,

@@ -69,6 +69,17 @@ async def test_quorum_is_described(user: Terminal) -> None:
     assert [voter["last_caught_up_ms"] for voter in voters] == [0, 6, 6]
 
 
+async def test_quorum_tells_of_a_node_without_a_vote_and_for_whom_it_waits(user: Terminal) -> None:
+    user.stage.members[1].soft.without_vote = {2: (), 3: (2,)}
+
+    lines = [line for line in (await user.run("quorum", "describe")).out.splitlines() if line.startswith("no vote")]
+
+    assert [line.split(maxsplit=2)[2] for line in lines] == [
+        "controller 2: its memory was lost; it is catching up",
+        "controller 3: its memory was lost; waits until controller 2 has answered the active one",
+    ]
+
+
 async def test_registrations_of_controllers_are_shown(user: Terminal) -> None:
     own = own_registration(2, b"2" * 16, [Listener(name="HTTP", host="h", port=80)])
     async with ControllerClient(user.stage.urls) as client:

@@ -28,9 +28,8 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
     is_active = node_id == active_id
 
     def role(voter_id: int) -> VoterRole:
-        if voter_id == active_id:
-            return "active"
-        return "standby" if is_active or voter_id == node_id else "unknown"
+        known: VoterRole = "standby" if is_active or voter_id == node_id else "unknown"
+        return "active" if voter_id == active_id else known
 
     quorum = QuorumReply(
         observed_by=node_id,
@@ -52,6 +51,7 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
                 last_contact_ms=3 if is_active else None,
                 directory_id=None,
                 last_caught_up_ms=3 if is_active else None,
+                vote_waits_for=[],
             )
             for voter_id, url in enumerate(URLS, start=1)
         ],

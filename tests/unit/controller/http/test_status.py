@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from controller.http.resources import BrokerReply, BrokerStateName, PartitionCounts, QuorumReply, VoterReply, VoterRole
@@ -10,7 +12,7 @@ from controller.http.status import judge
 COUNTS = PartitionCounts(total=100)
 
 
-def voter(node_id: int, role: VoterRole, lag: int | None = 0) -> VoterReply:
+def voter(node_id: int, role: VoterRole, lag: int | None = 0, waits_for: Sequence[int] = ()) -> VoterReply:
     return VoterReply(
         node_id=node_id,
         http=f"http://127.0.0.1:{node_id}",
@@ -20,6 +22,7 @@ def voter(node_id: int, role: VoterRole, lag: int | None = 0) -> VoterReply:
         last_contact_ms=1,
         directory_id=None,
         last_caught_up_ms=1,
+        vote_waits_for=list(waits_for),
     )
 
 
@@ -84,6 +87,13 @@ def test_verdict_on_a_sound_cluster_is_healthy_without_reasons() -> None:
             COUNTS,
             "degraded",
             "controller 2 is not voting: memory was lost and is being recovered",
+        ),
+        (
+            quorum(voter(1, "active"), voter(2, "non-voter", waits_for=[4, 5]), voter(3, "standby")),
+            [],
+            COUNTS,
+            "degraded",
+            "controller 2 is not voting: memory was lost, controllers 4, 5 must answer the active one first",
         ),
         (
             quorum(voter(1, "active"), voter(2, "standby", 20_000), voter(3, "standby")),
