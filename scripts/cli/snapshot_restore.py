@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -14,14 +14,15 @@ from controller.surroundings import new_uuid
 from metadata_log.errors import InvalidId
 from metadata_log.ids import uuid_from_text, uuid_text
 from scripts.cli.arguments import AsJson, broker_ids
-from scripts.cli.connecting import AtMoment
+from scripts.cli.connecting import AtMoment, SecretFile, find_secret
 from scripts.cli.output import format_time
 from scripts.cli.snapshot_sources import Source, Target, left_lines, loaded, source_document
 from scripts.cluster.formatting import new_id
+from scripts.cluster.heard import ask_each
 from scripts.cluster.making import Ports, controller_directory
-from scripts.cluster.plan import ClusterPlan
+from scripts.cluster.plan import ClusterError, ClusterPlan
 from scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
-from scripts.cluster.source_state import SourceState
+from scripts.cluster.source_state import SourceState, known_commit
 from snapshots.image_digest import digest_image
 
 _PLAYED: Final = ("live", "all", "none")
@@ -59,6 +60,23 @@ _ClusterId = Annotated[
 _Brokers = Annotated[
     str, typer.Option("--brokers", metavar="live|all|none", help="With --nodes: which brokers are played.")
 ]
+_WithVote = Annotated[
+    bool,
+    typer.Option(
+        "--with-vote",
+        help="With the source's cluster id: vote from the first start on, though votes and records since may be "
+        "forgotten. Refused while one of --controllers answers.",
+    ),
+]
+_OldControllers = Annotated[
+    str | None,
+    typer.Option(
+        "--controllers",
+        metavar="HOST:PORT,...",
+        help="With --with-vote: HTTP addresses of all controllers of the source's cluster.",
+        show_default=False,
+    ),
+]
 _BasePort = Annotated[int, typer.Option(min=1024, max=65_000, help="With --nodes: the first of its loopback ports.")]
 
 
@@ -70,6 +88,9 @@ def restore(
     node_id: _NodeId = None,
     voters: _Voters = None,
     cluster_id: _ClusterId = None,
+    with_vote: _WithVote = False,
+    controllers: _OldControllers = None,
+    secret_file: SecretFile = None,
     brokers: _Brokers = "live",
     base_port: _BasePort = 18_080,
     as_json: AsJson = False,
@@ -81,7 +102,10 @@ def restore(
     made whole is not made. The source is only read: a stopped controller's directory, or a copy.
 
     This is no way to take a running cluster back: its brokers and other controllers have seen what is left out. For
-    that there is `quorate recover`. A node with the source's cluster id must not meet the source's other nodes.
+    that there is `quorate recover`.
+
+    A node with the source's cluster id is for that cluster: it has no vote, as after `quorate recover rejoin`, and a
+    head start; the state is then at most what the source knew to be committed.
 
     Examples:
 
@@ -95,19 +119,59 @@ def restore(
         raise typer.BadParameter("say --nodes N, for a local cluster, or --node-id ID, for one node")
     if brokers not in _PLAYED:
         raise typer.BadParameter(f"{brokers!r}: {', '.join(_PLAYED)}", param_hint="--brokers")
-    state = loaded(source, at)
-    wanted_id = _cluster_id(cluster_id, state)
+    wanted = _wanted(source, at, cluster_id, _Insisted(controllers, secret_file) if with_vote else None)
     if nodes is not None:
-        plan = restore_cluster(source, state, target, Ports.from_base(base_port), nodes, brokers, wanted_id)
+        plan = restore_cluster(
+            source, wanted.state, target, Ports.from_base(base_port), nodes, brokers, wanted.voting_id
+        )
         used_id, made = plan.cluster_id, _cluster_document(target, plan)
     else:
-        node = _node(node_id or 0, voters, wanted_id, state)
-        restore_node(state, target, node)
+        node = _node(node_id or 0, voters, wanted)
+        restore_node(wanted.state, target, node)
         used_id, made = node.cluster_id, [_made(node.node_id, uuid_text(node.directory_id), target)]
-    if as_json:
-        sys.stdout.write(json.dumps(source_document(state) | {"cluster_id": used_id, "nodes": made}) + "\n")
-    else:
-        sys.stdout.writelines(f"{line}\n" for line in _lines(state, used_id, made))
+    _show(wanted, used_id, made, as_json=as_json)
+
+
+class _Insisted(NamedTuple):
+    """What goes with --with-vote."""
+
+    controllers: str | None
+    secret_file: Path | None
+
+
+class _Wanted(NamedTuple):
+    """What is to be restored."""
+
+    state: SourceState
+    #: None: a new one.
+    cluster_id: str | None
+    has_vote: bool
+
+    @property
+    def voting_id(self) -> str | None:
+        """The cluster id for all voters of a cluster.
+
+        Raises:
+            typer.BadParameter: they are to have no vote.
+        """
+        if not self.has_vote:
+            raise typer.BadParameter(
+                "all voters of a cluster that has its own already: say --with-vote if those are gone for good",
+                param_hint="--cluster-id",
+            )
+        return self.cluster_id
+
+
+def _wanted(source: Path, at: str | None, cluster_id: str | None, insisted: _Insisted | None) -> _Wanted:
+    """Directories of the source's own cluster join it, unless somebody insists and none of its controllers answers."""
+    state = loaded(source, at)
+    wanted_id = _cluster_id(cluster_id, state)
+    if wanted_id is None or state.cluster_id not in (None, wanted_id):
+        return _Wanted(state, wanted_id, has_vote=True)
+    if insisted is not None:
+        _require_silence(insisted, wanted_id)
+        return _Wanted(state, wanted_id, has_vote=True)
+    return _Wanted(_committed(source, at, state), wanted_id, has_vote=False)
 
 
 def _cluster_id(text: str | None, state: SourceState) -> str | None:
@@ -121,14 +185,44 @@ def _cluster_id(text: str | None, state: SourceState) -> str | None:
     return state.cluster_id
 
 
-def _node(node_id: int, voters: str | None, cluster_id: str | None, state: SourceState) -> RestoredNode:
-    is_static = state.image.kraft.version == 0
+def _require_silence(insisted: _Insisted, cluster_id: str) -> None:
+    """Nobody may be there who remembers what a restored voter has forgotten.
+
+    Raises:
+        typer.BadParameter: nobody can be asked. ClusterError: a controller answers.
+    """
+    urls = [part for part in (insisted.controllers or "").split(",") if part.strip()]
+    if not urls:
+        raise typer.BadParameter("whose vote may be forgotten? Name that cluster's controllers with --controllers")
+    for one in ask_each(urls, find_secret(insisted.secret_file)):
+        if not one.is_silent and (one.status is None or one.status.cluster_id == cluster_id):
+            raise ClusterError(
+                f"{one.url} answers: while a controller of cluster {cluster_id} runs, no other is given a vote that it"
+                " may have used; leave out --with-vote, and it joins"
+            )
+
+
+def _committed(source: Path, at: str | None, state: SourceState) -> SourceState:
+    """The state, or the last one that the source knew to be committed: what is behind it the cluster may not have."""
+    commit = known_commit(source)
+    if commit is None or state.image.provenance.end_offset <= commit:
+        return state
+    if at is not None:
+        raise ClusterError(
+            f"{source} knew only what is before offset {commit} to be committed: the cluster may have lost what is"
+            " behind it; name a moment before it with --at"
+        )
+    return loaded(source, str(commit))
+
+
+def _node(node_id: int, voters: str | None, wanted: _Wanted) -> RestoredNode:
+    is_static = wanted.state.image.kraft.version == 0 and wanted.has_vote
     if is_static and voters is None:
         raise typer.BadParameter("this state has static voters: who are they?", param_hint="--voters")
     ids = tuple(broker_ids(voters or "", "--voters")) if is_static else ()
     if is_static and node_id not in ids:
         raise typer.BadParameter(f"node {node_id} is not among them", param_hint="--voters")
-    return RestoredNode(node_id, cluster_id or new_id(), new_uuid(), ids)
+    return RestoredNode(node_id, wanted.cluster_id or new_id(), new_uuid(), ids, wanted.has_vote)
 
 
 def _cluster_document(target: Path, plan: ClusterPlan) -> list[dict[str, Any]]:
@@ -137,6 +231,16 @@ def _cluster_document(target: Path, plan: ClusterPlan) -> list[dict[str, Any]]:
 
 def _made(node_id: int, directory_id: str, directory: Path) -> dict[str, Any]:
     return {"id": node_id, "directory_id": directory_id, "directory": str(directory)}
+
+
+def _show(wanted: _Wanted, cluster_id: str, made: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        document = {"cluster_id": cluster_id, "has_vote": wanted.has_vote, "nodes": made}
+        sys.stdout.write(json.dumps(source_document(wanted.state) | document) + "\n")
+        return
+    sys.stdout.writelines(f"{line}\n" for line in _lines(wanted.state, cluster_id, made))
+    if not wanted.has_vote:
+        typer.echo("  it has no vote: started beside the others, it joins them, and votes when it has caught up")
 
 
 def _lines(state: SourceState, cluster_id: str, made: list[dict[str, Any]]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from controller.bootstrap import bootstrap_checkpoint, feature_records
 from metadata_log.directory import FormatPlan, format_directory
 from metadata_log.disk import RealDisk
-from metadata_log.ids import Uuid
+from metadata_log.ids import ZERO_UUID, Uuid
 from metadata_log.meta_properties import MetaProperties
 from metadata_log.quorum_state import QuorumState
 from scripts.cluster.formatting import new_id
@@ -40,6 +40,8 @@ class RestoredNode:
     directory_id: Uuid
     #: With static voters (kraft.version 0) all of them; with dynamic ones nobody.
     static_voters: tuple[int, ...]
+    #: False: it joins the others of its cluster, who remember what this directory does not.
+    has_vote: bool
 
 
 def restore_node(source: SourceState, directory: Path, node: RestoredNode) -> None:
@@ -61,17 +63,31 @@ def restore_node(source: SourceState, directory: Path, node: RestoredNode) -> No
                     node.directory_id,
                     None if is_same else source.cluster_id,
                     source.generation if is_same else 0,
+                    _replaced(source, node.node_id) if is_same else ZERO_UUID,
                 ),
                 bootstrap=bootstrap,
                 voters=None,
-                quorum_state=QuorumState(
-                    leader_epoch=source.next_epoch,
-                    data_version=0 if node.static_voters else 1,
-                    current_voters=node.static_voters,
-                ),
+                quorum_state=_voting_state(source, node) if node.has_vote else None,
                 imported=content.files,
             ),
         )
+
+
+def _voting_state(source: SourceState, node: RestoredNode) -> QuorumState:
+    return QuorumState(
+        leader_epoch=source.next_epoch,
+        data_version=0 if node.static_voters else 1,
+        current_voters=node.static_voters,
+    )
+
+
+def _replaced(source: SourceState, node_id: int) -> Uuid:
+    """The directory of a node that its cluster's settings name, as far as the source tells; zero where it does not."""
+    meta, voters = source.meta, source.image.kraft.voters
+    if meta is not None and meta.node_id == node_id:
+        return meta.directory_id if meta.replaces == ZERO_UUID else meta.replaces
+    listed = () if voters is None else voters.voters
+    return next((one.voter_directory_id for one in listed if one.voter_id == node_id), ZERO_UUID)
 
 
 def restore_cluster(

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metadata_log.directory import LOG_DIRECTORY_NAME
+from metadata_log.disk import RealDisk
 from metadata_log.errors import CorruptBatch, CorruptState
+from metadata_log.mark import read_mark
 from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
 from metadata_log.reader import LogFile, find_files, iter_batches
@@ -37,13 +39,20 @@ class SourceState:
     image: MetadataImage
     #: The highest epoch of which there is a trace in the source, also behind the state.
     highest_epoch: int
-    #: None where no `meta.properties` says it.
-    cluster_id: str | None
-    #: How often its quorum was founded anew, as ``MetaProperties.generation``.
-    generation: int
+    #: Whose directory the source is; None where no `meta.properties` says it.
+    meta: MetaProperties | None
     left: LeftBehind
     #: Checkpoints that the state would have begun with, and that are not whole.
     passed_over: tuple[PassedOver, ...] = ()
+
+    @property
+    def cluster_id(self) -> str | None:
+        return None if self.meta is None else self.meta.cluster_id
+
+    @property
+    def generation(self) -> int:
+        """How often its quorum was founded anew, as ``MetaProperties.generation``."""
+        return 0 if self.meta is None else self.meta.generation
 
     @property
     def next_epoch(self) -> int:
@@ -65,9 +74,17 @@ def read_source(source: Path, at: Moment | None) -> SourceState:
     state = source_quorum_state(source)
     epochs = [image.provenance.epoch, tail_epoch, *(file.epoch or 0 for file in files if file.is_checkpoint)]
     highest = max(*epochs, 0 if state is None else state.leader_epoch)
-    meta = _meta_properties(source)
-    cluster_id, generation = (None, 0) if meta is None else (meta.cluster_id, meta.generation)
-    return SourceState(image, highest, cluster_id, generation, left, tuple(passed_over))
+    return SourceState(image, highest, _meta_properties(source), left, tuple(passed_over))
+
+
+def known_commit(source: Path) -> int | None:
+    """Up to where the source's node knew its log to be committed; None where nothing says it."""
+    directory = _log_directory(source)
+    try:
+        mark = None if directory is None else read_mark(RealDisk(), str(directory))
+    except CorruptState:
+        return None
+    return None if mark is None else mark.commit
 
 
 def _behind(files: list[LogFile], end: int) -> tuple[LeftBehind, int]:

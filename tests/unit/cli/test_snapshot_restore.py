@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from metadata_log.directory import MetadataDirectory
+from metadata_log.directory import LOG_DIRECTORY_NAME, MetadataDirectory
 from metadata_log.disk import RealDisk
+from metadata_log.mark import Mark, MarkFile
+from metadata_log.meta_properties import decode_meta_properties
 from metadata_log.quorum_state import QuorumState, decode_quorum_state
 from scripts.cli import exit_codes
 from scripts.cli.snapshot import app
-from scripts.cluster.making import Ports, make_twin
+from scripts.cluster.making import Ports, controller_directory, make_twin
 from scripts.cluster.plan import ClusterError, ClusterPlan
+from scripts.cluster.ports import free_ports
+from scripts.recovery.holdings import survey_directory
 from snapshots.errors import ImageNotAvailable
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
@@ -85,16 +90,59 @@ def test_restored_directory_is_a_source_of_twins(kafka_data: Path, tmp_path: Pat
     )
 
 
-def test_restored_node_is_of_the_cluster_that_was_asked_for(kafka_data: Path, tmp_path: Path) -> None:
+def test_restored_node_of_the_source_s_cluster_has_no_vote_and_says_whom_it_replaces(
+    kafka_data: Path, tmp_path: Path
+) -> None:
     source = kafka_data / DYNAMIC
-    (node,) = restored(source, tmp_path / "new", "--node-id", "7", "--cluster-id", "same")["nodes"]
-    opened = MetadataDirectory.open(RealDisk(), node["directory"], 7)
-    opened.close()
-    assert (opened.meta.cluster_id, opened.meta.source_cluster_id) == (plan_id(source), None)
-    restored(source, tmp_path / "other", "--node-id", "7", "--cluster-id", "EV-rfLMFR5qMVnUD5yfdVw")
+    settings_id = decode_meta_properties((source / "meta.properties").read_bytes(), "")
+    for options in (["--cluster-id", "same"], ["--cluster-id", plan_id(source)]):
+        target = tmp_path / options[1]
+        document = restored(source, target, "--node-id", str(settings_id.node_id), *options)
+        opened = MetadataDirectory.open(RealDisk(), str(target), settings_id.node_id)
+        opened.close()
+        assert (opened.meta.cluster_id, opened.meta.source_cluster_id) == (plan_id(source), None)
+        assert not document["has_vote"]
+        assert survey_directory(target).vote_epoch is None
+        assert opened.meta.replaces == settings_id.directory_id != opened.meta.directory_id
+
+
+def test_restored_node_of_another_cluster_votes(kafka_data: Path, tmp_path: Path) -> None:
+    source = kafka_data / DYNAMIC
+    document = restored(source, tmp_path / "other", "--node-id", "7", "--cluster-id", "EV-rfLMFR5qMVnUD5yfdVw")
     opened = MetadataDirectory.open(RealDisk(), str(tmp_path / "other"), 7)
     opened.close()
     assert (opened.meta.cluster_id, opened.meta.source_cluster_id) == ("EV-rfLMFR5qMVnUD5yfdVw", plan_id(source))
+    assert document["has_vote"]
+    assert survey_directory(tmp_path / "other").vote_epoch == document["next_epoch"]
+
+
+def test_voters_of_the_source_s_cluster_are_made_only_for_who_insists_and_while_nobody_answers(
+    kafka_data: Path, tmp_path: Path
+) -> None:
+    same = ("--from", kafka_data / DYNAMIC, "--to", tmp_path / "new", "--nodes", "3", "--cluster-id", "same")
+    assert run(*same).exit_code == exit_codes.USAGE
+    assert run(*same, "--with-vote").exit_code == exit_codes.USAGE
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        with pytest.raises(ClusterError, match="answers: while a controller of cluster"):
+            run(*same, "--with-vote", "--controllers", f"127.0.0.1:{mute.getsockname()[1]}")
+        assert list(tmp_path.iterdir()) == []
+    assert run(*same, "--with-vote", "--controllers", f"127.0.0.1:{free_ports(1)[0]}").exit_code == exit_codes.DONE
+
+
+def test_node_that_joins_begins_with_nothing_that_its_cluster_may_have_lost(kafka_data: Path, tmp_path: Path) -> None:
+    plan = make_twin(tmp_path / "twin", kafka_data / DYNAMIC, Ports.from_base(20_000), "none")
+    source = controller_directory(tmp_path / "twin", plan.controllers[0])
+    log_path = str(source / LOG_DIRECTORY_NAME)
+    end = load_image(source).provenance.end_offset
+    epoch = load_image(source).provenance.epoch
+    mark = MarkFile(RealDisk(), log_path)
+    for _ in mark.create(Mark(end, epoch, 60)):
+        pass
+    mark.close()
+    same = ("--node-id", "1", "--cluster-id", "same")
+    assert restored(source, tmp_path / "new", *same)["end_offset"] == 60
+    with pytest.raises(ClusterError, match="only what is before offset 60 to be committed"):
+        run("--from", source, "--to", tmp_path / "other", *same, "--at", str(end))
 
 
 def plan_id(source: Path) -> str:
