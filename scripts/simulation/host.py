@@ -71,6 +71,7 @@ class SimulatedNode:
         """Start the process over what the disk holds."""
         world, options = self.world, self.world.options
         self.incarnation += 1
+        world.network.booted(self.node_id)
         self._connections = {}
         self._deferred = []
         self.is_frozen = False
@@ -128,8 +129,8 @@ class SimulatedNode:
 
     def send(self, peer: int, channel: Channel, payload: bytes) -> None:
         connection = self._connections.get(peer)
-        if connection is not None:
-            self.world.network.send(self.node_id, peer, channel, payload, connection)
+        if connection is not None and self.world.network.is_open(self.node_id, peer, connection):
+            self.world.network.send(self.node_id, peer, channel, payload)
 
     def run_group(self, group: DiskGroup) -> bool:
         world, options = self.world, self.world.options
@@ -221,7 +222,7 @@ class SimulatedNode:
             self.world.violation(f"node {self.node_id} refuses what node {peer} sent: {error}")
 
     def _connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None:
-        if not self.world.network.stands(self.node_id, peer, connection) or self.node is None:
+        if not self.world.network.is_open(self.node_id, peer, connection) or self.node is None:
             return
         if peer in self._connections:
             self._disconnected(self._connections[peer], peer)

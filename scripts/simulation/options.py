@@ -19,6 +19,8 @@ class Options:
     payload_bytes_max: int = 120
     read_rate: float = 10.0
     delay_mean: float = 0.001
+    #: Whether a connection delivers everything in order, however late.
+    is_stream: bool = False
     loss: float = 0.0
     duplication: float = 0.0
     is_reordering: bool = False
@@ -95,4 +97,5 @@ def draw(rng: Random) -> Options:
         chunk_bytes=rng.choice((64, 500, 1024 * 1024)),
         inline_share=rng.choice((0.0, 0.5, 1.0)),
         stall_share=sometimes(0.4, 0.01),
+        is_stream=rng.random() < 0.5,
     )

@@ -9,6 +9,7 @@ from quorum.messages import Message
 from quorum.wire import decode
 from scripts.simulation.checks import NotReached, Violation
 from scripts.simulation.host import SimulatedNode
+from scripts.simulation.network import Connection
 from scripts.simulation.options import Options
 from scripts.simulation.world import World
 
@@ -28,7 +29,7 @@ class Stage:
         #: Return True to swallow a message: (source, target, message).
         self.swallow: Callable[[int, int, Message], bool] = lambda source, target, message: False
         #: Directions in which messages stay in the sender's socket, and what lies there: (connection, payload).
-        self._held: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
+        self._held: dict[tuple[int, int], list[tuple[Connection | None, bytes]]] = {}
         self.world.network.filter = self._filter
         self.world.format()
 
@@ -90,7 +91,8 @@ class Stage:
         first, network = self.nodes[0].node_id, self.world.network
         for source, target in [pair for other in others for pair in ((one, other), (other, one))]:
             for connection, payload in self._held.pop((source, target), []):
-                self.world.scheduler.after(0.0, network._arrive, connection, first + source, first + target, payload)
+                if connection is not None:
+                    self.world.scheduler.after(0.0, network.take, connection, first + source, first + target, payload)
 
     def write(self, index: int) -> int:
         """Append on a node that leads; the end offset."""
