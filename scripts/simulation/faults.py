@@ -18,6 +18,7 @@ class Faults:
         world, options = self._world, self._world.options
         world.every(options.crash_rate, self._crash)
         world.every(options.break_rate, self._break)
+        world.every(options.forget_rate, self._forget)
         world.every(options.partition_rate, self._partition)
         world.every(options.freeze_rate, self._freeze)
         world.every(options.slow_disk_rate, self._slow_disk)
@@ -49,6 +50,12 @@ class Faults:
         pair = self._pair()
         if pair is not None:
             self._world.network.break_connection(*pair)
+
+    def _forget(self) -> None:
+        """A router between two nodes forgets their connection, and says so to nobody."""
+        pair = self._pair()
+        if pair is not None:
+            self._world.network.forget(*pair)
 
     def _partition(self) -> None:
         rng, network = self._rng, self._world.network

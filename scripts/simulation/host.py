@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from quorum.disk_queue import DiskGroup
 from quorum.errors import DiskFailed, FatalFault, ProtocolError
 from quorum.node import QuorumNode
 from quorum.outbox import Channel
+from quorum.silence import Pulse, SilenceWatch
 from quorum.storage import NodeStorage
 from scripts.simulation.durable_log import DurableLog
 from scripts.simulation.memory_disk import MemoryDisk
@@ -26,7 +28,20 @@ if TYPE_CHECKING:
 #: Virtual seconds.
 _STALL_MEAN = 0.3
 
+#: What a ping carries.
+_NOTHING = b""
+
 DIRECTORY = "node/__cluster_metadata-0"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A connection that the process has noticed."""
+
+    number: int
+    peer: int
+    #: See ``quorum.silence``.
+    pulse: Pulse = field(default_factory=Pulse)
 
 
 class SimulatedNode:
@@ -49,7 +64,7 @@ class SimulatedNode:
         self.is_frozen = False
         self.is_sync_failure_expected = False
         self._deferred: list[tuple[bool, Callable[..., None], tuple[Any, ...]]] = []
-        self._connections: dict[int, int] = {}
+        self._connections: dict[int, Link] = {}
         self._is_pump_scheduled = False
         self._wake_at = math.inf
         self._rate = 1.0
@@ -91,6 +106,8 @@ class SimulatedNode:
 
     def _begin(self, storage: NodeStorage) -> None:
         """What the process consists of, over its opened directory."""
+        self._watch = SilenceWatch(self.config.timing, self.now())
+        self._look_later()
         self.machine = StateMachine(self)
         self.node = QuorumNode(self.config, storage, self, self.machine, Random(self.world.rng.getrandbits(64)))
         self.node.start()
@@ -128,8 +145,9 @@ class SimulatedNode:
         return 1_700_000_000_000 + int(self.world.scheduler.now * 1000)
 
     def send(self, peer: int, channel: Channel, payload: bytes) -> None:
-        connection = self._connections.get(peer)
-        if connection is not None and self.world.network.is_open(self.node_id, peer, connection):
+        link = self._connections.get(peer)
+        if link is not None and self.world.network.is_open(self.node_id, peer, link.number):
+            link.pulse.has_sent = True
             self.world.network.send(self.node_id, peer, channel, payload)
 
     def run_group(self, group: DiskGroup) -> bool:
@@ -161,7 +179,8 @@ class SimulatedNode:
     # --- endpoint ------------------------------------------------------------------------------------
 
     def knows(self, connection: int, peer: int) -> bool:
-        return self._connections.get(peer) == connection
+        link = self._connections.get(peer)
+        return link is not None and link.number == connection
 
     def deliver(self, connection: int, peer: int, payload: bytes) -> None:
         self._enter(self._receive, connection, peer, payload)
@@ -214,7 +233,10 @@ class SimulatedNode:
             self._schedule((due - self.now()) / self._rate + 1e-6, self._timer, due, is_pump=True)
 
     def _receive(self, connection: int, peer: int, payload: bytes) -> None:
-        if self._connections.get(peer) != connection or self.node is None:
+        if not self.knows(connection, peer) or self.node is None:
+            return
+        self._connections[peer].pulse.has_read = True
+        if payload == _NOTHING:
             return
         try:
             self.node.receive(peer, payload)
@@ -224,15 +246,29 @@ class SimulatedNode:
     def _connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None:
         if not self.world.network.is_open(self.node_id, peer, connection) or self.node is None:
             return
-        if peer in self._connections:
-            self._disconnected(self._connections[peer], peer)
-        self._connections[peer] = connection
+        older = self._connections.get(peer)
+        if older is not None:
+            self._disconnected(older.number, peer)
+        self._connections[peer] = Link(connection, peer)
         self.node.connected(peer, hello[0], is_voter=hello[1])
 
     def _disconnected(self, connection: int, peer: int) -> None:
-        if self._connections.get(peer) == connection and self.node is not None:
+        if self.knows(connection, peer) and self.node is not None:
             del self._connections[peer]
             self.node.disconnected(peer)
+
+    def _look_later(self) -> None:
+        self._schedule((self._watch.next_look - self.now()) / self._rate, self._look)
+
+    def _look(self) -> None:
+        """Ping idle connections and close silent ones, as production's transport does."""
+        look = self._watch.look(self.now(), self._connections.values())
+        for link in look.idle:
+            self.send(link.peer, Channel.CONSENSUS, _NOTHING)
+        for link in look.dead:
+            self.world.network.close(self.node_id, link.peer)
+            self._disconnected(link.number, link.peer)
+        self._look_later()
 
     # --- the disk threads -----------------------------------------------------------------------------
 

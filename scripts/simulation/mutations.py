@@ -17,6 +17,7 @@ from quorum.messages import Append, StaleEpoch
 from quorum.outbox import Outbox
 from quorum.progress import Progress
 from quorum.replication import Replication
+from quorum.silence import SilenceWatch
 from quorum.vouching import Vouching
 from scripts.simulation.checks import NotReached, Violation
 
@@ -134,6 +135,15 @@ def _replies_need_no_epoch_and_round() -> Patches:
     return [(Replication, "_heard", heard)]
 
 
+def _silent_connections_stay() -> Patches:
+    original = SilenceWatch.look
+
+    def look(self: SilenceWatch, now: float, connections: Any) -> Any:
+        return original(self, now, connections)._replace(dead=[])
+
+    return [(SilenceWatch, "look", look)]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "leader-durable-clamp": _leader_counts_itself_at_once,
     "heartbeat-reply-clamp": _heartbeat_replies_are_not_clamped,
@@ -146,6 +156,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "vouched-by-all": _a_majority_vouches,
     "vouched-since-the-last-loss": _answers_from_before_the_last_loss_vouch,
     "epoch-and-round-echo": _replies_need_no_epoch_and_round,
+    "silence": _silent_connections_stay,
 }
 
 

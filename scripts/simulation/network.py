@@ -7,7 +7,8 @@ lost, doubled and reordered, which is more than TCP does: agreement must not res
 An end is open until its process closes it, or something reaches it that says that the other has gone: the last bytes
 of a process that ended, or the answer of a host that knows nothing of the connection. A host that lost its power sends
 neither, nor does one behind a cut: such a connection is *half open*. The node with the higher id dials, as in
-production, when its own end is closed, and not before.
+production, when its own end is closed, and not before. What ends a connection that is half open for good is
+production's rule of silence (``quorum.silence``), which the nodes keep.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Protocol
 
+from quorum.config import QuorumTiming
 from quorum.outbox import Channel
 from scripts.simulation.options import Options
 from scripts.simulation.scheduler import Scheduler
 
-#: Virtual seconds. TCP's first and longest wait before it sends again; the longest is two minutes outside.
+#: Virtual seconds. TCP's first wait before it sends again, which doubles, and its longest.
 _RETRANSMIT_MIN: Final = 0.05
-_RETRANSMIT_MAX: Final = 1.6
+_RETRANSMIT_MAX: Final = 120.0
 #: An attempt to connect that gets no answer is given up after this long at most.
-_CONNECT_TIMEOUT: Final = 1.0
+_CONNECT_TIMEOUT: Final = QuorumTiming().connect_timeout
 #: Until bytes are looked at again that their process has not noticed the connection of.
 _ACCEPT_SECONDS: Final = 0.0005
 
@@ -159,10 +161,10 @@ class Network:
     # --- messages ------------------------------------------------------------------------------------
 
     def send(self, source: int, target: int, channel: Channel, payload: bytes) -> None:
-        """Put a message on the connection of which ``source`` has an end open."""
+        """Put a message, or a ping if it is empty, on the connection of which ``source`` has an end open."""
         self.trace = zlib.crc32(payload, zlib.crc32(repr(self._scheduler.now).encode(), self.trace))
         connection = self._ends.get((source, target))
-        if connection is None or self.filter(source, target, payload):
+        if connection is None or (payload and self.filter(source, target, payload)):
             return
         options, rng = self.options, self._rng
         copies = 1

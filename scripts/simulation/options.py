@@ -36,6 +36,7 @@ class Options:
     #: Seconds that a crashed node stays down, on average.
     downtime_mean: float = 0.8
     break_rate: float = 0.0
+    forget_rate: float = 0.0
     partition_rate: float = 0.0
     freeze_rate: float = 0.0
     sync_failure_rate: float = 0.0
@@ -98,4 +99,5 @@ def draw(rng: Random) -> Options:
         inline_share=rng.choice((0.0, 0.5, 1.0)),
         stall_share=sometimes(0.4, 0.01),
         is_stream=rng.random() < 0.5,
+        forget_rate=sometimes(0.3, scaled(0.5)),
     )

@@ -11,6 +11,7 @@ from quorum.wire import decode, encode
 from scripts.simulation.host import DIRECTORY
 from scripts.simulation.memory_disk import CrashPolicy
 from scripts.simulation.memory_scenarios import MEMORY_SCENARIOS
+from scripts.simulation.network_scenarios import NETWORK_SCENARIOS
 from scripts.simulation.stage import QUIET, Stage
 
 
@@ -358,4 +359,5 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "commit-beyond-the-match": commit_beyond_the_match,
     "lost-stale-answers": lost_stale_answers,
     **MEMORY_SCENARIOS,
+    **NETWORK_SCENARIOS,
 }

@@ -108,14 +108,14 @@ class Stage:
         return end
 
     def crash(self, index: int, *, is_power_cut: bool = False) -> None:
-        """End a process. It stays down until ``restart``."""
+        """End a process; with a power cut its machine goes, and says nothing. It stays down until ``restart``."""
         node = self.nodes[index]
         node.stop()
         if is_power_cut:
             node.disk.power_cut(self.world.options.crash_policy)
         else:
             node.disk.kill()
-        self.world.cut_off(node, is_silent=False)
+        self.world.cut_off(node, is_silent=is_power_cut)
 
     def restart(self, index: int) -> None:
         self.world.restart(self.nodes[index])

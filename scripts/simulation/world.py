@@ -290,17 +290,18 @@ class World:
     def converge(self) -> None:
         """Demand progress: new writes acknowledged, every voter with the same log, within bounded virtual time."""
         before = len(self.checks.acknowledged)
-        self._write_until(before + _HEALED_WRITES)
+        self.write_until(before + _HEALED_WRITES)
         wanted = lambda: len(self.checks.acknowledged) >= before + _HEALED_WRITES and self._is_converged()  # noqa: E731
         if not self.run_until(wanted, self.options.heal_seconds):
             raise Violation(f"no convergence {self.options.heal_seconds} s after everything healed:\n{self.describe()}")
         self.checks.all_equal()
         self._raise_violation()
 
-    def _write_until(self, count: int) -> None:
+    def write_until(self, count: int) -> None:
+        """Write again and again until so many writes are acknowledged."""
         if len(self.checks.acknowledged) < count:
             self.write()
-            self.scheduler.after(0.05, self._write_until, count)
+            self.scheduler.after(0.05, self.write_until, count)
 
     def _is_converged(self) -> bool:
         leaders = self.leaders()

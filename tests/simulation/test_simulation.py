@@ -32,6 +32,7 @@ NOTICED_BY: Final = {
     "vouched-by-all": "forgotten-vote-and-a-laggard",
     "vouched-since-the-last-loss": "forgotten-vote-of-a-forgotten-candidate",
     "epoch-and-round-echo": "frozen-leader-read",
+    "silence": "forgotten-connection",
     "conflict-only-truncation": None,
     "leader-durable-clamp": None,
     "heartbeat-reply-clamp": None,
