@@ -65,7 +65,7 @@ class _Flow:
 
 @dataclass(eq=False, slots=True)
 class Connection:
-    """One connection. A message, or a notice that it broke, means something only on the connection that it belongs to."""
+    """A message, or a notice that it broke, means something only on the connection that it belongs to."""
 
     number: int
     #: Nodes whose end is open.
@@ -234,7 +234,7 @@ class Network:
             self._nodes[target].deliver(connection.number, source, payload)
         else:
             # The process has not noticed the connection yet: the bytes wait in its socket.
-            self._scheduler.after(_ACCEPT_SECONDS, self._take, connection, source, target, payload)
+            self._scheduler.after(_ACCEPT_SECONDS, self.take, connection, source, target, payload)
 
     def _refuse(self, connection: Connection, source: int, target: int) -> None:
         """``target``'s machine knows nothing of the connection, and says so."""
