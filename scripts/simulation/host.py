@@ -102,12 +102,12 @@ class SimulatedNode:
             world.crashed_at_start(self)
             return
         world.opened(self)
+        self._watch = SilenceWatch(self.config.timing, self.now())
+        self._look_later()
         self._begin(self.storage)
 
     def _begin(self, storage: NodeStorage) -> None:
         """What the process consists of, over its opened directory."""
-        self._watch = SilenceWatch(self.config.timing, self.now())
-        self._look_later()
         self.machine = StateMachine(self)
         self.node = QuorumNode(self.config, storage, self, self.machine, Random(self.world.rng.getrandbits(64)))
         self.node.start()
