@@ -87,11 +87,11 @@ class Stage:
             self._held.setdefault((other, one), [])
 
     def release(self, one: int, *others: int) -> None:
-        """What waits between ``one`` and the others arrives, if the connection that it is on still stands."""
+        """What waits between ``one`` and the others arrives, if its sender's end of the connection is still open."""
         first, network = self.nodes[0].node_id, self.world.network
         for source, target in [pair for other in others for pair in ((one, other), (other, one))]:
             for connection, payload in self._held.pop((source, target), []):
-                if connection is not None:
+                if connection is not None and first + source in connection.open_ends:
                     self.world.scheduler.after(0.0, network.take, connection, first + source, first + target, payload)
 
     def write(self, index: int) -> int:
