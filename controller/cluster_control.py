@@ -117,6 +117,7 @@ def decide_broker_heartbeat(
         reply,
         is_atomic=next_state == BrokerState.UNFENCED and image.features.metadata_version >= TRANSACTIONS_LEVEL,
         is_internal=True,
+        is_finding=False,
         slices=slices,
         next_state=next_state,
         changes_registration=any(isinstance(part, VersionedRecord) for part in parts),

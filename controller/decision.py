@@ -29,6 +29,11 @@ class Decision(Generic[Reply_co]):
     is_atomic: bool = True
     #: A duty of the controller's own (cleaning up after a broker), which the limits for user requests do not bind.
     is_internal: bool = False
+    #: Where nothing is written, the reply says how things are, and is given by a leader that a majority has confirmed
+    #: since: see ``controller.findings``. False for what is told to a broker that stays what it is, a thousand times a
+    #: second: it acknowledges no change, a leader that was deposed says it until it knows (within a second), and what
+    #: the broker acts on, its fencing and its leaderships, reaches it through the log.
+    is_finding: bool = True
     #: Instead of records: a pass too large for one turn of the loop. Each slice is decided when its turn comes, on what
     #: the head is then; nothing else is decided from the first one to the last.
     slices: Sequence[Slice] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from controller.event_queue import Scheduler
@@ -55,6 +55,6 @@ class LogInMemory:
         """Nobody leads from now on."""
         self.leader_id = None
 
-    async def read_barrier(self) -> int:
-        """The end of the log."""
-        return self.log_end_offset
+    def read_barrier(self, done: Callable[[int | NotController], None]) -> None:
+        """The end of the log, in the next turn of the loop: nobody else leads."""
+        self._scheduler.call_soon(partial(done, self.log_end_offset))

@@ -6,6 +6,8 @@ The only way in for HTTP. Soft state (broker sessions) is read by decisions and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from controller.access_operations import AccessOperations
 from controller.active_role import ActiveRole
 from controller.alter_partition import (
@@ -70,8 +72,9 @@ from controller.seams import WriteContext
 from controller.session_order import Session
 from controller.steady_heartbeats import Standing, standing_or_none, steady_heartbeat
 from controller.token_operations import TokenOperations
-from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
+from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics, topic_named
 from metadata_log.errors import ErrorCode
+from snapshots.image import MetadataImage
 
 
 class Operations:
@@ -108,12 +111,23 @@ class Operations:
 
     async def delete_topics(self, request: DeleteTopicsRequest, timeout_ms: float) -> DeleteTopicsResponse:
         """Delete topics by id."""
+        return await self._delete_topics(lambda _: request, timeout_ms)
+
+    async def delete_topic(self, name: str, timeout_ms: float) -> DeleteTopicsResponse:
+        """Delete a topic by name."""
+        return await self._delete_topics(
+            lambda image: DeleteTopicsRequest(topic_ids=[topic_named(image, name).id]), timeout_ms
+        )
+
+    async def _delete_topics(
+        self, request_of: Callable[[MetadataImage], DeleteTopicsRequest], timeout_ms: float
+    ) -> DeleteTopicsResponse:
         before = self._controller.stable
 
         def decide(context: WriteContext) -> Decision[DeleteTopicsResponse]:
             nonlocal before
             before = context.image
-            return decide_delete_topics(before, request)
+            return decide_delete_topics(before, request_of(before))
 
         def applied(decision: Decision[DeleteTopicsResponse], end_offset: int) -> None:
             gone = [one.topic_id for one in decision.reply.responses if one.error_code is ErrorCode.NONE]

@@ -1,25 +1,27 @@
 """``QuorumController``: serialises every change of the cluster's metadata through ``append_write_event``.
 
 Single-threaded. A write event is ``decide(head) -> records + reply``; the records are replayed onto the head and
-appended to the quorum's log, and the reply waits in the purgatory until they commit. Standbys replay what commits.
-Replay errors on committed records are fatal; losing leadership drops the head. It is Kafka's ``QuorumController``
-without timelines: images are values.
+appended to the quorum's log, and the reply waits in the purgatory until they commit, or, where there are none, among
+the findings until leadership is confirmed. Standbys replay what commits.
+Replay errors on committed records are fatal; losing leadership drops the head. Kafka's, without timelines.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from controller.decision import Decision, Slice
 from controller.event_queue import Event, EventQueue, Scheduler
 from controller.faults import FaultHandler, classify
+from controller.findings import Findings
 from controller.head import Head
 from controller.head_watch import HeadWatch
 from controller.mass_pass import MassPass
-from controller.origin import ORIGIN, Origin
-from controller.purgatory import Purgatory, Reply
+from controller.origin import ORIGIN
+from controller.purgatory import Purgatory
 from controller.record_slices import as_transaction, slices_of
 from controller.seams import (
     Applied,
@@ -31,7 +33,8 @@ from controller.seams import (
     Role,
     UnheardReply,
     WriteContext,
-    no_soft_state,
+    WriteRequest,
+    into,
     outcome_of,
 )
 from controller.stable_readers import StableReaders
@@ -77,6 +80,7 @@ class QuorumController:
         self._faults = faults
         self._limits = limits
         self._purgatory = Purgatory()
+        self._findings = Findings()
         self._state = ReplayState()
         self._applied_offset = 0
         self._head: Head | None = None
@@ -121,8 +125,8 @@ class QuorumController:
 
     @property
     def pending_replies(self) -> int:
-        """Replies that wait for their offset."""
-        return len(self._purgatory)
+        """Replies that wait for their offset, or for leadership to be confirmed."""
+        return len(self._purgatory) + len(self._findings)
 
     # --- events --------------------------------------------------------------------------------------
 
@@ -149,9 +153,9 @@ class QuorumController:
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         deadline = None if timeout_ms is None else self.scheduler.monotonic_ms() + timeout_ms
         reply = FutureReply(future)
-        event = self._write_event(name, operation, reply, deadline, applied, ORIGIN.get(), is_external=True)
+        request = WriteRequest(name, operation, reply, applied, ORIGIN.get(), is_external=True)
         self._refuse_if_overloaded()
-        self.events.append(event)
+        self.events.append(self._write_event(request, deadline))
         # Twice the time: one for the queue, which the event itself enforces, one for the commit.
         return await outcome_of(future, name, None if timeout_ms is None else 2 * timeout_ms)
 
@@ -162,7 +166,9 @@ class QuorumController:
             NotController: linearizable, and this node cannot confirm that it leads.
         """
         if is_linearizable:
-            offset = await self._quorum.read_barrier()
+            confirmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            self._quorum.read_barrier(into(confirmed))
+            offset = await confirmed
             if self.applied_offset < offset:
                 await self._readers.wait(offset)
         return operation(self.stable)
@@ -177,31 +183,27 @@ class QuorumController:
             if not (isinstance(error, ApiError) and error.code in _ENDED):
                 self._faults.fault(name, error)
 
-        reply: Reply[T] = UnheardReply(fail)
-        return self._write_event(name, operation, reply, None, applied, None, is_external=False)
+        request: WriteRequest[T] = WriteRequest(name, operation, UnheardReply(fail), applied)
+        return self._write_event(request, None)
 
     def close(self) -> None:
         """Fail what waits. The quorum is closed by its owner."""
         self.events.close()
+        closing = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the controller is shutting down")
         self._purgatory.fail_all(OutcomeUnknown("the controller is shutting down: read before repeating the change"))
-        self._readers.fail_all(ApiError(ErrorCode.REQUEST_TIMED_OUT, "the controller is shutting down"))
+        self._findings.fail_all(closing)
+        self._readers.fail_all(closing)
 
     def _refuse_if_overloaded(self) -> None:
         if self._head is not None and self._head.uncommitted_bytes > self._limits.uncommitted_bytes_max:
             waiting, most = self._head.uncommitted_bytes, self._limits.uncommitted_bytes_max
             raise Overloaded(f"{waiting} bytes wait for their commit, {most} is the most")
+        if len(self._findings) >= self._limits.queue_length_max:
+            raise Overloaded(f"{len(self._findings)} answers wait until leadership is confirmed: no more may")
 
-    def _write_event(
-        self,
-        name: str,
-        operation: Callable[[WriteContext], Decision[T]],
-        reply: Reply[T],
-        deadline_ms: float | None,
-        applied: Applied[T] | None,
-        origin: Origin | None,
-        *,
-        is_external: bool,
-    ) -> Event:
+    def _write_event(self, request: WriteRequest[T], deadline_ms: float | None) -> Event:
+        reply = request.reply
+
         def run() -> None:
             head = self._head
             if head is None:
@@ -209,47 +211,38 @@ class QuorumController:
                 return
             base_offset, refusal = head.next_offset, None
             try:
-                self._decide(head, name, operation, reply, applied or no_soft_state, origin)
+                self._decide(head, request)
             except Exception as error:  # noqa: BLE001 - the one place where a failure of an event is classified
-                refusal = self._handle(name, error, reply.fail)
+                refusal = self._handle(request.name, error, partial(self._refuse, head, request))
             if self.on_decided is not None:
-                self.on_decided(DecidedWrite(name, origin, base_offset, head.next_offset, refusal))
+                self.on_decided(DecidedWrite(request.name, request.origin, base_offset, head.next_offset, refusal))
 
-        return Event(name, run, reply.fail, deadline_ms, is_external)
+        return Event(request.name, run, reply.fail, deadline_ms, request.is_external)
 
-    def _decide(
-        self,
-        head: Head,
-        name: str,
-        operation: Callable[[WriteContext], Decision[T]],
-        reply: Reply[T],
-        applied: Applied[T],
-        origin: Origin | None,
-    ) -> None:
-        decision = operation(WriteContext(head.image, head.next_offset, self.scheduler.monotonic_ms(), origin))
+    def _decide(self, head: Head, request: WriteRequest[T]) -> None:
+        context = WriteContext(head.image, head.next_offset, self.scheduler.monotonic_ms(), request.origin)
+        decision = request.operation(context)
         items, count = counted(decision.records)
         slices = decision.slices
-        if count == 0 and not slices:
-            self._note(applied, decision, head)
-            # Its answer may rest on records that are not committed yet: it must not be given before they are.
-            self._answer_at(head.next_offset if head.has_uncommitted else 0, decision.reply, reply)
-        elif count <= RECORDS_PER_OPERATION_MAX and not slices:
-            self._stage(head, name, items, count)
-            self._note(applied, decision, head)
-            self._answer_at(head.next_offset, decision.reply, reply)
+        if count <= RECORDS_PER_OPERATION_MAX and not slices:
+            if count:
+                self._stage(head, request.name, items, count)
+            self._note(request, decision, head)
+            self._answer(head, context.next_offset, decision, request)
         elif decision.is_atomic and not decision.is_internal:
-            message = f"{name} would write {count} records; one operation may write {RECORDS_PER_OPERATION_MAX}"
+            message = f"{request.name} would write {count} records; one operation may write {RECORDS_PER_OPERATION_MAX}"
             raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
         else:
             slices = slices or slices_of(items)
             if decision.is_atomic:
-                slices = as_transaction(name, slices)
-            self._begin_pass(head, name, slices, reply, lambda: self._note(applied, decision, head), decision.reply)
+                slices = as_transaction(request.name, slices)
+            self._begin_pass(head, request, decision, slices)
 
-    def _note(self, applied: Applied[T], decision: Decision[T], head: Head) -> None:
+    def _note(self, request: WriteRequest[T], decision: Decision[T], head: Head) -> None:
         """Let soft state follow the head. Where it cannot, the two fit no more, whatever the error."""
         try:
-            applied(decision, head.next_offset)
+            if request.applied is not None:
+                request.applied(decision, head.next_offset)
         except Exception as error:
             raise InvariantViolation(f"soft state did not follow a decision: {error!r}") from error
 
@@ -264,33 +257,39 @@ class QuorumController:
                 raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
         head.stage(piece, count, self.scheduler.wall_ms())
 
-    def _begin_pass(
-        self,
-        head: Head,
-        name: str,
-        slices: Sequence[Slice],
-        reply: Reply[T],
-        applied: Callable[[], None],
-        result: T,
-    ) -> None:
+    def _begin_pass(self, head: Head, request: WriteRequest[T], decision: Decision[T], slices: Sequence[Slice]) -> None:
+        base_offset = head.next_offset
+
         def write(part: Slice) -> None:
             self._append(head)
-            self._stage(head, name, *counted(part(head.image)))
+            self._stage(head, request.name, *counted(part(head.image)))
 
         def finish() -> None:
-            applied()
-            self._answer_at(head.next_offset, result, reply)
+            self._note(request, decision, head)
+            self._answer(head, base_offset, decision, request)
 
         def give_up(error: Exception, fail: Callable[[Exception], None]) -> None:
-            self._handle(name, error, fail, always_resign=True)
+            self._handle(request.name, error, fail, always_resign=True)
 
-        MassPass(name, slices, self.events, lambda: self._head is head, write, finish, give_up, reply.fail).run()
+        is_current, fail = (lambda: self._head is head), request.reply.fail
+        MassPass(request.name, slices, self.events, is_current, write, finish, give_up, fail).run()
 
-    def _answer_at(self, end_offset: int, result: T, reply: Reply[T]) -> None:
-        if end_offset == 0:
-            reply.complete(result)
+    def _answer(self, head: Head, base_offset: int, decision: Decision[T], request: WriteRequest[T]) -> None:
+        """Give the reply once it is true for good: see ``Purgatory`` and ``Findings``."""
+        reply, result = request.reply, decision.reply
+        if request.is_external and decision.is_finding and head.next_offset == base_offset:
+            self._findings.add(head.next_offset, partial(reply.complete, result), reply.fail)
+        elif head.has_uncommitted:
+            self._purgatory.add(head.next_offset, reply, result)
         else:
-            self._purgatory.add(end_offset, reply, result)
+            reply.complete(result)
+
+    def _refuse(self, head: Head, request: WriteRequest[T], error: Exception) -> None:
+        """Nothing was written. A refusal says how things are, too: that a topic exists, that an epoch is stale."""
+        if request.is_external and self._head is head:
+            self._findings.add(head.next_offset, partial(request.reply.fail, error), request.reply.fail)
+        else:
+            request.reply.fail(error)
 
     def _flush(self) -> None:
         """End of a turn: what its events decided leaves as one batch."""
@@ -299,6 +298,7 @@ class QuorumController:
             return
         try:
             self._append(head)
+            self._findings.ask(self._quorum.read_barrier)
         except Exception as error:  # noqa: BLE001 - whatever it is, the head may be ahead of the log now
             reaction = classify(error)
             if reaction.is_fault:
@@ -338,6 +338,7 @@ class QuorumController:
             self._state = self._head.commit(batches.end_offset) or self._state
         self._applied_offset = batches.end_offset
         self._purgatory.complete_up_to(batches.end_offset)
+        self._findings.complete_up_to(batches.end_offset)
         self._readers.release(self._applied_offset)
         self.on_stable()
 
@@ -367,9 +368,7 @@ class QuorumController:
             if self._head is not head:
                 return
             try:
-                self._decide(
-                    head, "activation", lambda _: self._role.activation(state), UnheardReply(), no_soft_state, None
-                )
+                self._decide(head, WriteRequest("activation", lambda _: self._role.activation(state), UnheardReply()))
                 self._role.activated()
             except Exception as error:  # noqa: BLE001 - an epoch that cannot begin must not serve
                 self._faults.fatal("activation", error)
@@ -398,3 +397,4 @@ class QuorumController:
             ErrorCode.NOT_CONTROLLER,
         )
         self._purgatory.fail_all(lost)
+        self._findings.fail_all(NotController(self.active_id, "leadership was lost and nothing was changed: try again"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from controller.decision import Decision
 from controller.origin import Origin
-from metadata_log.errors import ApiError, OutcomeUnknown
+from controller.purgatory import Reply
+from metadata_log.errors import ApiError, NotController, OutcomeUnknown
 from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
 
@@ -33,8 +34,12 @@ class Quorum(Protocol):
     def resign(self, epoch: int) -> None:
         """Stop leading ``epoch``."""
 
-    def read_barrier(self) -> Awaitable[int]:
-        """An offset that everything acknowledged before this call lies below."""
+    def read_barrier(self, done: Callable[[int | NotController], None]) -> None:
+        """Call ``done`` once a majority has confirmed, in a round that began after this call, that this node leads.
+
+        It gets an offset that everything acknowledged before this call lies below; or why this node leads no more,
+        before the controller is told of that. Raises where this node does not lead.
+        """
 
 
 class CommittedBatches(Protocol):
@@ -84,20 +89,32 @@ class DecidedWrite(NamedTuple):
     error: ApiError | None
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerLimits:
-    """Bounds on what waits; over one of them a request is refused before anything is decided."""
-
-    queue_length_max: int = 10_000
-    uncommitted_bytes_max: int = 64 * 1024 * 1024
-
-
 #: Called with a decision and the exclusive end offset of its records, once they are part of the head.
 Applied = Callable[[Decision[T], int], None]
 
 
-def no_soft_state(decision: Decision[Any], end_offset: int) -> None:
-    """Most operations have no soft state."""
+@dataclass(frozen=True, slots=True)
+class WriteRequest(Generic[T]):
+    """What a write event is about."""
+
+    name: str
+    operation: Callable[[WriteContext], Decision[T]]
+    reply: Reply[T]
+    #: None: it has no soft state.
+    applied: Applied[T] | None = None
+    #: Who asked; None: nobody that is known, or the controller itself.
+    origin: Origin | None = None
+    #: Somebody waits for the reply.
+    is_external: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerLimits:
+    """Bounds on what waits; over one of them a request is refused before anything is decided."""
+
+    #: Of requests that wait for their turn, and again of answers that wait until leadership is confirmed.
+    queue_length_max: int = 10_000
+    uncommitted_bytes_max: int = 64 * 1024 * 1024
 
 
 class FutureReply(Generic[T]):
@@ -115,6 +132,20 @@ class FutureReply(Generic[T]):
     def fail(self, error: Exception) -> None:
         if not self._future.done():
             self._future.set_exception(error)
+
+
+def into(future: asyncio.Future[T]) -> Callable[[T | Exception], None]:
+    """Gives an outcome to a future, unless whoever waited for it has gone."""
+
+    def settle(outcome: T | Exception) -> None:
+        if future.done():
+            return
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
+
+    return settle
 
 
 async def outcome_of(future: asyncio.Future[T], name: str, timeout_ms: float | None) -> T:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -77,6 +76,7 @@ class RuntimeQuorum:
         self._runtime = runtime
         self.append = runtime.node.append
         self.resign = runtime.node.resign
+        self.read_barrier = runtime.node.read_barrier
 
     @property
     def leader_id(self) -> int | None:
@@ -85,9 +85,6 @@ class RuntimeQuorum:
     @property
     def log_end_offset(self) -> int:
         return self._runtime.node.log_end_offset
-
-    def read_barrier(self) -> Awaitable[int]:
-        return self._runtime.read_barrier()
 
 
 class _Listener:

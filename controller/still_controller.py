@@ -6,6 +6,7 @@ standby that knows of no active controller.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 from controller.decision import Decision
@@ -40,7 +41,7 @@ class _NoQuorum:
     def resign(self, epoch: int) -> None:
         """It never led."""
 
-    async def read_barrier(self) -> int:
+    def read_barrier(self, done: Callable[[int | NotController], None]) -> None:
         raise NotController(None)
 
 

@@ -43,6 +43,7 @@ from metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from metadata_log.records import RemoveTopicRecord, TopicRecord, VersionedRecord
 from metadata_log.runs import BatchItem
 from snapshots.image import MetadataImage
+from snapshots.image_parts import Topic
 
 _TOO_MANY: Final = "Unable to perform excessively large batch operation."
 
@@ -269,6 +270,18 @@ def _grow(
 
 
 # --- deletion ----------------------------------------------------------------------------------------
+
+
+def topic_named(image: MetadataImage, name: str) -> Topic:
+    """The topic of this name.
+
+    Raises:
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+    """
+    topic = image.topics.by_name.get(name)
+    if topic is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+    return topic
 
 
 def decide_delete_topics(image: MetadataImage, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:

@@ -37,7 +37,6 @@ from controller.http.views import (
     broker_reply,
     cluster_reply,
     quorum_reply,
-    topic_named,
     topic_reply,
     unsupported_entities,
 )
@@ -227,9 +226,7 @@ async def create_partitions(call: Call, parameters: Nothing, body: CreatePartiti
 
 
 async def delete_topic(call: Call, parameters: TopicParameters, body: Nothing) -> DeleteTopicsResponse:
-    # A name acknowledged before this request is in the active controller's committed state.
-    topic = topic_named(call.node.controller.stable, parameters.name)
-    return await call.node.operations.delete_topics(DeleteTopicsRequest(topic_ids=[topic.id]), call.write_timeout_ms)
+    return await call.node.operations.delete_topic(parameters.name, call.write_timeout_ms)
 
 
 async def delete_topics(call: Call, parameters: Nothing, body: DeleteTopicsRequest) -> DeleteTopicsResponse:

@@ -25,7 +25,7 @@ from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import Uuid
 from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage
-from snapshots.image_parts import TOPIC_RESOURCE, Topic
+from snapshots.image_parts import TOPIC_RESOURCE
 
 #: A voter that has not answered for so long is called unreachable: twice the default election timeout.
 SILENT_MS: Final = 2_000.0
@@ -209,18 +209,6 @@ def topic_configs(image: MetadataImage, name: str) -> list[TopicConfig]:
         TopicConfig(name=key, value=None if is_sensitive(TOPIC_RESOURCE, key) else configs[key])
         for key in sorted(configs)
     ]
-
-
-def topic_named(image: MetadataImage, name: str) -> Topic:
-    """The topic of this name.
-
-    Raises:
-        ApiError: UNKNOWN_TOPIC_OR_PARTITION.
-    """
-    topic = image.topics.by_name.get(name)
-    if topic is None:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
-    return topic
 
 
 def unsupported_entities(image: MetadataImage) -> dict[str, int]:

@@ -19,6 +19,7 @@ from scripts.benchmarks import (
     fencing,
     heartbeats,
     load,
+    no_ops,
     rejoin,
     restart,
     search,
@@ -56,5 +57,6 @@ BENCHMARKS: Final = (
     Benchmark("digest-watch", "nodes that compare their states, 1,000,000 partitions", digest_watch.run),
     Benchmark("audit", "writing down who asked, in one process", audit.run),
     Benchmark("heartbeats", "2,000 brokers that are there, every 2 s", heartbeats.run),
+    Benchmark("no-ops", "requests that write nothing, and are confirmed by a majority", no_ops.run),
     Benchmark("single-create", "topics created one by one over HTTP, 64 in flight", single_create.run),
 )

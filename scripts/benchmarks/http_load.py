@@ -20,7 +20,6 @@ from metadata_log.errors import QuorateError
 _HEAD_END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"Content-Length: "
 _HIGH_WATERMARK: Final = f"{headers.HIGH_WATERMARK}: ".encode()
-_OK: Final = b"HTTP/1.1 200 "
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,7 @@ class PlainConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._answer: asyncio.Future[PlainAnswer] | None = None
         self._data = b""
+        self._expected = b""
 
     @classmethod
     async def open(cls, url: str) -> Self:
@@ -65,11 +65,12 @@ class PlainConnection(asyncio.Protocol):
         )
         return head.encode() + data
 
-    def send(self, request: bytes) -> asyncio.Future[PlainAnswer]:
+    def send(self, request: bytes, status: int = 200) -> asyncio.Future[PlainAnswer]:
         """Send a request; its answer.
 
-        The future raises QuorateError: the answer is not 200, or the connection broke.
+        The future raises QuorateError: the answer is of another status, or the connection broke.
         """
+        self._expected = b"HTTP/1.1 %d " % status
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return self._answer
@@ -95,8 +96,8 @@ class PlainConnection(asyncio.Protocol):
         if len(body) < _number(head, _LENGTH):
             return
         self._data = b""
-        if not head.startswith(_OK):
-            self._fail(f"refused: {body.decode(errors='replace')[:500]}")
+        if not head.startswith(self._expected):
+            self._fail(f"answered otherwise: {body.decode(errors='replace')[:500]}")
         elif self._answer is not None and not self._answer.done():
             self._answer.set_result(PlainAnswer(head, body))
 

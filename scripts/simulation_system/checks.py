@@ -19,12 +19,19 @@ if TYPE_CHECKING:
 _COMPARED_SECONDS: Final = 0.06
 
 
+#: Requests whose answer, where nothing is written, may be that of a controller that was deposed.
+_HEARTBEATS: Final = ("broker_heartbeat", "controlled_shutdown")
+
+
 class Decided(NamedTuple):
-    """Where a request's records went."""
+    """On what a request was decided."""
 
     node_id: int
     epoch: int
+    #: Exclusive end of the head, with what the request wrote.
     end_offset: int
+    #: Exclusive end of what was committed then, whoever knew of it; None: nothing is claimed of that.
+    committed_end: int | None
 
 
 class SystemChecks(Checks):
@@ -104,17 +111,29 @@ class SystemChecks(Checks):
     # --- answers -------------------------------------------------------------------------------------
 
     def decided(self, owner: ControllerProcess, write: DecidedWrite) -> None:
-        """A request was decided: it writes up to an offset, which it may be answered from on."""
+        """A request was decided, or refused: it may be answered once what it was decided on is what the log says."""
         assert write.origin is not None
-        self._decided[write.origin.request_id] = Decided(owner.node_id, owner.controller.epoch, write.end_offset)
+        is_steady = write.name in _HEARTBEATS and write.error is None and write.end_offset == write.base_offset
+        committed_end = None if is_steady else self.reference.end_offset
+        decided = Decided(owner.node_id, owner.controller.epoch, write.end_offset, committed_end)
+        self._decided[write.origin.request_id] = decided
 
-    def answered(self, request_id: str, *, is_success: bool) -> None:
-        """An answer leaves a controller."""
+    def answered(self, request_id: str, *, is_claim: bool) -> None:
+        """An answer leaves a controller. ``is_claim``: it says what was done, or how things are.
+
+        What it was decided on must be in the log, and all that was committed by then must be in what it was decided
+        on: one who was deposed would miss what its successor wrote. Heartbeats that change nothing need not know.
+        """
         decided = self._decided.pop(request_id, None)
-        if decided is None or not is_success:
+        if decided is None or not is_claim:
             return
-        end = decided.end_offset
+        end, before, epochs = decided.end_offset, decided.committed_end, self.reference.epochs
         if end > self.reference.end_offset:
             self._world.violation(f"{request_id} was answered before offset {end} was committed")
-        elif end and self.reference.epochs[end - 1] > decided.epoch:
+        elif end and epochs[end - 1] > decided.epoch:
             self._world.violation(f"{request_id} was answered, and what it wrote below {end} is gone")
+        elif before is not None and (before > end or (before and epochs[before - 1] > decided.epoch)):
+            self._world.violation(
+                f"{request_id} was answered by controller {decided.node_id} out of epoch {decided.epoch} up to {end},"
+                f" and epoch {epochs[before - 1]} had committed up to {before} before it was decided"
+            )

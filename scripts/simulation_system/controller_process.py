@@ -36,10 +36,9 @@ from controller.registrar import Registrar
 from controller.seams import ControllerLimits, DecidedWrite
 from controller.server import ServedCluster
 from metadata_log.batch import checked_header
-from metadata_log.errors import StorageError
+from metadata_log.errors import NotController, StorageError
 from metadata_log.ids import Uuid
 from quorum.config import QuorumConfig
-from quorum.errors import NotLeader
 from quorum.host import CommittedBatches, SnapshotReader
 from quorum.node import QuorumNode
 from quorum.storage import NodeStorage
@@ -214,7 +213,7 @@ class ControllerProcess(SimulatedNode):
     # --- what it reports -----------------------------------------------------------------------------
 
     def _decided(self, write: DecidedWrite) -> None:
-        if write.origin is not None and write.error is None:
+        if write.origin is not None:
             self.world.checks.decided(self, write)
 
     def _checkpoint_written(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
@@ -278,19 +277,8 @@ class ProcessQuorum:
     def resign(self, epoch: int) -> None:
         self._node.resign(epoch)
 
-    async def read_barrier(self) -> int:
-        confirmed: asyncio.Future[int] = self._owner.loop.create_future()
-
-        def done(outcome: int | NotLeader) -> None:
-            if confirmed.done():
-                return
-            if isinstance(outcome, NotLeader):
-                confirmed.set_exception(outcome)
-            else:
-                confirmed.set_result(outcome)
-
+    def read_barrier(self, done: Callable[[int | NotController], None]) -> None:
         self._node.read_barrier(done)
-        return await confirmed
 
 
 class WireClient(ControllerClient):

@@ -34,12 +34,12 @@ class History:
         return asked
 
     def succeeded(self, asked: Asked, now: float, action: Action) -> None:
-        """It was carried out; ``action`` has what was answered."""
+        """It was carried out, or refused with a claim; ``action`` has what was answered."""
         asked.action = action
         asked.answered = now
 
     def refused(self, asked: Asked) -> None:
-        """It certainly changed nothing."""
+        """It certainly changed nothing, and nothing was said of the topic."""
         asked.is_refused = True
 
     @property
@@ -56,7 +56,7 @@ class History:
         return asked.answered is None and not asked.is_refused and not isinstance(asked.action, Read)
 
     def calls_of(self, topic: str) -> list[Call[Action]]:
-        """The history of one topic. Reads without an answer say nothing, and neither do refusals."""
+        """The history of one topic. Reads without an answer say nothing, nor do refusals that claim nothing."""
         return [
             Call(asked.called, math.inf if asked.answered is None else asked.answered, asked.action)
             for asked in self.asked

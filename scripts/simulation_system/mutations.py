@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
@@ -12,11 +13,12 @@ from controller import alter_partition, cluster_control, connection, quorum_cont
 from controller.attempts import Attempts
 from controller.checkpoint_writer import CheckpointWriter
 from controller.decision import Decision
+from controller.findings import Findings
 from controller.head import Head
 from controller.http import forwarding
 from controller.purgatory import Purgatory
 from controller.quorum_controller import QuorumController
-from controller.seams import WriteContext
+from controller.seams import WriteContext, WriteRequest
 from metadata_log.errors import ApiError, ErrorCode, NotController
 from metadata_log.segment_files import SegmentFiles
 from scripts.simulation.mutations import Patches
@@ -34,7 +36,32 @@ def _replies_leave_before_their_commit() -> Patches:
 
 
 def _answers_rest_on_what_may_be_lost() -> Patches:
-    return [(Head, "has_uncommitted", property(lambda _: False))]
+    usual = Findings.add
+    return [(Findings, "add", lambda self, _, give, fail: usual(self, 0, give, fail))]
+
+
+def _answers_without_records_ask_nobody() -> Patches:
+    """They wait for what they rest on only."""
+    usual = Findings.add
+
+    def add(self: Findings, end_offset: int, give: Any, fail: Any) -> None:
+        usual(self, end_offset, give, fail)
+        self._confirmed = self._asked + 1
+        self.complete_up_to(self._committed)
+
+    return [(Findings, "add", add)]
+
+
+def _a_commit_counts_as_a_confirmation() -> Patches:
+    """Of acknowledgements that may have lain in a socket since before the request came."""
+    usual = Findings.complete_up_to
+
+    def complete_up_to(self: Findings, high_watermark: int) -> None:
+        if any(finding.end_offset > self._committed for finding in self._waiting):
+            self._confirmed = self._asked + 1
+        usual(self, high_watermark)
+
+    return [(Findings, "complete_up_to", complete_up_to)]
 
 
 def _purgatory_forgets_an_entry() -> Patches:
@@ -192,12 +219,12 @@ def _loaders_believe_every_answer() -> Patches:
 def _decisions_are_made_on_the_stable_state() -> Patches:
     usual = QuorumController._decide
 
-    def decide(self: QuorumController, head: Head, name: str, operation: Any, *rest: Any) -> None:
+    def decide(self: QuorumController, head: Head, request: WriteRequest[Any]) -> None:
         def on_stable(context: WriteContext) -> Decision[Any]:
-            decided: Decision[Any] = operation(context._replace(image=self.stable))
+            decided: Decision[Any] = request.operation(context._replace(image=self.stable))
             return decided
 
-        usual(self, head, name, on_stable, *rest)
+        usual(self, head, replace(request, operation=on_stable))
 
     return [(QuorumController, "_decide", decide)]
 
@@ -205,6 +232,8 @@ def _decisions_are_made_on_the_stable_state() -> Patches:
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "reply-after-commit": _replies_leave_before_their_commit,
     "answer-rests-on-committed": _answers_rest_on_what_may_be_lost,
+    "no-op-barrier": _answers_without_records_ask_nobody,
+    "commit-is-no-barrier": _a_commit_counts_as_a_confirmation,
     "purgatory-keeps-all": _purgatory_forgets_an_entry,
     "unknown-outcome": _unknown_outcomes_are_called_refusals,
     "read-barrier": _linearizable_reads_ask_nobody,

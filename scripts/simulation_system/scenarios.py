@@ -10,7 +10,7 @@ from scripts.simulation.options import Options
 from scripts.simulation_system.controller_process import ControllerProcess, url_of
 from scripts.simulation_system.options import SystemOptions
 from scripts.simulation_system.story import Story, listening
-from scripts.simulation_system.workload import AdminClient
+from scripts.simulation_system.workload import TIMEOUTS_MS, AdminClient
 from scripts.simulation_system.world import SystemWorld
 
 _QUIET: Final = SystemOptions(
@@ -112,6 +112,61 @@ def controller_killed_behind_a_standby(stage: SystemStage) -> None:
     stage.wait("an answer", lambda: stage.client.is_done)
 
 
+def deposed_controller_change(stage: SystemStage) -> None:
+    """The active controller is cut off from the others and deposed, and does not know it yet; clients reach all. A
+    change that another made undone must not be acknowledged by it because nothing is to be written."""
+    stage.ask(AdminClient.configure_first)
+    old = stage.active
+    _depose_unknowing(stage, old)
+    stage.ask(AdminClient.configure_second, *_others(stage, old))
+    stage.send(AdminClient.configure_first, old)
+    stage.wait("an answer", lambda: stage.client.is_done)
+
+
+def deposed_controller_refusal(stage: SystemStage) -> None:
+    """The same, and it is asked for a topic that is gone: it must not say that there is one."""
+    old = stage.active
+    _depose_unknowing(stage, old)
+    stage.ask(AdminClient.delete_topic, *_others(stage, old))
+    stage.send(AdminClient.create_topics, old)
+    stage.wait("an answer", lambda: stage.client.is_done)
+
+
+def frozen_controller_change(stage: SystemStage) -> None:
+    """The same with a controller that was frozen before its write was acknowledged. When it wakes up, what waits in its
+    HTTP sockets is decided first, and then the acknowledgements in the others commit all that rests on: they are older
+    than the request, and confirm nothing."""
+    old = stage.active
+    others, start = _others(stage, old), _end(old)
+    stage.send(AdminClient.configure_first, old)
+    stage.wait("its entry to be sent", lambda: any(_end(node) == _end(old) > start for node in others), 1.0)
+    old.freeze()
+    if old.controller.pending_replies == 0:
+        raise NotReached("the change was answered before its acknowledgements could lie in a socket")
+    stage.world.run_for(0.005)
+    _depose_unknowing(stage, old)
+    stage.ask(AdminClient.configure_second, *others)
+    stage.send(AdminClient.configure_first, old)
+    stage.world.run_for(0.01)
+    old.loop.thaw()
+    stage.world.run_for(0.005)
+    old.thaw()
+    stage.wait("an answer", lambda: stage.client.is_done)
+    stage.world.run_for(max(TIMEOUTS_MS) / 1000)  # nobody waits any more for what was asked first
+
+
+def _depose_unknowing(stage: SystemStage, old: ControllerProcess) -> None:
+    """Let another controller become active while this one hears nothing from the others, and believes that it is."""
+    others, network = _others(stage, old), stage.world.network
+    network.cut |= {(node.node_id, old.node_id) for node in others}
+    for node in others:
+        # Only the other end notices: these two elect at once.
+        network.break_connection(old.node_id, node.node_id)
+    stage.wait("another active controller", lambda: any(node.controller.is_active for node in others))
+    if not old.controller.is_active:
+        raise NotReached("the old controller knows that it was deposed")
+
+
 def _others(stage: SystemStage, one: ControllerProcess) -> list[ControllerProcess]:
     return [node for node in stage.world.controllers if node is not one]
 
@@ -123,6 +178,9 @@ def _end(process: ControllerProcess) -> int:
 
 SYSTEM_SCENARIOS: Final[dict[str, Callable[[SystemStage], None]]] = {
     "frozen-controller-read": frozen_controller_read,
+    "deposed-controller-change": deposed_controller_change,
+    "deposed-controller-refusal": deposed_controller_refusal,
+    "frozen-controller-change": frozen_controller_change,
     "write-of-a-resigned-controller": write_of_a_resigned_controller,
     "controller-killed-behind-a-standby": controller_killed_behind_a_standby,
 }

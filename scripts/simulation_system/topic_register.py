@@ -1,7 +1,8 @@
 """A topic as a register: absent, or an id with a number of partitions and one config. The model of the admin API.
 
-A refusal claims nothing but that it changed nothing, so refused calls are left out of a history: that they had no
-effect is what the others' outcomes show.
+A refusal that claims a state ("exists already", "unknown") is a read of it: ``Found``, ``Missing``, ``NoSmaller``.
+Any other claims nothing but that it changed nothing, and is left out of a history: that it had no effect is what the
+outcomes of others show.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from metadata_log.errors import ErrorCode
 from scripts.simulation_system.linearizability import Impossible
 
 
@@ -64,7 +66,53 @@ class Read:
     seen: State
 
 
-Action = Create | Delete | Grow | Configure | Read
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Of a creation that was refused: the topic is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Of a change that was refused: there is no topic of this name; with ``topic_id``, none of this id."""
+
+    topic_id: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoSmaller:
+    """Of a growth that was refused: the topic is there, and has at least so many partitions."""
+
+    partitions: int
+
+
+Action = Create | Delete | Grow | Configure | Read | Found | Missing | NoSmaller
+
+
+def claim_of(action: Action, code: ErrorCode) -> Action | None:
+    """What a refusal of the action says of the topic; None: nothing."""
+    match action, code:
+        case Create(), ErrorCode.TOPIC_ALREADY_EXISTS:
+            return Found()
+        case Delete(topic_id=None) | Grow() | Configure(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return Missing()
+        case Delete(topic_id=topic_id), ErrorCode.UNKNOWN_TOPIC_ID if topic_id is not None:
+            return Missing(topic_id)
+        case Grow(partitions=partitions), ErrorCode.INVALID_PARTITIONS:
+            return NoSmaller(partitions)
+        case Read(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return Read(None)
+        case _:
+            return None
+
+
+def _is_so(state: State, claim: Found | Missing | NoSmaller) -> bool:
+    match claim:
+        case Found():
+            return state is not None
+        case Missing(topic_id):
+            return state is None or (topic_id is not None and state.topic_id != topic_id)
+        case NoSmaller(partitions):
+            return state is not None and state.partitions >= partitions
 
 
 def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]:
@@ -92,6 +140,10 @@ def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]
                 if state is None:
                     raise Impossible
                 return replace(state, value=action.value)
+            case _:
+                if not _is_so(state, action):
+                    raise Impossible
+                return state
 
     def _identified(state: TopicState, topic_id: bytes) -> TopicState:
         if state.topic_id == topic_id:

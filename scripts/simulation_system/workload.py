@@ -18,10 +18,19 @@ from controller.protocol import (
     ElectLeadersRequest,
 )
 from controller.protocol_configs import IncrementalAlterConfigsRequest
-from metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown
+from metadata_log.errors import ApiError, OutcomeUnknown
 from scripts.simulation_system.controller_process import WireClient
 from scripts.simulation_system.http_wire import WireSession
-from scripts.simulation_system.topic_register import Action, Configure, Create, Delete, Grow, Read, TopicState
+from scripts.simulation_system.topic_register import (
+    Action,
+    Configure,
+    Create,
+    Delete,
+    Grow,
+    Read,
+    TopicState,
+    claim_of,
+)
 from snapshots.image import MetadataImage
 
 if TYPE_CHECKING:
@@ -108,10 +117,11 @@ class AdminClient:
             return None
         except ApiError as error:
             world.tell(f"client {self.client_id} is refused of {topic}: {error}")
-            if isinstance(action, Read) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                world.history.succeeded(asked, world.scheduler.now, Read(None))
-            else:
+            claim = claim_of(action, error.code)
+            if claim is None:
                 world.history.refused(asked)
+            else:
+                world.history.succeeded(asked, world.scheduler.now, claim)
             return None
         except (NoAnswer, NotSent):
             if not isinstance(action, Read):
@@ -169,8 +179,16 @@ class AdminClient:
         await self._ask(topic, Grow(count), self._client().create_partitions(request))
 
     async def configure(self) -> None:
+        await self._configure(self._rng.choice((None, "1000", "2000", "3000")))
+
+    async def configure_first(self) -> None:
+        await self._configure("1000")
+
+    async def configure_second(self) -> None:
+        await self._configure("2000")
+
+    async def _configure(self, value: str | None) -> None:
         topic = self._world.topic_names.any(self._rng)
-        value = self._rng.choice((None, "1000", "2000", "3000"))
         change = {"name": CONFIG, "config_operation": "DELETE" if value is None else "SET", "value": value}
         resource = {"resource_type": "TOPIC", "resource_name": topic, "configs": [change]}
         request = IncrementalAlterConfigsRequest.model_validate({"resources": [resource]})

@@ -104,7 +104,8 @@ class SystemWorld(World):
         """A controller gives an answer."""
         if answer.status == 500:
             self.violation(f"{request.method} {request.path} was answered {answer.body.decode()}")
-        self.checks.answered(request.headers["X-Request-Id"], is_success=answer.status < 300)
+        # From 500 on an answer says that nothing is known of what it was asked, or that it may be asked again.
+        self.checks.answered(request.headers["X-Request-Id"], is_claim=answer.status < 500)
 
     def trouble(self, who: str, what: str) -> None:
         """Something raised where nobody caught it."""

@@ -12,6 +12,7 @@ import pytest
 
 from scripts.simulation.checks import Violation
 from scripts.simulation.mutations import patched
+from scripts.simulation_system.checks import SystemChecks
 from scripts.simulation_system.command import run_system_seeds, story_path
 from scripts.simulation_system.mutations import MUTATIONS
 from scripts.simulation_system.runner import run_system_seed
@@ -21,6 +22,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 #: Which scenario notices a mutation. The whole table takes minutes: scripts/simulate --system --mutations
 NOTICED_BY: Final = {
     "read-barrier": "frozen-controller-read",
+    "no-op-barrier": "deposed-controller-change",
+    "commit-is-no-barrier": "frozen-controller-change",
     "unknown-outcome": "write-of-a-resigned-controller",
     "forwarded-is-sent": "controller-killed-behind-a-standby",
 }
@@ -64,8 +67,30 @@ def test_scenario_directed_schedule_keeps_every_promise(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOTICED_BY)
 def test_mutation_line_turned_into_a_mistake_is_noticed_by_its_scenario(name: str) -> None:
-    with patched(MUTATIONS[name]()), pytest.raises(Violation, match="is not linearizable"):
+    """What clients saw says so, without a look at what controllers did."""
+    with (
+        patched([*MUTATIONS[name](), (SystemChecks, "answered", lambda *_, **__: None)]),
+        pytest.raises(Violation, match="is not linearizable"),
+    ):
         run_system_scenario(NOTICED_BY[name], 1)
+
+
+@pytest.mark.parametrize("scenario", ["deposed-controller-change", "deposed-controller-refusal"])
+def test_answer_of_a_deposed_controller_is_noticed_as_it_leaves(scenario: str) -> None:
+    """It wrote nothing, so all it rests on is committed: what its successor wrote is missing from it."""
+    with (
+        patched(MUTATIONS["no-op-barrier"]()),
+        pytest.raises(Violation, match=r"was answered by controller \d+ out of epoch 1 up to \d+, and epoch 2 had"),
+    ):
+        run_system_scenario(scenario, 1)
+
+
+def test_refusal_that_claims_a_state_of_the_past_is_not_linearizable() -> None:
+    with (
+        patched([*MUTATIONS["no-op-barrier"](), (SystemChecks, "answered", lambda *_, **__: None)]),
+        pytest.raises(Violation, match=r"is not linearizable:[\s\S]*\? .*Found\(\)"),
+    ):
+        run_system_scenario("deposed-controller-refusal", 1)
 
 
 @pytest.mark.parametrize("name", NOTICED_SOON)

@@ -7,8 +7,7 @@ own; a leader is announced to its controller once it was given everything up to 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from metadata_log.batch import control_batch, parse_header, place_batch
@@ -92,7 +91,8 @@ class Member:
         #: How much of that it knows to be committed.
         self.own_committed = 0
         self.fail_next_append: Exception | None = None
-        self._barriers: list[asyncio.Future[int]] = []
+        #: Questions that no majority has answered yet, each with what was committed when it was asked.
+        self.barriers: list[tuple[int, Callable[[int | NotController], None]]] = []
 
     # --- controller.seams.Quorum ---------------------------------------------------------------------
 
@@ -121,16 +121,12 @@ class Member:
             self.stop_leading()
             self.announce(None, epoch)
 
-    def read_barrier(self) -> asyncio.Future[int]:
-        """A leader that a majority does not follow any more gets no answer until it knows."""
+    def read_barrier(self, done: Callable[[int | NotController], None]) -> None:
+        """A majority answers some time, unless it follows another leader by then: then there is no answer until it
+        knows."""
         if self.leads is None or self.announced != (self.node_id, self.leads):
             raise NotController(self.leader_id)
-        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        if self.own_log is None:
-            future.set_result(self.log.committed_end)
-        else:
-            self._barriers.append(future)
-        return future
+        self.barriers.append((self.log.committed_end, done))
 
     # --- what happens to it --------------------------------------------------------------------------
 
@@ -150,6 +146,10 @@ class Member:
     def deliver(self, count: int) -> None:
         """Give its controller the next committed batches, some at a time; and its leadership, once that is due."""
         assert self.listener is not None
+        if self.own_log is None:
+            barriers, self.barriers = self.barriers, []
+            for offset, done in barriers:
+                done(offset)
         end = min(self.delivered + count, self.readable)
         if end > self.delivered:
             batches = self._appended_to[self.delivered : end]
@@ -174,10 +174,9 @@ class Member:
             self.log.leader = None
         self.leads = None
         self.own_log = None
-        barriers, self._barriers = self._barriers, []
-        for barrier in barriers:
-            if not barrier.done():
-                barrier.set_exception(NotController(None))
+        barriers, self.barriers = self.barriers, []
+        for _, done in barriers:
+            done(NotController(None))
 
     def announce(self, leader_id: int | None, epoch: int) -> None:
         assert self.listener is not None

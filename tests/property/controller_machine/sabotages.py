@@ -10,6 +10,7 @@ import pytest
 from controller import active_role, quorum_controller
 from controller.bootstrap import decide_activation
 from controller.decision import Decision
+from controller.findings import Findings
 from controller.head import Head
 from controller.purgatory import Purgatory
 from controller.quorum_controller import QuorumController
@@ -36,7 +37,30 @@ def acknowledge_a_little_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def answer_without_waiting_for_what_it_rests_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Head, "has_uncommitted", property(lambda _: False))
+    usual = Findings.add
+    patch.setattr(Findings, "add", lambda self, _, give, fail: usual(self, 0, give, fail))
+
+
+def answer_without_records_without_a_majority(patch: pytest.MonkeyPatch) -> None:
+    def ask(self: Findings, _: object) -> None:
+        self._confirmed = self._asked + 1
+        self.complete_up_to(self._committed)
+
+    patch.setattr(Findings, "ask", ask)
+
+
+def take_a_commit_for_a_confirmation(patch: pytest.MonkeyPatch) -> None:
+    usual = Findings.complete_up_to
+
+    def complete(self: Findings, high_watermark: int) -> None:
+        self._confirmed = self._asked
+        usual(self, high_watermark)
+
+    patch.setattr(Findings, "complete_up_to", complete)
+
+
+def forget_the_findings_at_renounce(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Findings, "fail_all", lambda self, _: self._waiting.clear())
 
 
 def answer_twice(patch: pytest.MonkeyPatch) -> None:
@@ -157,8 +181,8 @@ def register_under_the_epoch_before(patch: pytest.MonkeyPatch) -> None:
 def skip_a_slice_of_a_pass(patch: pytest.MonkeyPatch) -> None:
     usual = QuorumController._begin_pass
 
-    def begin(self: QuorumController, head: Head, name: str, slices: Any, *rest: Any) -> None:
-        usual(self, head, name, list(slices)[1:] or slices, *rest)
+    def begin(self: QuorumController, head: Head, request: Any, decision: Any, slices: Any) -> None:
+        usual(self, head, request, decision, list(slices)[1:] or slices)
 
     patch.setattr(QuorumController, "_begin_pass", begin)
 
@@ -167,6 +191,9 @@ SABOTAGES: tuple[Sabotage, ...] = (
     acknowledge_before_commit,
     acknowledge_a_little_early,
     answer_without_waiting_for_what_it_rests_on,
+    answer_without_records_without_a_majority,
+    take_a_commit_for_a_confirmation,
+    forget_the_findings_at_renounce,
     answer_twice,
     forget_what_waits_at_renounce,
     keep_what_waits_at_renounce,

@@ -225,7 +225,8 @@ class Stage:
         if head is None:
             return
         assert head.epoch == member.leads
-        assert controller.pending_replies == 0 or head.has_uncommitted, "replies wait for nothing"
+        waits = head.has_uncommitted or bool(member.barriers)
+        assert waits or controller.pending_replies == 0, "replies wait for nothing"
         if head.next_offset == member.log_end_offset and head.state is not node.checked_head:
             self._check_head(member, head.state)
             node.checked_head = head.state

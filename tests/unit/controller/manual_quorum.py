@@ -35,6 +35,9 @@ class ManualQuorum:
         self.leader_epoch = 0
         self.committed = 0
         self.fail_next_append: Exception | None = None
+        #: Whether the others answer: nobody confirms the leadership of a node that is cut off.
+        self.is_followed = True
+        self.barriers: list[Callable[[int | NotController], None]] = []
 
     @property
     def log_end_offset(self) -> int:
@@ -53,10 +56,18 @@ class ManualQuorum:
         if epoch == self.leader_epoch:
             self.leader_id = None
 
-    async def read_barrier(self) -> int:
+    def read_barrier(self, done: Callable[[int | NotController], None]) -> None:
         if self.leader_id is None:
             raise NotController(None)
-        return self.committed
+        self.barriers.append(done)
+        if self.is_followed:
+            self.confirm()
+
+    def confirm(self) -> None:
+        """A majority answers."""
+        barriers, self.barriers = self.barriers, []
+        for done in barriers:
+            done(self.committed)
 
     def take_committed(self, count: int) -> Committed:
         """The next ``count`` batches, committed now."""
@@ -123,6 +134,9 @@ class Bench:
         """Somebody else leads, and the uncommitted tail is gone."""
         self.quorum.leader_id = 2
         self.quorum.leader_epoch += 1
+        barriers, self.quorum.barriers = self.quorum.barriers, []
+        for done in barriers:
+            done(NotController(2))
         self.controller.on_leader_change(2, self.quorum.leader_epoch)
         self.quorum.drop_uncommitted()
         self.scheduler.run()

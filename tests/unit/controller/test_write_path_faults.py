@@ -45,10 +45,13 @@ SEAM_OWNERS = (
     "self._head",
     "self._state",
     "self._purgatory",
+    "self._findings",
     "self._readers",
     "reply",
+    "request",
+    "request.reply",
 )
-SEAM_CALLS = ("operation", "applied", "part", "self.on_stable", "self.on_decided")
+SEAM_CALLS = ("operation", "part", "self.on_stable", "self.on_decided")
 
 
 class ProcessEnded(BaseException):
@@ -234,7 +237,9 @@ def seams_in_source() -> set[str]:
         node.func for node in ast.walk(ast.parse(inspect.getsource(quorum_controller))) if isinstance(node, ast.Call)
     )
     names = {ast.unparse(call) for call in calls}
-    return {name for name in names if name in SEAM_CALLS or name.rpartition(".")[0] in SEAM_OWNERS}
+    return {
+        name.removeprefix("request.") for name in names if name in SEAM_CALLS or name.rpartition(".")[0] in SEAM_OWNERS
+    }
 
 
 #: Where the fault is put in for a seam: the object's method, by the story it is in.
@@ -253,6 +258,9 @@ PLACES: dict[str, Callable[[Story], tuple[Any, str]]] = {
     "self._state.replay_batch": lambda _: (ReplayState, "replay_batch"),
     "self._purgatory.complete_up_to": lambda s: (s.node.controller._purgatory, "complete_up_to"),
     "self._purgatory.fail_all": lambda s: (s.node.controller._purgatory, "fail_all"),
+    "self._findings.ask": lambda s: (s.node.controller._findings, "ask"),
+    "self._findings.complete_up_to": lambda s: (s.node.controller._findings, "complete_up_to"),
+    "self._findings.fail_all": lambda s: (s.node.controller._findings, "fail_all"),
     "self._readers.release": lambda s: (s.node.controller._readers, "release"),
     "self.on_stable": lambda s: (s.node.controller, "on_stable"),
     "self.on_decided": lambda s: (s.node.controller, "on_decided"),
@@ -262,7 +270,7 @@ PLACES: dict[str, Callable[[Story], tuple[Any, str]]] = {
 #: In the request itself.
 OWN_PLACES = ("operation", "applied", "part")
 #: Additions to a list; what they wake or tell is a seam of its own.
-ADDITIONS = {"self._purgatory.add", "self._readers.wait", "self._readers.fail_all"}
+ADDITIONS = {"self._purgatory.add", "self._findings.add", "self._readers.wait", "self._readers.fail_all"}
 
 
 def test_every_seam_of_the_controller_has_its_faults() -> None:
