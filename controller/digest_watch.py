@@ -69,9 +69,12 @@ class DigestWatch:
         counted = digests.spent_seconds
         is_doubted = False
         while True:
-            if await self.check(is_confirmed=is_doubted) and not is_doubted:
-                await asyncio.sleep(_CONFIRM_SECONDS)
-                await self.check(is_confirmed=True)
+            try:
+                if await self.check(is_confirmed=is_doubted) and not is_doubted:
+                    await asyncio.sleep(_CONFIRM_SECONDS)
+                    await self.check(is_confirmed=True)
+            except QuorateError as error:
+                log.warning("digest_watch.not_compared", error=str(error))
             # What answers to the others have taken since the last time is in it: they go by the same rule.
             spent, counted = digests.spent_seconds - counted, digests.spent_seconds
             is_doubted = await self._pause(max(INTERVAL_SECONDS, spent / CORE_SHARE))

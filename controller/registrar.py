@@ -14,7 +14,7 @@ from controller.client import ControllerClient
 from controller.controller_registration import is_wanting
 from controller.protocol_controllers import ControllerRegistrationRequest
 from controller.quorum_controller import QuorumController
-from metadata_log.errors import ApiError
+from metadata_log.errors import QuorateError
 
 log = structlog.get_logger()
 
@@ -47,7 +47,8 @@ class Registrar:
             try:
                 await self._client.register_controller(self._own)
                 log.info("controller.registered", node_id=self._own.controller_id)
-            except ApiError as error:
+            except QuorateError as error:
+                # Refused, not sent or not answered: another attempt does no harm.
                 log.info("controller.not_registered", node_id=self._own.controller_id, error=str(error))
             await asyncio.sleep(_PAUSE_S)
             self._wanting.clear()

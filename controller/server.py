@@ -6,7 +6,6 @@ The only module of this package that knows ``quorum``.
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from contextlib import AsyncExitStack
 from dataclasses import asdict
@@ -36,6 +35,7 @@ from controller.leader_watch import LeaderWatch
 from controller.loop_scheduler import LoopScheduler
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
+from controller.process_life import Ending, beside
 from controller.quorum_controller import QuorumController
 from controller.registrar import Registrar
 from controller.seams import ControllerLimits
@@ -231,25 +231,23 @@ async def run_controller_process(settings: ControllerSettings) -> None:
     Raises:
         QuorateError, OSError: the process cannot start; one sentence says why.
     """
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+    ending = Ending()
     async with AsyncExitStack() as stack:
         work = await _start(settings, stack)
+        asyncio.get_running_loop().set_exception_handler(work[0].unhandled)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
-        on_the_side = asyncio.create_task(_work_when_settled(*work))
-        await stopped.wait()
+        on_the_side = asyncio.create_task(beside("start", _work_when_settled(*work), work[0]))
+        await ending.is_asked_for.wait()
         on_the_side.cancel()
         log.info("controller.stopping", node_id=settings.node_id)
 
 
 async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch: DigestWatch) -> None:
     await asyncio.sleep(_SETTLED_S)
-    await warm_up(LoopScheduler(), faults)
+    await warm_up(LoopScheduler(faults), faults)
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(registrar.run())
-        tasks.create_task(watch.run())
+        tasks.create_task(beside("registration", registrar.run(), faults))
+        tasks.create_task(beside("digest watch", watch.run(), faults))
 
 
 async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[ProcessFaults, Registrar, DigestWatch]:
@@ -272,7 +270,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     stack.push_async_callback(runtime.stop)
     role = _role(settings, directory, disk)
     limits = ControllerLimits(settings.limits.queue_length_max, settings.limits.uncommitted_bytes_max)
-    controller = QuorumController(settings.node_id, RuntimeQuorum(runtime), role, LoopScheduler(), faults, limits)
+    controller = QuorumController(settings.node_id, RuntimeQuorum(runtime), role, LoopScheduler(faults), faults, limits)
     role.bind(controller)
     listener.controller = controller
     stack.callback(controller.close)

@@ -22,7 +22,9 @@ def still_controller(image: MetadataImage, node_id: int) -> QuorumController:
     """A controller whose committed state is the image, on the running loop."""
     end_offset = image.provenance.end_offset
     quorum = _NoQuorum(end_offset)
-    controller = QuorumController(node_id, quorum, _NoRole(), LoopScheduler(), _NoFaults(), ControllerLimits())
+    controller = QuorumController(
+        node_id, quorum, _NoRole(), LoopScheduler(_NoFaults()), _NoFaults(), ControllerLimits()
+    )
     controller.on_snapshot(ReplayState(image), end_offset)
     return controller
 

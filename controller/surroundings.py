@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import uuid
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
 from controller.http.counters import Counters
-from metadata_log.errors import StorageError
+from metadata_log.errors import ApiError, StorageError
 from metadata_log.ids import Uuid, is_reserved_uuid, uuid_text
 
 log = structlog.get_logger()
 
-#: Exit code of a process that a fault ended.
-_FATAL_EXIT: Final = 1
+#: Exit code of a process that a fault ended: EX_SOFTWARE of sysexits.h, and no command's.
+FAULT_EXIT: Final = 70
 
 
 class OsRandom:
@@ -72,10 +73,21 @@ class ProcessFaults:
 
     def fatal(self, what: str, error: BaseException) -> None:
         """The process must not go on. Nothing is flushed or handed over: others elect somebody else."""
-        log.error("fault.fatal", what=what, error=str(error), exc_info=error)
-        sys.stderr.write(f"quorate: {what}: {error}\n")
-        sys.stderr.flush()
-        os._exit(_FATAL_EXIT)
+        try:
+            log.error("fault.fatal", what=what, error=str(error), exc_info=error)
+            sys.stderr.write(f"quorate: {what}: {error or type(error).__name__}\n")
+            sys.stderr.flush()
+        finally:
+            # Also where the log's own disk is full.
+            os._exit(FAULT_EXIT)
+
+    def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """The event loop's exception handler: what nobody caught of work that ends with a connection or a request."""
+        error, message = context.get("exception"), context["message"]
+        if isinstance(error, Exception) and not isinstance(error, ApiError | OSError):
+            self.fault(message, error)
+        else:
+            log.warning("loop.unhandled", message=message, error=str(error))
 
 
 def report_checkpoint(end_offset: int, took_ms: float, error: StorageError | None) -> None:

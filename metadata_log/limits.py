@@ -9,6 +9,11 @@ BATCH_BYTES_MAX: Final = 8 * 1024 * 1024
 #: Largest batch that a reader accepts. A checkpoint or log of Kafka's may have been written under another limit
 #: (`message.max.bytes`), and a damaged length must not make us allocate without bound.
 BATCH_BYTES_READ_MAX: Final = 64 * 1024 * 1024
+#: Highest epoch: an int32 in the header of a batch, and in Kafka's ``quorum-state``.
+EPOCH_MAX: Final = (1 << 31) - 1
+#: Highest offset, and most bytes of a file, that a peer may speak of. A batch has room for int64: this is half of it,
+#: so that what is added to an offset cannot leave that range.
+OFFSET_MAX: Final = 1 << 62
 #: Records that one user operation may write (Kafka's ``MAX_RECORDS_PER_USER_OP``).
 RECORDS_PER_OPERATION_MAX: Final = 10_000
 #: Characters of a topic name (Kafka's ``Topic.MAX_NAME_LENGTH``: a directory name with "-<partition>" fits 255).

@@ -23,6 +23,7 @@ from crc32c import crc32c
 from metadata_log.disk import Disk, OpenMode, read_file, replace_file
 from metadata_log.errors import CorruptState, InvalidId
 from metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
+from metadata_log.limits import EPOCH_MAX
 
 QUORUM_STATE_NAME: Final = "quorum-state"
 #: ``leader_id`` and ``voted_id`` when there is none.
@@ -119,8 +120,8 @@ def decode_quorum_state(data: bytes, path: str) -> QuorumState:
     """The state in a file of ours or Kafka's.
 
     Raises:
-        CorruptState: it is no such JSON, its checksum is wrong, a field is missing, unknown or of the wrong type, or
-            its version is unknown.
+        CorruptState: it is no such JSON, its checksum is wrong, a field is missing, unknown, of the wrong type or out
+            of range, or its version is unknown.
     """
     data = _checked(data, path)
     try:
@@ -144,6 +145,8 @@ def decode_quorum_state(data: bytes, path: str) -> QuorumState:
         data_version=version,
         current_voters=_voters(document, path) if version == 0 else (),
     )
+    if state.leader_epoch > EPOCH_MAX:
+        raise CorruptState(path, f"epoch {state.leader_epoch} cannot stand in a log, {EPOCH_MAX} is the highest")
     if state.leader_epoch < 0 or state.leader_id < NOBODY or state.voted_id < NOBODY:
         raise CorruptState(path, f"epoch {state.leader_epoch}, leader {state.leader_id} or vote {state.voted_id}")
     return state

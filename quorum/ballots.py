@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from metadata_log.limits import EPOCH_MAX
 from metadata_log.segment_log import MetadataLog
 from quorum.core import RaftCore
 from quorum.elections import Elections, LogPosition, PreVoteAnswer
+from quorum.errors import FatalFault
 from quorum.journal import LogJournal
 from quorum.membership import Membership
 from quorum.messages import EndEpoch, PreVote, PreVoteReply, StaleEpoch, Vote, VoteReply
@@ -60,6 +62,8 @@ class Ballots:
         """The library's election condition: only after a round was won, and never as a non-voter."""
         if not self._membership.is_voter or not self._elections.take_permission():
             return False
+        if self._core.epoch >= EPOCH_MAX:
+            raise FatalFault(f"no epoch is left above {self._core.epoch}: the quorum must be founded anew")
         self._elections.campaign_started(now)
         self.granters = {self._node_id}
         return True

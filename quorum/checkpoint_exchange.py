@@ -162,7 +162,7 @@ class CheckpointExchange:
     def on_chunk(self, peer: int, chunk: Chunk) -> None:
         """The next bytes, if they are; anything else is asked for again at the next offer."""
         download = self._download
-        if download is None or self._is_writing or download.is_complete:
+        if download is None or self._is_writing or download.is_complete or self._source != (peer, chunk.epoch):
             return
         piece = CheckpointChunk(CheckpointId(chunk.end_offset, chunk.last_epoch), chunk.position, chunk.data, chunk.crc)
         try:

@@ -95,7 +95,6 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
     def __init__(self, node_id: int, peers: tuple[int, ...], journal: LogJournal, owner: CoreOwner) -> None:
         check_library()
         self._owner = owner
-        self._node_id = node_id
         self._voters = {peer: Voter(peer) for peer in peers}
         super().__init__(
             Voter(node_id), list(self._voters.values()), _library_config(), transport=_CoreTransport(owner)
@@ -140,6 +139,12 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
         return term
 
     @property
+    def voted_id(self) -> int | None:
+        """Whom this node has voted for in the current term."""
+        voted: int | None = self._SyncObj__votedForNodeId
+        return voted
+
+    @property
     def is_leader(self) -> bool:
         return bool(self._SyncObj__raftState == _LEADER)
 
@@ -168,16 +173,6 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
         """Index of the first entry of the epoch that this node leads. Meaningful while it leads."""
         index: int = self._SyncObj__noopIDx
         return index
-
-    def check_single_leader(self, peer: int, epoch: int) -> None:
-        """A peer leads ``epoch``.
-
-        Raises:
-            FatalFault: another node does, too.
-        """
-        leader = self._node_id if self.is_leader else self.leader_id
-        if epoch == self.epoch and leader is not None and leader != peer:
-            raise FatalFault(f"nodes {leader} and {peer} both lead epoch {epoch}: an old election state was restored")
 
     def receive(self, peer: int, message: dict[str, Any]) -> None:
         """Give the library a message in its own terms."""

@@ -121,7 +121,8 @@ class Elections:
     def note_log_ends(self, ends: Iterable[tuple[int, int]]) -> None:
         """How far the other voters are, as far as anybody told."""
         for node_id, end in ends:
-            self._log_ends[node_id] = end
+            if node_id == self._node_id or node_id in self._peers:
+                self._log_ends[node_id] = end
 
     def woke(self, now: float) -> None:
         """The process was stopped for a while: no timer acts before the sockets have been read."""

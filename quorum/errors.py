@@ -9,6 +9,16 @@ class ProtocolError(QuorateError):
     """A peer sent what the protocol does not allow. Its connection is closed; nothing was changed."""
 
 
+class SecondLeader(ProtocolError):
+    """Two nodes say that they lead one epoch: one of them lies, or somebody has forgotten a vote."""
+
+    def __init__(self, first: int, second: int, epoch: int) -> None:
+        super().__init__(
+            f"node {second} says that it leads epoch {epoch}, which node {first} leads: one of them is wrong, or an old"
+            " election state was restored"
+        )
+
+
 class HandshakeRefused(ProtocolError):
     """A peer that must not be talked to: another cluster, node, voter set, version, or a wrong secret."""
 

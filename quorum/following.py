@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from metadata_log.batch_run import BatchRun, split_run
-from metadata_log.errors import MalformedData
+from metadata_log.errors import StorageError
 from metadata_log.segment_log import MetadataLog
 from quorum.core import RaftCore
 from quorum.errors import FatalFault, ProtocolError
 from quorum.journal import LogJournal
+from quorum.leader_change import voters_in
 from quorum.membership import Membership
 from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, Commit
 from quorum.outbox import Outbox
@@ -57,10 +58,16 @@ class Follower:
         self._answer: dict[str, Any] | None = None
 
     def on_append(self, peer: int, message: Append) -> None:
-        """A heartbeat or batches from the leader of the current epoch or of a higher one."""
+        """A heartbeat or batches from the leader of the current epoch or of a higher one.
+
+        Raises:
+            ProtocolError: a batch is damaged, or contradicts what this node has; nothing was taken in.
+        """
         entries = self._entries(message)
         journal = self._journal
         prev_index = journal.index_of_end(message.prev_end)
+        if prev_index is not None:
+            journal.check_against(prev_index, message.prev_epoch, entries)
         self._give(peer, message, prev_index, entries)
         answer = self._answer
         following = self._follow(peer, message.epoch, message.round)
@@ -157,14 +164,18 @@ class Follower:
         """The batches in the message, None when it has none.
 
         Raises:
-            ProtocolError: a batch is damaged, or they do not follow each other.
+            ProtocolError: a batch is damaged, a control batch says nothing, or they do not follow each other.
         """
         if not message.batches:
             return None
         try:
-            return split_run(message.batches, message.prev_end, message.prev_epoch, message.epoch)
-        except MalformedData as error:
+            run = split_run(message.batches, message.prev_end, message.prev_epoch, message.epoch)
+            if run.has_control:
+                for batch in run.batches:
+                    voters_in(batch)
+        except StorageError as error:
             raise ProtocolError(f"append of epoch {message.epoch}: {error}") from error
+        return run
 
     def _give(self, peer: int, message: Append, prev_index: int | None, entries: BatchRun | None) -> None:
         """Translate to the library's indexes, which are this process's own."""

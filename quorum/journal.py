@@ -18,7 +18,7 @@ from pysyncobj.journal import Journal
 from metadata_log.batch import place_batch
 from metadata_log.batch_run import BatchRun
 from metadata_log.segment_log import MetadataLog
-from quorum.errors import FatalFault
+from quorum.errors import FatalFault, ProtocolError
 from quorum.leader_change import VoterHistory
 from quorum.votes import VoteState
 
@@ -68,6 +68,11 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     @property
     def last_index(self) -> int:
         return self._last[1]
+
+    @property
+    def end_offset(self) -> int:
+        """Exclusive end of the last entry, committed or not."""
+        return self._log.end_offset
 
     def end_of(self, index: int) -> int:
         """Exclusive end offset of an entry; the log's start for the sentinel."""
@@ -134,6 +139,27 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
             raise FatalFault(f"the leader's log differs at {prev_end}, where this node's committed log begins")
         start = log.start_of_epoch_at(log.position_containing(prev_end - 1))
         return max(log.entry(start).base_offset, self.commit_end)
+
+    def check_against(self, prev_index: int, prev_epoch: int, run: BatchRun | None) -> None:
+        """Whether a leader's entries may follow the entry ``prev_index``, which it says is of ``prev_epoch``.
+
+        Raises:
+            ProtocolError: it would change what is committed, or has another batch for an offset and epoch.
+        """
+        own_epoch = self.epoch_of(prev_index)
+        if own_epoch != prev_epoch:
+            if prev_index <= self._commit_index:
+                raise ProtocolError(
+                    f"a leader contradicts what is committed: epoch {prev_epoch} before {self.end_of(prev_index)},"
+                    f" here it is {own_epoch}"
+                )
+        elif run is not None and prev_index < self.last_index:
+            first = prev_index + 1 + self._count_present(run, prev_index + 1)
+            if first <= min(self._commit_index, prev_index + len(run)):
+                raise ProtocolError(
+                    f"a leader contradicts what is committed: another entry at {self.end_of(first - 1)}, committed to"
+                    f" {self.commit_end}"
+                )
 
     # --- what the library calls ----------------------------------------------------------------------
 
@@ -262,7 +288,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
             if self.epoch_of(index) != epoch:
                 return position
             if self.read(index) != run.batches[position]:
-                raise FatalFault(f"two different batches at {self.end_of(index - 1)} in epoch {epoch}")
+                raise ProtocolError(f"two different batches at {self.end_of(index - 1)} in epoch {epoch}")
         return stop
 
     def _refresh_last(self) -> None:

@@ -24,6 +24,17 @@ _ATTRIBUTES_AT = 22
 _CONTROL_BIT = 0x20
 
 
+def voters_in(batch: bytes) -> list[VotersRecord]:
+    """The voter sets in a batch: in a control batch, if anywhere.
+
+    Raises:
+        MalformedData: a control batch holds no such records as it says.
+    """
+    if not batch[_ATTRIBUTES_AT] & _CONTROL_BIT:
+        return []
+    return [logged.record for logged in iter_records(batch) if isinstance(logged.record, VotersRecord)]
+
+
 class VoterHistory:
     """Voter sets found in the log, by where. A set in a batch that was truncated away counts no more."""
 
@@ -37,11 +48,9 @@ class VoterHistory:
 
     def note(self, batch: bytes) -> None:
         """Look at a batch that was appended."""
-        if batch[_ATTRIBUTES_AT] & _CONTROL_BIT:
+        for voters in voters_in(batch):
             header = parse_header(batch)
-            for logged in iter_records(batch):
-                if isinstance(logged.record, VotersRecord):
-                    self._found.append((header.end_offset, header.epoch, logged.record))
+            self._found.append((header.end_offset, header.epoch, voters))
 
     def note_checkpoint(self, end_offset: int, epoch: int, voters: VotersRecord | None) -> None:
         """A checkpoint takes the place of everything before its end."""

@@ -13,9 +13,10 @@ from random import Random
 from typing import Any, Final
 
 from metadata_log.checkpoints import CheckpointContent
-from metadata_log.errors import QuorateError, StorageError
+from metadata_log.errors import StorageError
 from metadata_log.segment_log import MetadataLog
 from quorum import messages
+from quorum.admission import Admission
 from quorum.ballots import Ballots
 from quorum.bulk_queue import BulkQueue
 from quorum.checkpoint_exchange import CheckpointExchange
@@ -25,7 +26,8 @@ from quorum.core import RaftCore
 from quorum.delivery import Delivery
 from quorum.disk_queue import DiskGroup, DiskQueue
 from quorum.elections import Elections
-from quorum.errors import FatalFault, NotLeader, ProtocolError
+from quorum.errors import FatalFault, NotLeader, SecondLeader
+from quorum.fail_stop import FailStop
 from quorum.following import Follower
 from quorum.host import Host, QuorumListener, QuorumStatus
 from quorum.journal import LogJournal
@@ -41,7 +43,7 @@ from quorum.replication import Replication
 from quorum.storage import NodeStorage
 from quorum.wire import decode
 
-_STALE_IF_BELOW: Final = (messages.Append, messages.Commit, messages.CheckpointOffer)
+_OF_A_LEADER: Final = (messages.Append, messages.Commit, messages.CheckpointOffer)
 
 
 class QuorumNode:
@@ -73,7 +75,7 @@ class QuorumNode:
         self._announced: tuple[int | None, int] = (None, -1)
         self._due = math.inf
         self._quiet_until = -math.inf
-        self._is_stopped = False
+        self._fuse = FailStop(host.fatal)
 
     def _make_parts(self, config: QuorumConfig, storage: NodeStorage, host: Host, rng: Random) -> None:
         self._voter_history = VoterHistory(self._log)
@@ -88,6 +90,7 @@ class QuorumNode:
         now = host.now()
         self._elections = Elections(config.node_id, config.peer_ids, config.timing, rng, now)
         self._membership = Membership(self._log, self._votes, self._core.abstain_in)
+        self._admission = Admission(self._core, self._membership, now)
         self._follower = Follower(self._core, self._journal, self._log, self._outbox, self._membership)
         self._checkpoints = CheckpointExchange(
             config, storage.disk, storage.checkpoints, self._bulk, self._outbox, storage.directory
@@ -120,9 +123,9 @@ class QuorumNode:
             NotLeader: this node does not lead in ``epoch``. LimitExceeded: the batch is over the limit.
             MalformedData: it is no batch.
         """
-        if not self._core.is_leader or epoch != self._core.epoch or self._is_stopped:
+        if not self._core.is_leader or epoch != self._core.epoch or self._fuse.is_stopped:
             raise NotLeader(self.leader_id, epoch, self._core.epoch)
-        self._journal.append(placed_payload(payload, record_count, self._log.end_offset, epoch), epoch)
+        self._fuse.run(self._journal.append, placed_payload(payload, record_count, self._log.end_offset, epoch), epoch)
         self._metrics.appended_batches += 1
         self._host.request_pump()
         return self._log.end_offset - 1
@@ -130,7 +133,7 @@ class QuorumNode:
     def resign(self, epoch: int) -> None:
         """Stop leading ``epoch``; an older epoch is ignored. The epoch itself does not move."""
         if self._core.is_leader and epoch == self._core.epoch:
-            self._stop_leading()
+            self._fuse.run(self._stop_leading)
             self._host.request_pump()
 
     def read_barrier(self, done: Callable[[int | NotLeader], None]) -> None:
@@ -231,17 +234,12 @@ class QuorumNode:
 
     def connected(self, peer: int, directory_id: bytes, *, is_voter: bool) -> None:
         """The consensus connection to a peer stands, and it showed this in the handshake."""
-        has_new_memory = self._peer_directories.get(peer, directory_id) != directory_id
-        self._peer_directories[peer] = directory_id
-        self._replication.connected(peer, is_voter=is_voter, has_new_memory=has_new_memory)
-        self._elections.connected(peer, self._host.now())
+        self._fuse.run(self._connected, peer, directory_id, is_voter)
         self._host.request_pump()
 
     def disconnected(self, peer: int) -> None:
         """The consensus connection to a peer broke."""
-        self._outbox.drop_peer(peer)
-        self._replication.disconnected(peer)
-        self._elections.disconnected(peer, self._host.now())
+        self._fuse.run(self._disconnected, peer)
         self._host.request_pump()
 
     def receive(self, peer: int, payload: bytes | memoryview) -> None:
@@ -251,34 +249,33 @@ class QuorumNode:
             ProtocolError: the peer does not keep to the protocol; its connection must be closed.
         """
         self._metrics.messages_received += 1
-        message = decode(payload)
-        self._guarded(self._dispatch, peer, message)
+        self._fuse.take(self._dispatch, peer, decode(payload))
 
     def disk_done(self, group: DiskGroup) -> None:
         """A disk group ran to its end."""
-        self._guarded(self._disk.done, group)
+        self._fuse.run(self._disk.done, group)
         self._host.request_pump()
 
     def fail(self, error: FatalFault) -> None:
         """The disk failed, or the quorum was founded anew without this node: nothing is retried, it ends here."""
-        self._fail(error)
+        self._fuse.fail(error)
 
     def bulk_done(self, error: StorageError | None) -> None:
         """The bulk job that was out ran to its end, or found that its bytes are no checkpoint."""
-        self._guarded(self._bulk.finished, error)
+        self._fuse.run(self._bulk.finished, error)
         self._host.request_pump()
 
     def pump(self) -> float:
         """Let everything act that can. Returns when to call again at the latest, in the host's seconds."""
-        self._guarded(self._pump)
-        return math.inf if self._is_stopped else self._due
+        self._fuse.run(self._pump)
+        return math.inf if self._fuse.is_stopped else self._due
 
     def stop(self) -> None:
         """Do nothing any more. Leadership is given up first, so that the others need no timeout."""
-        if not self._is_stopped and self._core.is_leader:
-            self._stop_leading()
-            self._outbox.flush()
-        self._is_stopped = True
+        if self._core.is_leader:
+            self._fuse.run(self._stop_leading)
+            self._fuse.run(self._outbox.flush)
+        self._fuse.is_stopped = True
 
     # --- what the library asks -----------------------------------------------------------------------
 
@@ -303,10 +300,22 @@ class QuorumNode:
     def core_elected(self) -> None:
         """See ``CoreOwner``."""
         self._metrics.elections_won += 1
+        self._admission.note_leader(self.node_id, self._core.epoch)
         self._replication.begin_epoch(self._host.now())
         self._elections.elected()
 
-    # --- messages ------------------------------------------------------------------------------------
+    # --- connections and messages ------------------------------------------------------------------------------------
+
+    def _connected(self, peer: int, directory_id: bytes, is_voter: bool) -> None:
+        has_new_memory = self._peer_directories.get(peer, directory_id) != directory_id
+        self._peer_directories[peer] = directory_id
+        self._replication.connected(peer, is_voter=is_voter, has_new_memory=has_new_memory)
+        self._elections.connected(peer, self._host.now())
+
+    def _disconnected(self, peer: int) -> None:
+        self._outbox.drop_peer(peer)
+        self._replication.disconnected(peer)
+        self._elections.disconnected(peer, self._host.now())
 
     def _dispatch(self, peer: int, message: Message) -> None:
         now = self._host.now()
@@ -314,13 +323,25 @@ class QuorumNode:
             self._on_reply(peer, message, now)
             return
         self._host.request_pump()
-        if isinstance(message, _STALE_IF_BELOW):
-            if message.epoch < self._core.epoch:
-                self._outbox.put(peer, messages.StaleEpoch(self._core.epoch))
+        epoch = self._core.epoch
+        self._admission.check_epoch(peer, message.epoch, now)
+        if isinstance(message, _OF_A_LEADER):
+            if message.epoch < epoch:
+                self._outbox.put(peer, messages.StaleEpoch(epoch))
                 return
-            self._core.check_single_leader(peer, message.epoch)
+            self._check_leader(peer, message.epoch)
         self._handlers[type(message)](peer, message, now)
+        self._admission.took(epoch)
         self._observe(now)
+
+    def _check_leader(self, peer: int, epoch: int) -> None:
+        try:
+            self._admission.check_leader(peer, epoch)
+        except SecondLeader:
+            if self._core.is_leader:
+                # If a vote was forgotten there are two leaders indeed: this one at least stops, and opens no way back.
+                self._stop_leading()
+            raise
 
     def _on_reply(self, peer: int, message: messages.AppendReply, now: float) -> None:
         """Many a reply says what a majority has said before: nothing follows from it, then."""
@@ -329,11 +350,13 @@ class QuorumNode:
 
     def _on_append(self, peer: int, message: messages.Append, now: float) -> None:
         self._follower.on_append(peer, message)
+        self._admission.note_leader(peer, message.epoch)
         self._elections.heard_leader(peer, now)
         self._elections.note_log_ends(message.acknowledged)
 
     def _on_offer(self, peer: int, message: messages.CheckpointOffer, now: float) -> None:
         self._follower.on_offer_heard(peer, message.epoch, message.round)
+        self._admission.note_leader(peer, message.epoch)
         self._elections.heard_leader(peer, now)
         if self._follower.needs_offered(message):
             self._checkpoints.on_offer(peer, message, is_voter=self.is_voter)
@@ -442,24 +465,6 @@ class QuorumNode:
         self._elections.stepped_down(now)
         self._barrier.fail(NotLeader(self.leader_id, self._seen[0], self._core.epoch))
 
-    # --- inside --------------------------------------------------------------------------------------
-
     def _first_batch(self) -> bytes:
         voters, heard = self._voter_history.current(), self._peer_directories
         return first_batch(self._config, self._ballots.granters, heard, voters, self._host.wall_ms())
-
-    def _guarded(self, action: Callable[..., None], *arguments: object) -> None:
-        """Run ``action`` unless this node has ended. What is no peer's mistake is ours or the disk's, and ends it."""
-        if self._is_stopped:
-            return
-        try:
-            action(*arguments)
-        except ProtocolError:
-            raise
-        except (QuorateError, OSError, AssertionError) as error:
-            self._fail(error)
-
-    def _fail(self, error: BaseException) -> None:
-        if not self._is_stopped:
-            self._is_stopped = True
-            self._host.fatal(error)

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
-from metadata_log.errors import InvariantViolation
 from quorum.commit_notice import CommitNotice
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
@@ -22,6 +21,7 @@ from quorum.journal import LogJournal
 from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
 from quorum.outbox import Outbox
 from quorum.progress import Progress
+from quorum.reply_checks import check_round, matched_entries, next_to_try
 from quorum.vouching import Vouching
 
 
@@ -140,23 +140,20 @@ class Replication:
     # --- replies -------------------------------------------------------------------------------------
 
     def on_reply(self, peer: int, reply: AppendReply, now: float) -> bool:
-        """A match, and how much of it is durable there. Returns whether something may follow from it."""
+        """A match, and how much of it is durable there. Returns whether something may follow from it.
+
+        Raises:
+            ProtocolError: it cannot be so. So with the other replies.
+        """
         progress = self._heard(peer, reply.epoch, reply.round, reply.is_voter, now)
-        if progress is None:
+        found = None if progress is None else matched_entries(peer, reply, self._journal)
+        if progress is None or found is None:
             return False
-        if reply.matched_end < self._journal.end_of(self._journal.first_index):
-            return False  # Older than anything this log still holds: it says nothing new.
-        matched = self._journal.index_of_end(reply.matched_end)
-        if matched is None or reply.acked_end > reply.matched_end:
-            raise InvariantViolation(
-                f"node {peer} matches {reply.matched_end} and acknowledges {reply.acked_end} in epoch {reply.epoch}: "
-                "no boundary of the leader's log"
-            )
+        matched, acked = found
         was_probing = progress.is_probing
         progress.matched(matched)
         progress.acknowledged(reply.acked_end, self._journal.end_of(self._journal.last_index), now)
-        acked = self._journal.index_of_end(reply.acked_end)
-        if acked is not None and acked > progress.acked_index:
+        if acked > progress.acked_index:
             progress.acked_index = acked
             progress.acked_end = reply.acked_end
         is_wanted = progress.acked_index > self._core.commit_index
@@ -171,15 +168,10 @@ class Replication:
         """No match where the last message began: step back to where the follower points."""
         self._is_pass_due = True
         progress = self._heard(peer, reply.epoch, reply.round, reply.is_voter, now)
-        if progress is None or reply.round < progress.probe_round:
-            return
-        journal = self._journal
-        if reply.hint_end < journal.end_of(journal.first_index):
-            next_index = journal.first_index
-        else:
-            next_index = journal.index_at_or_below(reply.hint_end) + 1
-        progress.offered_end = None
-        progress.restart(next_index, self.round)
+        if progress is not None and reply.round >= progress.probe_round:
+            next_index = next_to_try(peer, reply, self._journal)
+            progress.offered_end = None
+            progress.restart(next_index, self.round)
 
     def on_checkpoint_progress(self, peer: int, reply: CheckpointProgress, now: float) -> None:
         """The follower is taking the checkpoint: that counts as contact, and as nothing else."""
@@ -188,10 +180,15 @@ class Replication:
             progress.checkpoint_position = reply.position
 
     def _heard(self, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
-        """The follower's progress if the reply belongs to this epoch and to a round of it."""
+        """The follower's progress if the reply belongs to this epoch.
+
+        Raises:
+            ProtocolError: it answers a round that there has not been.
+        """
         progress = self.progress.get(peer)
-        if progress is None or epoch != self._core.epoch or not 0 < round_ <= self.round:
+        if progress is None or epoch != self._core.epoch:
             return None
+        check_round(peer, epoch, round_, self.round)
         progress.contact_at = now
         progress.answered_round = max(progress.answered_round, round_)
         progress.is_voter = is_voter

@@ -117,10 +117,10 @@ class QuorumRuntime:
     def request_pump(self) -> None:
         if not self._is_pump_requested:
             self._is_pump_requested = True
-            self._loop.call_soon(self._pump_if_requested)
+            self._loop.call_soon(self._act, self._pump_if_requested)
 
     def next_turn(self, action: Callable[[], None]) -> None:
-        self._loop.call_soon(action)
+        self._loop.call_soon(self._act, action)
 
     def fatal(self, error: BaseException) -> None:
         self._on_fatal(error)
@@ -143,12 +143,19 @@ class QuorumRuntime:
     def read_through(self) -> None:
         """What follows from the last message to be expected follows at once: a turn of the loop takes its time."""
         if not self.node.expects_more:
-            self._pump_if_requested()
+            self._act(self._pump_if_requested)
 
     def superseded(self, error: Superseded) -> None:
         self.node.fail(error)
 
     # --- inside --------------------------------------------------------------------------------------
+
+    def _act(self, action: Callable[..., None], *arguments: object) -> None:
+        """Everything that the loop calls: it would log what is raised, and go on."""
+        try:
+            action(*arguments)
+        except Exception as error:  # noqa: BLE001  # see ``quorum.fail_stop``
+            self._on_fatal(error)
 
     def _pump_if_requested(self) -> None:
         if self._is_pump_requested:
@@ -167,7 +174,7 @@ class QuorumRuntime:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_due = due
-        self._timer = self._loop.call_later(max(due - time.monotonic(), 0.0), self._timer_fired)
+        self._timer = self._loop.call_later(max(due - time.monotonic(), 0.0), self._act, self._timer_fired)
 
     def _timer_fired(self) -> None:
         self._timer = None
@@ -175,7 +182,7 @@ class QuorumRuntime:
         self._pump()
 
     def _report_group(self, job: DiskJob, error: Exception | None) -> None:
-        self._loop.call_soon_threadsafe(self._group_done, job, error)
+        self._loop.call_soon_threadsafe(self._act, self._group_done, job, error)
 
     def _group_done(self, job: DiskJob, error: Exception | None) -> None:
         if error is None and isinstance(job, DiskGroup):
@@ -184,7 +191,7 @@ class QuorumRuntime:
             self.node.fail(DiskFailed(error))
 
     def _report_bulk(self, job: DiskJob, error: Exception | None) -> None:
-        self._loop.call_soon_threadsafe(self._bulk_done, error)
+        self._loop.call_soon_threadsafe(self._act, self._bulk_done, error)
 
     def _bulk_done(self, error: Exception | None) -> None:
         if error is None or isinstance(error, StorageError):

@@ -67,7 +67,7 @@ class ControllerProcess(MemberProcess):
             lambda: uuid.uuid4().bytes,
         )
         self.controller = QuorumController(
-            self.node_id, RuntimeQuorum(runtime), role, LoopScheduler(), _Faults(), ControllerLimits()
+            self.node_id, RuntimeQuorum(runtime), role, LoopScheduler(_Faults()), _Faults(), ControllerLimits()
         )
         role.bind(self.controller)
 

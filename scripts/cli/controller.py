@@ -26,8 +26,8 @@ def controller(
     """Run one voter of the quorum: it agrees on the log, follows or decides, and serves the HTTP API.
 
     Settings come from --config, then from QUORATE_CONTROLLER_... variables, then from --set; docs/configuration.md
-    lists them. SIGTERM and Ctrl-C stop it in order. A fault that must not be survived ends the process with one
-    sentence and exit code 1.
+    lists them. SIGTERM and Ctrl-C stop it in order, a second one at once. A fault that must not be survived ends the
+    process with one sentence and exit code 70.
 
     Example: quorate controller --config controller-1.toml
     """

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from pydantic import Field, ValidationError
 
+from metadata_log.limits import EPOCH_MAX
 from metadata_log.reader import find_files
 from scripts.cluster.formatting import new_id
 from scripts.recovery.errors import RecoveryError
@@ -25,7 +26,7 @@ from snapshots.whole_checkpoints import PassedOver
 EPOCHS_APART: Final = 1_000
 #: The same for offsets, where an older state takes the place of a newer one.
 OFFSETS_APART: Final = 1_000_000
-_EPOCH_MAX: Final = (1 << 31) - 1 - 2 * EPOCHS_APART
+_EPOCH_MAX: Final = EPOCH_MAX - 2 * EPOCHS_APART
 _PLAN_BYTES_MAX: Final = 16 * 1024 * 1024
 
 

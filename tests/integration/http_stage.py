@@ -46,6 +46,7 @@ from tests.log_support import DIRECTORY, checkpoint_bytes
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+CONTROLLER_LIMITS = ControllerLimits()
 #: What delegation tokens are made with.
 TOKEN_SECRET = b"the members' own"
 
@@ -218,7 +219,7 @@ class Member:
     ) -> None:
         self.node_id = node_id
         self.quorum = quorum
-        self.faults = RecordingFaults()
+        self.faults = faults = RecordingFaults()
         self.disk = MemoryDisk(Random(node_id))
         self.disk.put(f"{DIRECTORY}/partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
         self.log = MetadataLog.open(self.disk, DIRECTORY, LogConfig())
@@ -230,7 +231,7 @@ class Member:
             DrawnNumbers(node_id),
             lambda: next(ids).to_bytes(16, "big"),
         )
-        self.controller = QuorumController(node_id, quorum, self.role, LoopScheduler(), self.faults, ControllerLimits())
+        self.controller = QuorumController(node_id, quorum, self.role, LoopScheduler(faults), faults, CONTROLLER_LIMITS)
         self.role.bind(self.controller)
         self.soft = SoftState(self)
         self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))

@@ -61,7 +61,7 @@ async def test_full_disk_ends_its_controller_and_costs_nothing(tmp_path: Path) -
     ended = await drill(tmp_path, "full-disk")
 
     assert ended.code == 0, ended
-    assert "ended with exit code 1" in ended.out
+    assert "ended with exit code 70" in ended.out
     assert "full-disk: passed" in ended.out
 
 

@@ -27,7 +27,7 @@ class Faults:
 
 def made(): return len(sys.modules), struct_reader.cache_info().currsize, struct_writer.cache_info().currsize
 
-async def rehearse(): await warm_up(LoopScheduler(), Faults())
+async def rehearse(): await warm_up(LoopScheduler(Faults()), Faults())
 
 asyncio.run(rehearse())
 once = made()
@@ -53,7 +53,7 @@ async def test_warm_up_refused_write_is_a_fault(monkeypatch: pytest.MonkeyPatch)
     made = module._registration
     monkeypatch.setattr(module, "_registration", lambda b: made(b).model_copy(update={"cluster_id": "another"}))
 
-    await warm_up(LoopScheduler(), faults)
+    await warm_up(LoopScheduler(faults), faults)
 
     ((what, error),) = faults.seen
     assert what == "rehearsal of common writes"

@@ -113,6 +113,10 @@ def test_file_without_a_checksum_is_believed_as_kafka_believes_it(state: QuorumS
         (b'{"leaderId":1,"data_version":1}', "leaderEpoch"),
         (b'{"leaderId":1,"leaderEpoch":"2","votedId":-1,"data_version":1}', "leaderEpoch"),
         (b'{"leaderId":1,"leaderEpoch":-2,"votedId":-1,"currentVoters":[],"data_version":0}', "epoch -2"),
+        (
+            b'{"leaderId":1,"leaderEpoch":2147483648,"votedId":-1,"currentVoters":[],"data_version":0}',
+            "cannot stand",
+        ),
         (b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"votedDirectoryId":"x","data_version":1}', "no uuid"),
         (b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"votedDirectoryId":7,"data_version":1}', "not a uuid"),
         (b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"currentVoters":[1],"data_version":0}', "list of voters"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any, cast
 
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metadata_log.limits import EPOCH_MAX, OFFSET_MAX
 from quorum import messages
 from quorum.errors import ProtocolError
 from quorum.wire import decode, encode
@@ -59,6 +62,43 @@ def test_examples_name_every_message_of_the_protocol() -> None:
 def test_message_of_wrong_shape_is_refused(fields: list[Any]) -> None:
     with pytest.raises(ProtocolError):
         decode(msgpack.packb(fields))
+
+
+def outside(message: messages.Message) -> Iterator[messages.Message]:
+    """The message with one number beyond what a log can hold, for each number."""
+    for field in fields(message):
+        if field.type == "int":
+            highest = EPOCH_MAX if "epoch" in field.name else (1 << 32) - 1 if field.name == "crc" else OFFSET_MAX
+            yield replace(cast("Any", message), **{field.name: highest + 1})
+
+
+@pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
+def test_number_that_no_log_can_hold_is_refused(message: messages.Message) -> None:
+    for wrong in outside(message):
+        with pytest.raises(ProtocolError, match="out of range"):
+            decode(encode(wrong))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        messages.Append(3, 7, 100, 4, 90, b"", (), is_vouched=False),
+        messages.Append(3, 7, 100, 3, 90, b"", ((1, OFFSET_MAX + 1),), is_vouched=False),
+        messages.Append(3, 7, 100, 3, 90, b"", ((1, 1),) * 1_001, is_vouched=False),
+        messages.AppendReply(3, 7, 100, 101, is_voter=True),
+        messages.PreVote(4, 1, 4, 100),
+        messages.Vote(4, 4, 100),
+        messages.CheckpointOffer(3, 7, 50, 4, 1000, 1, b""),
+        messages.CheckpointOffer(3, 7, 50, 2, 0, 1, b""),
+        messages.CheckpointOffer(3, 7, 50, 2, 1000, 1, bytes(1024 * 1024 + 1)),
+        messages.ChunkRequest(3, 50, 4, 500),
+        messages.Chunk(3, 50, 4, 500, 777, b"data"),
+    ],
+    ids=lambda message: str(message)[:90],
+)
+def test_message_that_contradicts_itself_is_refused(message: messages.Message) -> None:
+    with pytest.raises(ProtocolError):
+        decode(encode(message))
 
 
 @given(st.binary(max_size=200))
