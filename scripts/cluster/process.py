@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +24,22 @@ class ManagedProcess:
     """A child with its output in a log file. It gets SIGTERM when this process dies, however it dies."""
 
     def __init__(
-        self, name: str, arguments: Sequence[str], log_path: Path, settings: Mapping[str, str] | None = None
+        self,
+        name: str,
+        arguments: Sequence[str],
+        log_path: Path,
+        settings: Mapping[str, str] | None = None,
+        enter: Callable[[], None] = lambda: None,
     ) -> None:
-        """``arguments`` of the Python interpreter; ``settings``: environment variables on top of the own ones."""
+        """``arguments`` of the Python interpreter; ``settings``: environment variables on top of the own ones.
+
+        ``enter`` is called in the child before the interpreter is loaded: it goes where the child is to run.
+        """
         self.name = name
         self._arguments = list(arguments)
         self._environment = {**os.environ, **(settings or {})}
         self._log_path = log_path
+        self._enter = enter
         self._process: asyncio.subprocess.Process | None = None
         #: Whether its end was asked for.
         self._was_told = False
@@ -65,8 +74,12 @@ class ManagedProcess:
                 stderr=log,
                 env=self._environment,
                 start_new_session=True,
-                preexec_fn=die_with_parent,
+                preexec_fn=self._begin,
             )
+
+    def _begin(self) -> None:
+        die_with_parent()
+        self._enter()
 
     def kill(self) -> None:
         """SIGKILL: no goodbye."""

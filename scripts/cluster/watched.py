@@ -23,9 +23,9 @@ _ABSENT_MS: Final = 5_000.0
 class WatchedCluster:
     """A running cluster that can be asked and waited for."""
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Members, shared_secret: bytes | None = None) -> None:
         self.members = members
-        self.client = ControllerClient(members.controller_urls, absent_ms=_ABSENT_MS)
+        self.client = ControllerClient(members.controller_urls, shared_secret=shared_secret, absent_ms=_ABSENT_MS)
 
     def check(self) -> None:
         """Raise what explains why a wait was in vain; of processes that others run nothing is known."""

@@ -1,0 +1,21 @@
+"""``python -m scripts.networks``."""
+
+from __future__ import annotations
+
+from scripts.networks.namespaces import NotAllowed, isolate
+
+
+def main() -> None:
+    """Go into namespaces first: once anything that starts a thread is loaded, the kernel refuses."""
+    obstacle = None
+    try:
+        isolate()
+    except NotAllowed as error:
+        obstacle = str(error)
+    from scripts.networks.command import app
+
+    app(obj=obstacle)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Whether the checker of histories sees: a history that it holds for right is damaged, and it must find that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scripts.simulation_system.history import History
+from scripts.simulation_system.topic_register import Read
+
+#: No client ever sets it.
+_NEVER_SET = "4"
+
+
+def is_noticed(history: History) -> bool:
+    """Whether a copy of a history, in which the last read of a topic saw what nobody wrote, is found to be wrong."""
+    for number, asked in reversed(list(enumerate(history.asked))):
+        action = asked.action
+        if asked.answered is not None and isinstance(action, Read) and action.seen is not None:
+            other = replace(asked, action=Read(replace(action.seen, value=_NEVER_SET)))
+            calls = [*history.asked[:number], other, *history.asked[number + 1 :]]
+            return History([call for call in calls if call.topic == asked.topic]).check()[0] is not None
+    return False
