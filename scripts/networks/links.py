@@ -62,10 +62,8 @@ class Link:
                 return ()
             self._free_at = max(now, self._free_at) + size * 8 / (rule.rate_kbit * 1000)
             at = self._free_at
-        at += self._delay_ms() / 1000
-        if rule.duplicate and self.rng.random() < rule.duplicate:
-            return at, at + self._delay_ms() / 1000
-        return (at,)
+        copies = 2 if rule.duplicate and self.rng.random() < rule.duplicate else 1
+        return tuple(at + self._delay_ms() / 1000 for _ in range(copies))
 
     def _delay_ms(self) -> float:
         rule = self.rule
