@@ -86,22 +86,24 @@ def run(
         raise typer.Exit(NOT_HERE)
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)
-    outcomes: list[Outcome] = []
-    for name in wanted:
-        for number in range(runs):
-            options = RunOptions(voters, brokers, seed + number, seconds)
-            sys.stderr.write(f"netsim: {name}, run {number + 1} of {runs}, seed {options.seed}\n")
-            outcome = run_once(SCENARIOS[name], options, partial(_keep_logs, report, f"{name}-{options.seed}"))
-            outcomes.append(outcome)
-            sys.stdout.writelines(f"{line}\n" for line in lines(outcome))
-            sys.stdout.flush()
-            if report is not None:
-                text = outcome.model_dump_json(indent=1) + "\n"
-                (report / f"{name}-{options.seed}.json").write_text(text, encoding="utf-8")
+    options = [RunOptions(voters, brokers, seed + number, seconds) for number in range(runs)]
+    outcomes = [_run_one(name, one, report) for name in wanted for one in options]
     typer.echo(f"\n{'':28}{'least':>10}{'median':>10}{'most':>10}")
     for line in figures(outcomes):
         typer.echo(line)
     raise typer.Exit(exit_codes.DONE if all(one.verdict == "passed" for one in outcomes) else exit_codes.REFUSED)
+
+
+def _run_one(name: str, options: RunOptions, report: Path | None) -> Outcome:
+    """One run, with its story on standard output as soon as it is over."""
+    sys.stderr.write(f"netsim: {name}, seed {options.seed}: {SCENARIOS[name].claim}\n")
+    outcome = run_once(SCENARIOS[name], options, partial(_keep_logs, report, f"{name}-{options.seed}"))
+    sys.stdout.writelines(f"{line}\n" for line in lines(outcome))
+    sys.stdout.flush()
+    if report is not None:
+        text = outcome.model_dump_json(indent=1) + "\n"
+        (report / f"{name}-{options.seed}.json").write_text(text, encoding="utf-8")
+    return outcome
 
 
 def _wanted(names: list[str]) -> list[str]:

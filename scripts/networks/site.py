@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from controller.bootstrap import bootstrap_checkpoint
-from metadata_log.directory import FormatPlan, format_directory, voters_checkpoint
-from metadata_log.disk import RealDisk
+from controller.settings import ControllerSettings
+from controller.settings_source import load_settings, read_secret
 from metadata_log.errors import QuorateError
-from metadata_log.ids import uuid_from_text
-from metadata_log.meta_properties import MetaProperties
-from metadata_log.quorum_state import QuorumState
-from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
-from scripts.cluster.making import LISTENER_NAME, new_id
+from scripts.cluster.formatting import new_id
 from scripts.cluster.members import Members, Node
+from scripts.cluster.own_machines import (
+    BROKER_SETTINGS_NAME,
+    SECRET_NAME,
+    NewController,
+    found_directory,
+    write_settings,
+)
 from scripts.cluster.process import ManagedProcess
 from scripts.cluster.watched import WatchedCluster
 from scripts.networks.network import Network
@@ -38,18 +37,20 @@ def machine_names(voters: int, brokers: int) -> list[str]:
 
 
 class Site(WatchedCluster):
-    """The cluster of one run, in one directory."""
+    """The cluster of one run, in one directory: made as an operator makes one, by what ``quorate format`` does."""
 
     def __init__(self, network: Network, directory: Path) -> None:
         self.network = network
         self.directory = directory
-        secret = secrets.token_hex(32)
-        super().__init__(_members(network), secret.encode())
-        self.secret = secret.encode()
-        self._secret_file = directory / "secret"
-        self._secret_file.write_text(secret, encoding="ascii")
-        self._secret_file.chmod(0o600)
-        self._directory_ids = {controller: new_id() for controller in self.members.controllers}
+        members = _members(network)
+        controllers = [
+            NewController(number, f"{node.host}:{_QUORUM_PORT}", f"{node.host}:{_HTTP_PORT}")
+            for number, node in members.controllers.items()
+        ]
+        metadata = str(directory / "controller-{id}")
+        self._settings = write_settings(directory / "settings", members.cluster_id, controllers, metadata)
+        self.secret = read_secret(self._settings[SECRET_NAME])
+        super().__init__(members, self.secret)
         self.processes = {node.name: self._process(node) for node in self.members.nodes}
 
     def metadata_directory(self, controller: int) -> Path:
@@ -58,9 +59,9 @@ class Site(WatchedCluster):
 
     async def start(self) -> None:
         """Make the controllers' directories and start everything."""
-        now_ms = time.time_ns() // 1_000_000
-        for controller in self.members.controllers:
-            self._format(controller, now_ms)
+        for node in self.members.controllers.values():
+            settings = load_settings(ControllerSettings, self._settings_of(node), ())
+            await asyncio.to_thread(found_directory, settings, self.members.cluster_id, is_founding=True)
         for process in self.processes.values():
             await process.start()
 
@@ -83,49 +84,17 @@ class Site(WatchedCluster):
         for process in self.processes.values():
             process.check()
 
-    # --- what they are told --------------------------------------------------------------------------
+    # --- processes -----------------------------------------------------------------------------------
 
-    def _format(self, controller: int, now_ms: int) -> None:
-        directory_id = uuid_from_text(self._directory_ids[controller])
-        plan = FormatPlan(
-            meta=MetaProperties(self.members.cluster_id, controller, directory_id, None, 0),
-            bootstrap=bootstrap_checkpoint(now_ms),
-            voters=voters_checkpoint(VotersRecord(tuple(self._voters())), now_ms),
-            quorum_state=QuorumState(leader_epoch=0, data_version=1, current_voters=()),
-            imported=(),
-        )
-        format_directory(RealDisk(), str(self.metadata_directory(controller)), plan)
-
-    def _voters(self) -> Iterator[VotersVoter]:
-        for controller, node in self.members.controllers.items():
-            endpoint = VoterEndpoint(LISTENER_NAME, node.host, _QUORUM_PORT)
-            directory_id = uuid_from_text(self._directory_ids[controller])
-            yield VotersVoter(controller, directory_id, (endpoint,), KRaftVersionFeature(0, 1))
+    def _settings_of(self, node: Node) -> Path:
+        return self._settings[f"{node.name}.toml" if node.kind == "controller" else BROKER_SETTINGS_NAME]
 
     def _process(self, node: Node) -> ManagedProcess:
-        settings = self.directory / f"{node.name}.toml"
-        lines = self._controller_settings(node) if node.kind == "controller" else self._broker_settings(node)
-        settings.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        arguments = ("-m", "scripts.cli", node.kind, "--config", str(settings))
+        arguments = ["-m", "scripts.cli", node.kind, "--config", str(self._settings_of(node))]
+        if node.kind == "broker":
+            arguments += ["--ids", str(node.id)]
         log = self.directory / "logs" / f"{node.name}.log"
         return ManagedProcess(node.name, arguments, log, enter=self.network.places[node.name].enter)
-
-    def _controller_settings(self, node: Node) -> Iterator[str]:
-        yield f"node_id = {node.id}"
-        yield f'directory = "{self.metadata_directory(node.id)}"'
-        yield f'shared_secret_file = "{self._secret_file}"'
-        for controller, voter in self.members.controllers.items():
-            yield "[[voters]]"
-            yield f"id = {controller}"
-            yield f'quorum = "{voter.host}:{_QUORUM_PORT}"'
-            yield f'http = "{voter.host}:{_HTTP_PORT}"'
-            yield f'directory_id = "{self._directory_ids[controller]}"'
-
-    def _broker_settings(self, node: Node) -> Iterator[str]:
-        yield f"ids = [{node.id}]"
-        urls = ", ".join(f'"{url}"' for url in self.members.controller_urls)
-        yield f"controllers = [{urls}]"
-        yield f'shared_secret_file = "{self._secret_file}"'
 
 
 def _members(network: Network) -> Members:

@@ -15,6 +15,7 @@ LAUNCHERS = (
     "scripts/conformance",
     "scripts/fuzz",
     "scripts/generate-history",
+    "scripts/netsim",
     "scripts/quorate",
     "scripts/replay-digests",
     "scripts/simulate",

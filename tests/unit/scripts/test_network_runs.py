@@ -1,5 +1,7 @@
 """The parts of a run on a network that need none: damaged histories, figures, what the command says."""
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -84,3 +86,10 @@ def test_the_list_names_every_scenario_with_its_claim() -> None:
     for scenario in SCENARIOS.values():
         assert f"{scenario.name} (" in result.stdout
         assert scenario.claim in result.stdout
+
+
+def test_the_documentation_has_every_scenario_and_no_other() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "networks.md").read_text(encoding="utf-8")
+    table = text.partition("## The scenarios")[2]
+    named = [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert named == list(SCENARIOS)
