@@ -82,7 +82,7 @@ async def _up(
     directory: Path, fresh: bool, source: Path | None, brokers: str | None, controllers: int, base_port: int
 ) -> int:
     plan = _made(directory, fresh, source, brokers, controllers, base_port)
-    cluster = LocalCluster(directory, plan)
+    cluster = LocalCluster(directory, plan, tell_lost=_say)
     cluster.require_ports()
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -93,7 +93,7 @@ async def _up(
         await cluster.start()
         await _or_stopped(_ready(cluster), stopped)
         if not stopped.is_set():
-            _say(f"ready: {' '.join(plan.controller_urls)}; logs in {directory / 'logs'}; Ctrl-C stops it")
+            _say(_ready_sentence(cluster))
             lender = Lender(cluster, _say)
             async with lender.open():
                 await _or_stopped(_watch(cluster, lender), stopped)
@@ -144,6 +144,13 @@ def _broker_count(text: str | None) -> int:
 async def _ready(cluster: LocalCluster) -> None:
     await cluster.wait_for_controllers(_READY_S)
     await cluster.wait_for_brokers(_READY_S)
+
+
+def _ready_sentence(cluster: LocalCluster) -> str:
+    missing = cluster.members.controllers.keys() - cluster.awaited.controllers.keys()
+    without = f" without controller{'s' * (len(missing) > 1)} {', '.join(map(str, sorted(missing)))}" if missing else ""
+    urls = " ".join(cluster.plan.controller_urls)
+    return f"ready{without}: {urls}; logs in {cluster.directory / 'logs'}; Ctrl-C stops it"
 
 
 async def _watch(cluster: LocalCluster, lender: Lender) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from scripts.cluster.making import controller_directory
+from scripts.cluster.members import Members
 from scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
 from scripts.cluster.ports import LOOPBACK, require_free
-from scripts.cluster.process import ManagedProcess
+from scripts.cluster.process import ManagedProcess, ProcessFailed
 from scripts.cluster.settings_text import ControllerSettingsText, VoterSettings
 from scripts.cluster.watched import WatchedCluster
 
@@ -31,8 +32,21 @@ class LocalOptions:
 class LocalCluster(WatchedCluster):
     """The processes of one plan in one directory."""
 
-    def __init__(self, directory: Path, plan: ClusterPlan, options: LocalOptions | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        plan: ClusterPlan,
+        options: LocalOptions | None = None,
+        tell_lost: Callable[[str], None] | None = None,
+    ) -> None:
+        """With ``tell_lost`` the cluster goes on without processes that end by themselves, and tells of each.
+
+        That is as long as a majority of the controllers is left; else their end is a failure of the whole.
+        """
         super().__init__(plan.members)
+        self._tell_lost = tell_lost
+        #: Processes that ended by themselves, and were told of.
+        self._lost: set[ManagedProcess] = set()
         self.directory = directory
         self.plan = plan
         self.options = options or LocalOptions()
@@ -56,6 +70,7 @@ class LocalCluster(WatchedCluster):
 
     async def start(self) -> None:
         """Start what does not run."""
+        self._lost.clear()
         for process in self.processes:
             await process.start()
 
@@ -66,9 +81,34 @@ class LocalCluster(WatchedCluster):
         await asyncio.gather(*(process.stop(_STOP_TIMEOUT_S) for process in self.controllers.values()))
 
     def check(self) -> None:
-        """Raise ``ProcessFailed`` if a process has ended that should run."""
+        """Raise ``ProcessFailed`` if a process has ended that should run, and was not told of."""
         for process in self.processes:
-            process.check()
+            if process not in self._lost:
+                process.check()
+
+    @property
+    def awaited(self) -> Members:
+        lost = {process.name for process in self._lost}
+        controllers = {node: one for node, one in self.members.controllers.items() if one.name not in lost}
+        brokers = {node: one for node, one in self.members.brokers.items() if one.name not in lost}
+        return Members(self.members.cluster_id, controllers, brokers)
+
+    def require_there(self) -> None:
+        """Tell of processes that ended by themselves.
+
+        Raises:
+            ProcessFailed: no majority of the controllers is left.
+        """
+        if self._tell_lost is None:
+            return
+        for process in self.processes:
+            if process.has_failed and process not in self._lost:
+                self._lost.add(process)
+                self._tell_lost(process.obituary())
+        left, of = len(self.awaited.controllers), len(self.controllers)
+        if left <= of // 2:
+            logs = self.directory / "logs"
+            raise ProcessFailed(f"{left} of {of} controllers are left, which is no majority; logs in {logs}")
 
     # --- processes -----------------------------------------------------------------------------------
 

@@ -127,10 +127,19 @@ class ManagedProcess:
             await self.wait(timeout_s)
         return self.exit_code
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has ended without being told to."""
+        return self._process is not None and not self.is_running and not self._was_told
+
     def check(self) -> None:
-        """Raise ``ProcessFailed`` with the end of its log if it has ended without being told to."""
-        if self._process is not None and not self.is_running and not self._was_told:
-            raise ProcessFailed(f"{self.name} ended with exit code {self.exit_code}: {self.last_words()}")
+        """Raise ``ProcessFailed`` with the end of its log if it has failed."""
+        if self.has_failed:
+            raise ProcessFailed(self.obituary())
+
+    def obituary(self) -> str:
+        """How it ended, with the last line of its log."""
+        return f"{self.name} ended with exit code {self.exit_code}: {self.last_words()}"
 
     def last_words(self) -> str:
         """The last line of its log."""

@@ -27,11 +27,16 @@ class WatchedCluster:
         self.members = members
         self.client = ControllerClient(members.controller_urls, shared_secret=shared_secret, absent_ms=_ABSENT_MS)
 
+    @property
+    def awaited(self) -> Members:
+        """Those of its members that a wait for all of them is for."""
+        return self.members
+
     def check(self) -> None:
         """Raise what explains why a wait was in vain; of processes that others run nothing is known."""
 
     def require_there(self) -> None:
-        """Raise ``ClusterError`` if whoever runs it has ended: there is nothing left to wait for."""
+        """Raise what leaves nothing to wait for: whoever runs it has ended, or too many of its processes have."""
 
     async def status(self) -> StatusReply:
         """The cluster as its active controller sees it."""
@@ -43,26 +48,26 @@ class WatchedCluster:
         async def look() -> StatusReply | None:
             status = await self.status()
             followed = [v for v in status.quorum.voters if v.role in ("active", "standby")]
-            is_complete = len(followed) == len(self.members.controllers)
+            is_complete = {v.node_id for v in followed} >= self.awaited.controllers.keys()
             return status if status.quorum.active_id is not None and is_complete else None
 
         return await self.until(look, "all controllers follow one active controller", deadline_s)
 
     async def wait_for_brokers(self, deadline_s: float) -> StatusReply:
         """Until every broker that is played is unfenced."""
-        wanted = self.members.broker_ids
 
         async def look() -> StatusReply | None:
             status = await self.status()
-            return status if wanted <= {b.id for b in status.brokers if b.state == "active"} else None
+            return status if self.awaited.broker_ids <= {b.id for b in status.brokers if b.state == "active"} else None
 
-        return await self.until(look, f"brokers {sorted(wanted)} are active", deadline_s)
+        return await self.until(look, f"brokers {sorted(self.awaited.broker_ids)} are active", deadline_s)
 
     async def until(self, look: Callable[[], Awaitable[T | None]], what: str, deadline_s: float) -> T:
         """Look until there is something to see. An unreachable controller is no failure: it may be on its way.
 
         Raises:
-            ClusterError: not within the deadline, or never. ProcessFailed: nor then, and a process ended by itself.
+            ClusterError: not within the deadline, or never. ProcessFailed: nor then, or never, and a process ended by
+                itself.
         """
         end = time.monotonic() + deadline_s
         last: object = None

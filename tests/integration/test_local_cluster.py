@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,6 +111,43 @@ def test_twin_without_brokers_shows_the_imported_state_and_fences_nobody(tmp_pat
         assert fenced == {b["id"] for b in expected["brokers"] if b["fenced"]}
         assert status["topics"] == len(expected["topics"])
         assert status["cluster_id"] != expected["cluster_id"]
+
+
+def said_until(process: subprocess.Popen[str], word: str) -> str:
+    """What it says up to a line with a word in it, or to its end."""
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if word in line:
+            break
+    return said
+
+
+@pytest.mark.timeout(300)
+def test_controller_without_its_directory_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    directory = tmp_path / "var"
+    with running_up(directory, "--base-port", base_port(), "--brokers", "1") as first:
+        said_until(first, "ready")
+    assert first.returncode == 0
+    shutil.rmtree(directory / "controller-2")
+    with running_up(directory) as second:
+        said = said_until(second, "ready")
+        assert "quorate: controller-2 ended with exit code 1: " in said
+        assert "controller-2: does not exist" in said
+        assert "quorate recover rejoin" in said
+        assert "ready without controller 2: " in said
+        ready_status(directory, 1)
+    assert second.returncode == 0
+    shutil.rmtree(directory / "controller-3")
+    begun = time.monotonic()
+    with running_up(directory) as third:
+        said = said_until(third, "no majority")
+        assert third.wait(STOP_S) == 1
+    assert "controller-2 ended with exit code 1: " in said
+    assert "controller-3 ended with exit code 1: " in said
+    assert "1 of 3 controllers are left, which is no majority" in said
+    assert time.monotonic() - begun < READY_S / 2
 
 
 def test_taken_port_is_one_sentence_and_changes_nothing(tmp_path: Path) -> None:
