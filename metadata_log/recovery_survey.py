@@ -7,7 +7,8 @@ from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.disk import Disk, OpenMode
 from metadata_log.log_entries import EntryTable
 from metadata_log.segment_files import segment_name
-from metadata_log.segment_scan import BadBatch, is_torn, scan_batches
+from metadata_log.segment_scan import BadBatch, scan_batches
+from metadata_log.torn_write import is_torn, lacks_pages
 
 
 class Survey:
@@ -23,10 +24,13 @@ class Survey:
         self.controls: list[int] = []
         #: (base, bytes) of every file there, bad and unread ones included.
         self.segments: list[tuple[int, int]] = []
-        #: The first bad batch, the index of its segment, and whether it is more than a torn tail by its looks.
+        #: The first bad batch, and the index of its segment.
         self.bad: BadBatch | None = None
         self.bad_segment = 0
+        #: Whether it looks like more than a write that was cut short.
         self.is_corrupt = False
+        #: Whether what looks so may be a write of which pages are missing: only of what was never promised.
+        self.lacks_pages = False
 
     @property
     def end_offset(self) -> int:
@@ -58,7 +62,9 @@ class Survey:
             self._read_segment(index, base)
         if self.bad is not None:
             later = self.segments[self.bad_segment + 1 :]
-            self.is_corrupt = self.is_corrupt or any(size > 0 for _, size in later)
+            if any(size > 0 for _, size in later):
+                # A segment is durable before the next one is begun.
+                self.is_corrupt, self.lacks_pages = True, False
 
     def _read_segment(self, index: int, base: int) -> None:
         file = self.disk.open_file(self.path(base), OpenMode.READ)
@@ -73,7 +79,9 @@ class Survey:
                 self.is_corrupt = file.size() > 0
                 return
             self.bad = scan_batches(file, base, self.last_epoch, self._visit)
-            self.is_corrupt = self.bad is not None and not is_torn(file, self.bad)
+            if self.bad is not None:
+                self.is_corrupt = not is_torn(file, self.bad)
+                self.lacks_pages = self.is_corrupt and lacks_pages(file, self.bad)
         finally:
             file.close()
 

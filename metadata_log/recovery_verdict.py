@@ -2,8 +2,8 @@
 
 A bad batch is corruption when it lies below the mark, when a valid batch of the log follows it, or when its own CRC
 holds; so is a log that ends below the mark, unless a checkpoint covers what was promised. Only the rest is a tail that
-was never acknowledged, and is cut. A power cut that persists a later page of one unsynced write but not an earlier one
-looks like corruption, and is treated as such: a lost promise is worse than a node that must catch up.
+was never acknowledged, and is cut: with what follows it where pages of it are missing above the mark, for then all of
+that is one write that was never synced (``torn_write``). Without a mark nothing tells how much of a log that may cost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def find_damage(survey: Survey, mark: Mark | None, newest: CheckpointId | None) 
     if bad is not None:
         base = survey.segments[survey.bad_segment][0]
         path = survey.path(base)
-        if survey.is_corrupt:
+        if survey.is_corrupt and not (survey.lacks_pages and mark is not None):
             return Damage(path, bad.position, bad.offset, f"{bad.reason}; no write that was cut short looks so", base)
         if bad.offset < promised and not is_covered:
             return Damage(path, bad.position, bad.offset, f"{bad.reason}; promised up to {promised}", base)

@@ -8,15 +8,12 @@ from typing import Final
 
 from crc32c import crc32c
 
-from metadata_log.batch import CRC_START, HEADER_BYTES, HeaderFields, crc_ok, header_fields, parse_header
+from metadata_log.batch import CRC_START, HEADER_BYTES, HeaderFields, header_fields
 from metadata_log.disk import DiskFile
 from metadata_log.errors import MalformedData
 
 #: Bytes read at once: a batch of the usual limit fits.
 _WINDOW_BYTES: Final = 8 * 1024 * 1024
-# Producer id, producer epoch and base sequence are -1 in every metadata batch: 14 bytes 0xff, 43 bytes into the header.
-_SIGNATURE: Final = b"\xff" * 14
-_SIGNATURE_AT: Final = 43
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,40 +91,3 @@ def _good_batch(window: Window, position: int, base_offset: int, epoch: int) -> 
     if crc32c(batch[CRC_START:]) != crc:
         raise MalformedData("the CRC does not match")
     return fields, batch
-
-
-def is_torn(file: DiskFile, bad: BadBatch) -> bool:
-    """Whether a bad batch looks like the end of a write that a crash cut short. Else it is corruption.
-
-    No torn write leaves a batch whose CRC holds, at the wrong offset or epoch, and none has a valid batch behind it.
-    """
-    window = Window(file)
-    return not _is_whole(window, bad.position) and not _has_successor(window, file.size(), bad)
-
-
-def _has_successor(window: Window, size: int, bad: BadBatch) -> bool:
-    """Whether a whole batch of a higher offset lies behind the bad one, at whatever distance.
-
-    Its length being in doubt, the bad batch says nothing of where the next one starts: every position is tried.
-    """
-    position = bad.position + 1
-    while position + HEADER_BYTES <= size:
-        data, at = window.covering(position, HEADER_BYTES)
-        found = data.find(_SIGNATURE, at + _SIGNATURE_AT)
-        if found < 0:
-            # Go on where a header would no longer fit into what was searched.
-            position += len(data) - at - HEADER_BYTES + 1
-            continue
-        position += found - _SIGNATURE_AT - at
-        if _is_whole(window, position, bad.offset + 1):
-            return True
-        position += 1
-    return False
-
-
-def _is_whole(window: Window, position: int, base_offset_min: int = 0) -> bool:
-    try:
-        header = parse_header(*window.covering(position, HEADER_BYTES))
-    except MalformedData:
-        return False
-    return header.base_offset >= base_offset_min and crc_ok(*window.covering(position, header.size), header)

@@ -4,13 +4,16 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.segment_log import LogConfig
 from scripts.simulation.memory_disk import CrashPolicy
-from tests.log_support import ModelledLog, run_until
+from tests.log_support import SMALL_SEGMENTS, ModelledLog, run_until
 
-POLICIES = st.sampled_from([None, *(policy for policy in CrashPolicy if policy is not CrashPolicy.PAGES)])
+POLICIES = st.sampled_from([None, *CrashPolicy])
+#: Several pages to a segment, so that some of a write may come to the disk without others.
+SEVERAL_PAGES = LogConfig(segment_bytes=40_000, resident_bytes=5_000)
 
 
 class LogAgainstModel(RuleBasedStateMachine):
@@ -26,6 +29,10 @@ class LogAgainstModel(RuleBasedStateMachine):
         self.top_epoch = 0
         self.is_new_history = False
 
+    @initialize(config=st.sampled_from([SMALL_SEGMENTS, SEVERAL_PAGES]))
+    def configure(self, config: LogConfig) -> None:
+        self.modelled = ModelledLog(config=config)
+
     def next_epoch(self, step: int) -> int:
         if self.is_new_history or step:
             self.top_epoch += 1
@@ -37,11 +44,14 @@ class LogAgainstModel(RuleBasedStateMachine):
         log = self.modelled.log
         return [log.start_offset, *(log.entry(index).end_offset for index in range(log.entry_count))]
 
-    @rule(counts=st.lists(st.integers(1, 5), min_size=1, max_size=5), step=st.integers(0, 1))
-    def append(self, counts: list[int], step: int) -> None:
+    @rule(
+        batches=st.lists(st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 1_500, 9_000])), min_size=1, max_size=5),
+        step=st.integers(0, 1),
+    )
+    def append(self, batches: list[tuple[int, int]], step: int) -> None:
         epoch = self.next_epoch(step)
-        for count in counts:
-            self.modelled.append(count, epoch)
+        for count, size in batches:
+            self.modelled.append(count, epoch, bytes([1 + epoch % 255]) * size)
 
     @rule()
     def flush(self) -> None:
