@@ -301,7 +301,8 @@ async def test_length_above_the_largest_batch_closes_the_connection() -> None:
         peer.writer.write(framed(bytes(BATCH_BYTES_MAX)))
         await eventually(_is(lambda: bool(node.messages)), "a frame as large as the largest batch is read")
         peer.writer.write(struct.pack(">I", 2 * BATCH_BYTES_MAX))
-        await peer.closed()
+        async with asyncio.timeout(TIMING.silence_max / 2):  # sooner than for its silence
+            await peer.closed()
 
 
 async def test_host_that_answers_nothing_holds_an_attempt_up_for_a_bounded_time() -> None:
