@@ -35,7 +35,7 @@ class Closed(Exception):
 
 
 class HostilePeer:
-    """Speaks to one honest node on one channel, for ever."""
+    """Speaks to one honest node on one channel."""
 
     def __init__(
         self, config: QuorumConfig, target: VoterAddress, channel: Channel, said: HostileMessages, rng: Random
@@ -54,9 +54,9 @@ class HostilePeer:
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
 
-    async def run(self) -> None:
-        """Until it is cancelled."""
-        while True:
+    async def run(self, ends_at: float) -> None:
+        """Until then, on the clock of ``time.monotonic``, or until it is cancelled."""
+        while time.monotonic() < ends_at:
             try:
                 self._reader, self._writer = await asyncio.open_connection(self._target.host, self._target.port)
             except OSError:

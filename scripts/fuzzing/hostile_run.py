@@ -122,9 +122,9 @@ async def _run(
 ) -> None:
     seen.last_at = time.monotonic()
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(peer.run()) for peer in peers]
-        tasks.append(group.create_task(_write(watch, honest, seen)))
         ends_at = time.monotonic() + seconds
+        tasks = [group.create_task(peer.run(ends_at)) for peer in peers]
+        tasks.append(group.create_task(_write(watch, honest, seen)))
         while time.monotonic() < ends_at and not seen.findings:
             await _look(cluster, watch, honest, seen)
             await asyncio.sleep(_LOOK_S)

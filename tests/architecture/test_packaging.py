@@ -14,6 +14,7 @@ LAUNCHERS = (
     "scripts/bench-pipeline",
     "scripts/conformance",
     "scripts/fuzz",
+    "scripts/fuzz-peer",
     "scripts/generate-history",
     "scripts/netsim",
     "scripts/quorate",
