@@ -44,6 +44,9 @@ def bench(
     scale: Annotated[
         float, typer.Option(min=0.0001, max=1.0, help="Factor on amounts of data and work; the targets are about 1.")
     ] = 1.0,
+    seconds: Annotated[
+        float | None, typer.Option(min=1, help="How long a run of stopped-follower takes; default: 20 s.")
+    ] = None,
     profile: Annotated[
         Path | None, typer.Option(help="Directory for profiles of the measured processes; they are slower then.")
     ] = None,
@@ -63,7 +66,7 @@ def bench(
             print_machine(console, machine)
         for benchmark in chosen:
             with temporary_directory(own) as place:
-                outcome = benchmark.run(Workspace(place, runs, scale, profile))
+                outcome = benchmark.run(Workspace(place, runs, scale, profile, seconds))
             outcomes.append((benchmark, outcome))
             if not as_json:
                 print_outcome(console, benchmark.name, benchmark.what, outcome)

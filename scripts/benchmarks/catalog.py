@@ -24,6 +24,7 @@ from scripts.benchmarks import (
     restart,
     search,
     single_create,
+    stopped_follower,
     write_events,
 )
 from scripts.benchmarks.figures import Outcome
@@ -58,5 +59,6 @@ BENCHMARKS: Final = (
     Benchmark("audit", "writing down who asked, in one process", audit.run),
     Benchmark("heartbeats", "2,000 brokers that are there, every 2 s", heartbeats.run),
     Benchmark("no-ops", "requests that write nothing, and are confirmed by a majority", no_ops.run),
+    Benchmark("stopped-follower", "what a leader keeps for a follower that is stopped", stopped_follower.run),
     Benchmark("single-create", "topics created one by one over HTTP, 64 in flight", single_create.run),
 )

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sys
 import time
 from pathlib import Path
 
+from scripts.benchmarks.process_tree import resident_bytes
 from snapshots.loading import load_image
-
-
-def _resident_bytes() -> int:
-    resident_pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-    return resident_pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def main(path: Path) -> None:
     """Load, and print one line of JSON."""
     gc.collect()
-    before = _resident_bytes()
+    before = resident_bytes()
     start, start_cpu = time.perf_counter(), time.process_time()
     image = load_image(path)
     elapsed_s, cpu_s = time.perf_counter() - start, time.process_time() - start_cpu
@@ -29,7 +24,7 @@ def main(path: Path) -> None:
         "elapsed_s": elapsed_s,
         "cpu_s": cpu_s,
         "partitions": len(image.partitions),
-        "resident_bytes": _resident_bytes() - before,
+        "resident_bytes": resident_bytes() - before,
         "column_bytes": image.partitions.nbytes,
     }
     print(json.dumps(found))

@@ -80,6 +80,10 @@ class Member:
             raise MemberFailed(f"member {self.node_id}, {command}: {answer['error']}")
         return answer
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
     async def stop(self) -> None:
         """End it: in order, or by force."""
         if self._process.returncode is not None:

@@ -88,3 +88,9 @@ def _note(use: TreeUse, process: int, root: int) -> None:
     name = os.path.basename(command[0].decode(errors="replace"))
     kind = "JVM" if name == "java" else "Python worker" if _WORKERS.intersection(command) else "driver"
     use.kinds[process] = kind if process != root else "driver"
+
+
+def resident_bytes(pid: int | None = None) -> int:
+    """Memory that a process, this one by default, has at the moment."""
+    pages = int(Path(f"/proc/{'self' if pid is None else pid}/statm").read_text("ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -26,6 +26,8 @@ class Workspace:
     scale: float
     #: Whether each process of a cluster writes a profile; it slows everything down.
     profile_directory: Path | None = None
+    #: How long a run takes that could take any time; None: as long as the benchmark says.
+    seconds: float | None = None
 
     def scaled(self, amount: int, at_least: int = 1) -> int:
         """An amount of data or work at the scale."""

@@ -7,7 +7,6 @@ but its own connections may end: both processes live, writes go on, epochs stay 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from metadata_log.errors import ApiError
 from quorum.outbox import Channel
 from scripts.benchmarks.large_cluster import large_image, write_checkpoint
 from scripts.benchmarks.member_process import quorum_config
+from scripts.benchmarks.process_tree import resident_bytes
 from scripts.benchmarks.processes import Watch, stop_now
 from scripts.benchmarks.small_write import small_write
 from scripts.benchmarks.workspace import temporary_directory
@@ -158,7 +158,7 @@ async def _look(cluster: LocalCluster, watch: Watch, honest: list[int], seen: Se
         if pid is None:
             seen.findings.append(f"controller {node} ended with {cluster.controllers[node].exit_code}")
             continue
-        resident = _resident_bytes(pid)
+        resident = resident_bytes(pid)
         seen.first_bytes.setdefault(node, resident)
         seen.most_bytes[node] = max(resident, seen.most_bytes.get(node, 0))
         view = await watch.quorum(node)
@@ -182,11 +182,6 @@ def _judge(seen: Seen, seconds: float, directory: Path, honest: list[int]) -> No
         if seen.findings:
             tail = "\n".join(log.splitlines()[-_TAIL_LINES:])
             seen.findings.append(f"the end of controller {node}'s log:\n{tail}")
-
-
-def _resident_bytes(pid: int) -> int:
-    pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
         "balance",
         "heartbeats",
         "single-create",
+        "stopped-follower",
         "search",
         "digest-watch",
         "audit",
