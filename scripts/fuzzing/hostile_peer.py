@@ -64,10 +64,12 @@ class HostilePeer:
             else:
                 self._frames, self._waiting = FrameReader(), deque()
                 self._frames.bytes_max = FRAME_BYTES_MAX
-                with suppress(Closed, OSError, TimeoutError):
-                    await self._use()
-                self.counts["connections that ended"] += 1
-                self._writer.transport.abort()
+                try:
+                    with suppress(Closed, OSError, TimeoutError):
+                        await self._use()
+                    self.counts["connections that ended"] += 1
+                finally:
+                    self._writer.transport.abort()
             await asyncio.sleep(_REDIAL_SECONDS)
 
     async def _use(self) -> None:
