@@ -50,6 +50,15 @@ class Delivery:
         """Exclusive end of what was handed over."""
         return self._journal.end_of(self.index)
 
+    def next_time_ms(self) -> int:
+        """The time of a batch to be appended: now, or that of the last one in the log or the checkpoint before it.
+
+        So times never fall, also where the clock of the leader before was ahead.
+        """
+        newest = self._checkpoints.newest()
+        covered = 0 if newest is None else newest.info.last_contained_timestamp
+        return max(self._host.wall_ms(), self._journal.last_time_ms(), covered)
+
     def begin(self) -> None:
         """Hand over the newest checkpoint, if there is one."""
         newest = self._checkpoints.newest()

@@ -15,7 +15,7 @@ from typing import Final, overload
 
 from pysyncobj.journal import Journal
 
-from metadata_log.batch import place_batch
+from metadata_log.batch import parse_header, place_batch
 from metadata_log.batch_run import BatchRun
 from metadata_log.segment_log import MetadataLog
 from quorum.errors import FatalFault, ProtocolError
@@ -85,6 +85,10 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         if index == self.first_index:
             return self._log.start_epoch
         return self._log.epoch_of(index - self.first_index - 1)
+
+    def last_time_ms(self) -> int:
+        """Time of the last entry, in milliseconds since 1970; 0 where the log holds none."""
+        return parse_header(self.read(self.last_index)).timestamp if self.last_index > self.first_index else 0
 
     def gather(self, index: int, size_max: int) -> tuple[bytes, int]:
         """The batches from ``index`` on, back to back, and the index of the last: at least one, then while they fit."""

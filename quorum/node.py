@@ -467,4 +467,4 @@ class QuorumNode:
 
     def _first_batch(self) -> bytes:
         voters, heard = self._voter_history.current(), self._peer_directories
-        return first_batch(self._config, self._ballots.granters, heard, voters, self._host.wall_ms())
+        return first_batch(self._config, self._ballots.granters, heard, voters, self._delivery.next_time_ms())

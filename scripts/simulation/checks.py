@@ -34,6 +34,8 @@ class Checks:
         self.acknowledged: dict[int, BatchFact] = {}
         #: Highest acknowledged end offset.
         self.acknowledged_end = 0
+        #: Times of committed batches, by end offset.
+        self.times: dict[int, int] = {}
         self._epochs: dict[int, int] = {}
         #: What nodes held when they were wiped or their disks rotted.
         self._lost: dict[int, list[Held]] = {}
@@ -48,6 +50,9 @@ class Checks:
             self._world.violation(
                 f"committed batch ending at {header.end_offset} is {fact} on node {owner.node_id}, was {known}"
             )
+        if header.timestamp < self.times.get(header.base_offset, 0):
+            self._world.violation(f"the committed batch at {header.base_offset} is earlier than the one before it")
+        self.times[header.end_offset] = header.timestamp
         if self.digests.setdefault(header.end_offset, digest) != digest:
             self._world.violation(f"state at {header.end_offset} on node {owner.node_id} is not the others'")
         machine = owner.machine

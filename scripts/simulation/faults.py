@@ -25,6 +25,7 @@ class Faults:
         world.every(options.sync_failure_rate, self._fail_sync)
         world.every(options.wipe_rate, self._wipe)
         world.every(options.resign_rate, self._resign)
+        world.every(options.clock_jump_rate, lambda: self._any().set_clock())
 
     def _any(self) -> SimulatedNode:
         return self._rng.choice(list(self._world.nodes.values()))

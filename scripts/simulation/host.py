@@ -63,6 +63,9 @@ class SimulatedNode:
         self.incarnation = 0
         self.is_frozen = False
         self.is_sync_failure_expected = False
+        #: How far the wall clock is off, as drawn; it jumps.
+        self.clock_ahead_ms = 0
+        self.set_clock()
         self._deferred: list[tuple[bool, Callable[..., None], tuple[Any, ...]]] = []
         self._connections: dict[int, Link] = {}
         self._is_pump_scheduled = False
@@ -112,6 +115,12 @@ class SimulatedNode:
         self.node = QuorumNode(self.config, storage, self, self.machine, Random(self.world.rng.getrandbits(64)))
         self.node.start()
 
+    def set_clock(self) -> None:
+        """The wall clock jumps, forwards or backwards."""
+        error = self.world.options.clock_error_ms
+        if error:
+            self.clock_ahead_ms = self.world.rng.randint(-error, error)
+
     def stop(self) -> None:
         """The process is gone at once; the disk is as the caller left it."""
         self.node = None
@@ -142,7 +151,7 @@ class SimulatedNode:
         return 100.0 + self.world.scheduler.now * self._rate
 
     def wall_ms(self) -> int:
-        return 1_700_000_000_000 + int(self.world.scheduler.now * 1000)
+        return 1_700_000_000_000 + int(self.world.scheduler.now * 1000) + self.clock_ahead_ms
 
     def send(self, peer: int, channel: Channel, payload: bytes) -> None:
         link = self._connections.get(peer)

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
+from quorum.delivery import Delivery
 from quorum.following import Follower
 from quorum.journal import LogJournal
 from quorum.membership import Membership
@@ -123,6 +124,17 @@ def _answers_from_before_the_last_loss_vouch() -> Patches:
     return [(Vouching, "joined", joined)]
 
 
+def _epochs_begin_at_the_wall_clock() -> Patches:
+    return [(Delivery, "next_time_ms", lambda self: self._host.wall_ms())]
+
+
+def _epochs_begin_behind_the_log_only() -> Patches:
+    def next_time_ms(self: Delivery) -> int:
+        return max(self._host.wall_ms(), self._journal.last_time_ms())
+
+    return [(Delivery, "next_time_ms", next_time_ms)]
+
+
 def _replies_need_no_epoch_and_round() -> Patches:
     def heard(self: Replication, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
         progress = self.progress.get(peer)
@@ -155,6 +167,8 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "vouched-report": _any_leader_restores_the_vote,
     "vouched-by-all": _a_majority_vouches,
     "vouched-since-the-last-loss": _answers_from_before_the_last_loss_vouch,
+    "time-of-the-last-batch": _epochs_begin_at_the_wall_clock,
+    "time-of-the-checkpoint": _epochs_begin_behind_the_log_only,
     "epoch-and-round-echo": _replies_need_no_epoch_and_round,
     "silence": _silent_connections_stay,
 }

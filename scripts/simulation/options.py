@@ -46,6 +46,9 @@ class Options:
     #: Log and checkpoint bytes kept; below it, all checkpoints but the newest go.
     retention_bytes: int = 100 * 1024 * 1024
     drift: float = 0.0
+    #: Each wall clock is off by at most so much; jumps draw it anew.
+    clock_error_ms: int = 0
+    clock_jump_rate: float = 0.0
     segment_bytes: int = 64 * 1024 * 1024
     resident_bytes: int = 64 * 1024 * 1024
     apply_batches: int = 1024
@@ -100,4 +103,6 @@ def draw(rng: Random) -> Options:
         stall_share=sometimes(0.4, 0.01),
         is_stream=rng.random() < 0.5,
         forget_rate=sometimes(0.3, scaled(0.5)),
+        clock_error_ms=rng.choice((0, 30, 3_600_000)),
+        clock_jump_rate=sometimes(0.5, scaled(1.0)),
     )

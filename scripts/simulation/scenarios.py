@@ -8,6 +8,7 @@ from typing import Final
 
 from quorum.messages import Append, AppendReply, Message, StaleEpoch, VoteReply
 from quorum.wire import decode, encode
+from scripts.simulation.clock_scenarios import CLOCK_SCENARIOS
 from scripts.simulation.host import DIRECTORY
 from scripts.simulation.memory_disk import CrashPolicy
 from scripts.simulation.memory_scenarios import MEMORY_SCENARIOS
@@ -360,4 +361,5 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "lost-stale-answers": lost_stale_answers,
     **MEMORY_SCENARIOS,
     **NETWORK_SCENARIOS,
+    **CLOCK_SCENARIOS,
 }

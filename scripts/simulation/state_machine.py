@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from metadata_log.batch import HEADER_BYTES, build_batch, control_batch, parse_header, place_batch
+from metadata_log.batch import HEADER_BYTES, build_batch, control_batch, iter_records, parse_header, place_batch
 from metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
 from quorum.host import CommittedBatches, SnapshotReader
 
@@ -22,6 +22,8 @@ class StateMachine:
         #: Exclusive end of what was applied.
         self.applied_end = 0
         self.applied_epoch = 0
+        #: Of the last batch applied.
+        self.applied_time_ms = 0
         #: Epoch of the announced own leadership, None when this node is not announced.
         self.leading_epoch: int | None = None
         #: (last offset, payload crc) of own appends not yet committed.
@@ -38,6 +40,7 @@ class StateMachine:
             self.digest = hashlib.blake2b(self.digest + batch, digest_size=12).hexdigest().encode()
             self.applied_end = header.end_offset
             self.applied_epoch = header.epoch
+            self.applied_time_ms = header.timestamp
             world.checks.applied(self._owner, header, self.digest)
 
     def on_snapshot(self, reader: SnapshotReader) -> None:
@@ -50,12 +53,13 @@ class StateMachine:
             self._owner.world.violation(f"the manifest of checkpoint {reader.path} is not that of its content")
         self.applied_end = reader.end_offset
         self.applied_epoch = reader.epoch
+        self.applied_time_ms = _covered_time_ms(data)
         self._owner.world.checks.loaded(self._owner, reader.end_offset, reader.epoch, self.digest)
 
     def checkpoint_content(self) -> list[bytes]:
         """The state as a checkpoint: header, one batch with the digest, footer."""
         batches = (
-            control_batch([(SnapshotHeaderRecord(0), 0)], 0),
+            control_batch([(SnapshotHeaderRecord(self.applied_time_ms), 0)], 0),
             # Padded, so that it takes several chunks.
             build_batch(self.digest.ljust(400, b"\0"), 1, 0),
             control_batch([(SnapshotFooterRecord(), 0)], 0),
@@ -66,3 +70,10 @@ class StateMachine:
         self.leading_epoch = epoch if leader_id == self._owner.node_id else None
         self.pending = {}
         self._owner.world.checks.announced(self._owner, leader_id, epoch)
+
+
+def _covered_time_ms(checkpoint: bytes) -> int:
+    """Time of the last batch that a checkpoint covers."""
+    header = next(iter(iter_records(checkpoint))).record
+    assert isinstance(header, SnapshotHeaderRecord)
+    return header.last_contained_log_timestamp

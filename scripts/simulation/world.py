@@ -155,8 +155,9 @@ class World:
         filler = self.rng.randbytes(self.rng.randint(1, self.options.payload_bytes_max))
         body = self._payloads.to_bytes(8, "big") + filler
         end: int | None = None
+        time_ms = node._delivery.next_time_ms()
         try:
-            end = node.append(node.epoch, build_batch(body, count, owner.wall_ms()), count) + 1
+            end = node.append(node.epoch, build_batch(body, count, time_ms), count) + 1
         except ApiError:
             return None
         machine.pending[end] = self._payloads

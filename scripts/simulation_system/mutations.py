@@ -64,6 +64,16 @@ def _a_commit_counts_as_a_confirmation() -> Patches:
     return [(Findings, "complete_up_to", complete_up_to)]
 
 
+def _batches_take_the_wall_clock() -> Patches:
+    usual = Head.stage
+
+    def stage(self: Head, piece: bytes, count: int, wall_ms: int) -> None:
+        self._timestamp = min(self._timestamp, wall_ms)
+        usual(self, piece, count, wall_ms)
+
+    return [(Head, "stage", stage)]
+
+
 def _purgatory_forgets_an_entry() -> Patches:
     usual = Purgatory.add
     numbers = count()
@@ -234,6 +244,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "answer-rests-on-committed": _answers_rest_on_what_may_be_lost,
     "no-op-barrier": _answers_without_records_ask_nobody,
     "commit-is-no-barrier": _a_commit_counts_as_a_confirmation,
+    "time-of-the-last-batch": _batches_take_the_wall_clock,
     "purgatory-keeps-all": _purgatory_forgets_an_entry,
     "unknown-outcome": _unknown_outcomes_are_called_refusals,
     "read-barrier": _linearizable_reads_ask_nobody,

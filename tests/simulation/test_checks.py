@@ -46,7 +46,8 @@ def violation_of(stage: Stage, match: str) -> None:
 def newest(stage: Stage) -> tuple[int, BatchHeader]:
     """End and header of the newest acknowledged batch."""
     end, fact = max(stage.world.checks.acknowledged.items())
-    return end, BatchHeader(fact.base_offset, 0, fact.epoch, fact.crc, 0, 0, end - fact.base_offset)
+    time_ms = stage.world.checks.times[end]
+    return end, BatchHeader(fact.base_offset, 0, fact.epoch, fact.crc, 0, time_ms, end - fact.base_offset)
 
 
 def segment_of(node: SimulatedNode) -> str:
@@ -343,3 +344,11 @@ def test_what_a_check_finds_ends_a_random_run(monkeypatch: pytest.MonkeyPatch) -
 
     with pytest.raises(Violation, match="event 1: for a test"):
         run_seed(SEED)
+
+
+def test_a_committed_batch_that_is_earlier_than_the_one_before_is_noticed(stage: Stage) -> None:
+    owner, end = stage.nodes[0], newest(stage)[0]
+
+    stage.world.checks.applied(owner, BatchHeader(end, 62, stage.epoch_of(0), 1, 0, timestamp=1, record_count=1), b"")
+
+    violation_of(stage, "is earlier than the one before it")

@@ -31,6 +31,8 @@ NOTICED_BY: Final = {
     "vouched-report": "wiped-voter-and-deposed-leader",
     "vouched-by-all": "forgotten-vote-and-a-laggard",
     "vouched-since-the-last-loss": "forgotten-vote-of-a-forgotten-candidate",
+    "time-of-the-last-batch": "clock-ahead-at-an-election",
+    "time-of-the-checkpoint": "clock-ahead-at-an-election-behind-a-checkpoint",
     "epoch-and-round-echo": "frozen-leader-read",
     "silence": "forgotten-connection",
     "conflict-only-truncation": None,
