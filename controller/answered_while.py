@@ -15,19 +15,29 @@ async def answered_while(
     """What ``ask`` gives; None, and it is given up, once a look finds that it is not worth waiting for any more.
 
     Args:
+        is_worth_it: may take its time: an answer that comes meanwhile is taken.
         look_s: before the first look, and between two of them.
     """
     async with asyncio.TaskGroup() as group:
         answer = group.create_task(_outcome(ask))
-        while not answer.done():
-            await asyncio.wait({answer}, timeout=look_s)
-            if not answer.done() and not await is_worth_it():
-                answer.cancel()
-                return None
+        await asyncio.wait({answer}, timeout=look_s)
+        if not answer.done():
+            watch = group.create_task(_not_any_more(is_worth_it, look_s))
+            await asyncio.wait({answer, watch}, return_when=asyncio.FIRST_COMPLETED)
+            watch.cancel()
+        if not answer.done():
+            answer.cancel()
+            return None
     value, error = answer.result()
     if error is not None:
         raise error
     return value
+
+
+async def _not_any_more(is_worth_it: Callable[[], Awaitable[bool]], look_s: float) -> None:
+    """Look, and look again, until it is not."""
+    while await is_worth_it():  # noqa: ASYNC110 - nobody is told when it is not
+        await asyncio.sleep(look_s)
 
 
 async def _outcome(ask: Callable[[], Awaitable[T]]) -> tuple[T | None, Exception | None]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from controller.answered_while import answered_while
-from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
+from controller.connection import Answer, Connection, NoAnswer, NodeState, NotSent, Request
 from metadata_log.errors import ApiError, NotController, OutcomeUnknown
 
 #: Between two rounds over all controllers: an election takes tens of milliseconds, at worst a second.
@@ -20,10 +20,17 @@ _PAUSE_SECONDS_MAX: Final = 0.25
 _SEND_MS_MIN: Final = 100.0
 
 
-#: A write that was not answered for so long may have met a frozen process, whose sockets stay open.
-_LOOK_SECONDS: Final = 1.0
+#: What was not answered for so long may have met a frozen process, whose sockets stay open, or a network that swallows
+#: all. Looking costs a controller that is only slow another request, so what may be repeated waits longer.
+_LOOK_SECONDS: Final = 0.5
+_LOOK_SECONDS_REPEATABLE: Final = 1.0
+#: A controller that gives no sign of life for so long is silent: the others are asked who is active.
+_SILENT_SECONDS: Final = 0.7
+#: Between two questions to them, each of which waits a little longer than that at most.
+_ASK_SECONDS: Final = 0.2
 #: Far above what a loaded controller needs for it, for what is given up is of unknown outcome.
 _ALIVE: Final = Request("GET", "/livez", timeout_ms=2_000)
+_ALIVE_SOON: Final = replace(_ALIVE, timeout_ms=300)
 
 
 class Unreachable(NotController):
@@ -63,6 +70,8 @@ class Attempts:
         self._connections = connections
         self._absent_s = math.inf if absent_ms is None else absent_ms / 1000
         self._first = 0
+        #: Controllers that did not answer the last thing they were asked. Connections to them may be dead.
+        self._silent: set[int] = set()
 
     async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
         """Send a request until one controller answers.
@@ -105,18 +114,20 @@ class Attempts:
             try:
                 answer = await self._answer(index, replace(request, timeout_ms=share_ms), is_repeatable=is_repeatable)
             except NotController as error:
+                self._silent.discard(index)
                 refused = error
             except NotSent as error:
                 absent += 1
                 reasons.append(str(error))
             except NoAnswer as error:
+                self._silent.add(index)
                 if not is_repeatable:
-                    self._first = (
-                        index + 1
-                    ) % count  # the next request does not begin with a controller that is silent
+                    # The next request does not begin with a controller that is silent.
+                    self._first = (index + 1) % count
                     raise OutcomeUnknown(f"{error}: the change may have been made, read before repeating it") from error
                 reasons.append(str(error))
             else:
+                self._silent.discard(index)
                 self._first = index
                 return answer
         nobody = absent == count
@@ -124,31 +135,60 @@ class Attempts:
         return _Failed(reason, absent)
 
     async def _answer(self, index: int, request: Request, *, is_repeatable: bool) -> Answer:
-        """One controller's answer. A write's is waited for only while that controller lives, or no other does.
+        """One controller's answer. It is waited for only while that controller lives, or no other does.
 
         Raises:
             ApiError, NotSent, NoAnswer: as ``Connection.send``.
         """
         connection = self._connections[index]
         others = [other for other in self._connections if other is not connection]
-        if is_repeatable or not others:
+        if not others:
             return await connection.send(request)
-
-        async def lives() -> bool:
-            return await _lives(connection) or not any(await asyncio.gather(*map(_lives, others)))
-
-        answer = await answered_while(partial(connection.send, request), lives, _LOOK_SECONDS)
+        if index in self._silent and not is_repeatable and not await _lives(connection, _ALIVE_SOON):
+            raise NotSent(f"{connection.url} is still silent: nothing was sent to it")
+        is_worth_it = partial(_is_worth_it, connection, others, is_repeatable=is_repeatable)
+        look_s = _LOOK_SECONDS_REPEATABLE if is_repeatable else _LOOK_SECONDS
+        answer = await answered_while(partial(connection.send, request), is_worth_it, look_s)
         if answer is None:
             raise NoAnswer(f"{connection.url} has stopped answering, and others do answer")
         return answer
 
 
-async def _lives(connection: Connection) -> bool:
+async def _is_worth_it(connection: Connection, others: Sequence[Connection], *, is_repeatable: bool) -> bool:
+    """Whether to go on waiting for a controller.
+
+    Not for one that is silent while others answer: at once where the request may be repeated, or where they say that
+    another one is active now, for this one, if it was, would not know what became of the change.
+    """
+    async with asyncio.TaskGroup() as group:
+        sign = group.create_task(_lives(connection, _ALIVE))
+        await asyncio.wait({sign}, timeout=_SILENT_SECONDS)
+        while not sign.done():
+            heard = [state for state in await asyncio.gather(*map(_state_of, others)) if state is not None]
+            is_replaced = connection.node_id is not None and any(
+                state.active_id not in (None, connection.node_id) for state in heard
+            )
+            if not sign.done() and (is_replaced or (is_repeatable and heard)):
+                sign.cancel()
+                return False
+            await asyncio.wait({sign}, timeout=_ASK_SECONDS)
+    return sign.result() or not any(await asyncio.gather(*map(_lives, others)))
+
+
+async def _lives(connection: Connection, question: Request = _ALIVE) -> bool:
     """Whether a controller's process does anything at all."""
     try:
-        await connection.send(_ALIVE)
+        await connection.send(question)
     except ApiError:
         return True
     except (NotSent, NoAnswer):
         return False
     return True
+
+
+async def _state_of(connection: Connection) -> NodeState | None:
+    """What a controller says of itself, if it says anything soon."""
+    try:
+        return (await connection.send(_ALIVE_SOON)).node_state()
+    except (ApiError, NotSent, NoAnswer):
+        return None

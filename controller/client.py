@@ -83,8 +83,8 @@ if TYPE_CHECKING:
 
 
 DEFAULT_TIMEOUT_MS: Final = 30_000.0
-#: Beyond the time a server is given to answer a long poll.
-_POLL_GRACE_MS: Final = 2_000.0
+#: Beyond the time a server is given to answer a long poll: not a byte for so long, and, if some come, not all of them.
+_POLL_GRACE_MS, _POLL_MS_MAX = 1_000.0, 60_000.0
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -349,7 +349,8 @@ class ControllerClient:
         parameters = {"offset": offset, "epoch": epoch, "wait_ms": wait_ms, "max_bytes": max_bytes}
         if broker_ids:
             parameters |= {"broker_id": min(broker_ids), "hosted_brokers": len(broker_ids)}
-        request = Request("GET", "/v1/metadata/batches", wait_ms + _POLL_GRACE_MS, parameters)
+        silence_ms = wait_ms + _POLL_GRACE_MS
+        request = Request("GET", "/v1/metadata/batches", silence_ms + _POLL_MS_MAX, parameters, silence_ms=silence_ms)
         return batches(await self._connect(url).send(request))
 
     async def feed_sessions(self, url: str, timeout_ms: float = 10_000) -> FeedSessionsReply:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from pydantic import BaseModel, ValidationError
 
+from controller import sockets
 from controller.http import headers
 from controller.http.content import JSON, MSGPACK, pack, unpack
 from controller.http.errors import error_from_reply
@@ -72,7 +73,9 @@ def make_session(shared_secret: bytes | None = None, principal: str | None = Non
     if principal is not None:
         sent_headers[headers.PRINCIPAL] = principal
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_SECONDS),
+        connector=aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=_KEEPALIVE_SECONDS, socket_factory=sockets.to_a_controller
+        ),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=sent_headers,
         auto_decompress=False,
@@ -92,6 +95,8 @@ class Request:
     parameters: Mapping[str, str | int] | None = None
     body: BaseModel | None = None
     as_msgpack: bool = False
+    #: The answer is given up after so long without a byte of it; None: only when the time is up.
+    silence_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +179,8 @@ class Connection:
     def __init__(self, session: Callable[[], aiohttp.ClientSession], url: str) -> None:
         self._session = session
         self.url = url
+        #: Who answered there last; None before anybody did.
+        self.node_id: int | None = None
 
     async def send(self, request: Request) -> Answer:
         """Send a request once.
@@ -194,15 +201,24 @@ class Connection:
                 data=body_to_send(data),
                 headers=sent_headers,
                 allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=request.timeout_ms / 1000, sock_connect=CONNECT_SECONDS),
+                timeout=_patience(request),
             ) as response:
                 answer = Answer(response.status, response.headers, await response.read())
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise NotSent(f"{self.url} cannot be reached: {reason_of(error)}") from error
+        except aiohttp.SocketTimeoutError as error:
+            raise NoAnswer(f"{self.url} was silent for {request.silence_ms:.0f} ms") from error
         except TimeoutError as error:
             raise NoAnswer(f"{self.url} did not answer within {request.timeout_ms:.0f} ms") from error
         except aiohttp.ClientError as error:
             raise NoAnswer(f"{self.url} broke off: {reason_of(error)}") from error
+        node = answer.headers.get(headers.NODE, "")
+        self.node_id = int(node) if node.isdigit() else self.node_id
         if answer.status < 400:
             return answer
         raise error_from_reply(answer.model(ErrorReply), answer.status)
+
+
+def _patience(request: Request) -> aiohttp.ClientTimeout:
+    silence_s = None if request.silence_ms is None else request.silence_ms / 1000
+    return aiohttp.ClientTimeout(total=request.timeout_ms / 1000, sock_connect=CONNECT_SECONDS, sock_read=silence_s)

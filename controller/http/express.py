@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pydantic import BaseModel
 
+from controller import sockets
 from controller.http import headers
 from controller.http.access import check_access
 from controller.http.answer_frames import AnswerFrames
@@ -176,8 +176,8 @@ class ExpressConnection(asyncio.Protocol):
         self._address = peer[0] if peer else ""
         connected = transport.get_extra_info("socket")
         if connected is not None:
-            # As the framework does: a client that vanished is noticed some time.
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            # It stays so when the framework takes the connection over.
+            sockets.watch(connected, sockets.TO_A_CLIENT)
 
     def connection_lost(self, error: Exception | None) -> None:
         # What it asked for goes on: it may have been decided already.

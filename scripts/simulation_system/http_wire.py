@@ -188,7 +188,9 @@ class WireSession:
         if body:
             sent["Content-Length"] = str(len(body))
         request = WireRequest(method, path, sent, body)
-        return _Request(self, self._wire, f"{parts.scheme}://{parts.netloc}", request, timeout.total)
+        # An answer comes whole: that it is silent and that it is not there yet is one.
+        seconds = timeout.total if timeout.sock_read is None else timeout.sock_read
+        return _Request(self, self._wire, f"{parts.scheme}://{parts.netloc}", request, seconds)
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -223,7 +223,7 @@ class Member:
         self.disk = MemoryDisk(Random(node_id))
         self.disk.put(f"{DIRECTORY}/partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
         self.log = MetadataLog.open(self.disk, DIRECTORY, LogConfig())
-        ids = count(1000)
+        ids = count(1000 * node_id)
         self.role = ActiveRole(
             ControllerConfig(node_id, CLUSTER_ID, default_replication_factor=1, tokens=TokenConfig(token_secret)),
             RoleSettings(idle_noop_interval_ms=0),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from controller.decision import Decision
 from controller.quorum_controller import QuorumController
 from controller.seams import Applied, FutureReply, WriteContext
-from metadata_log.errors import OutcomeUnknown, Overloaded
+from metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown, Overloaded
 from scripts.simulation_system.oracle import ReplayedLog
 from tests.property.controller_machine.log_of_three import Member
 
@@ -22,6 +22,8 @@ class Trace:
 
     name: str
     node: Member
+    #: Exclusive end of what had been acknowledged when it was sent.
+    least: int = 0
     epoch: int = -1
     context: WriteContext | None = None
     decision: Decision[Any] | None = None
@@ -46,8 +48,22 @@ class Trace:
         if decision.has_records:
             assert self.end_offset is not None
             assert self.wrote_into(log), f"{self}: acknowledged, and what it wrote is gone"
+        self._check_decided_on(log, is_current=decision.is_finding)
+
+    def check_refused(self, log: ReplayedLog, error: Exception) -> None:
+        """A refusal is a read: all that it was decided on is committed, and nothing is missing."""
+        is_decided = self.context is not None and self.decision is None
+        if is_decided and _says_something(error):
+            assert self.rests_on <= log.end_offset, f"{self}: refused before the commit of what that rests on"
+            self._check_decided_on(log, is_current=True)
+
+    def _check_decided_on(self, log: ReplayedLog, *, is_current: bool) -> None:
+        context = self.context
+        assert context is not None
         # What it was decided on is what the log says up to there: nothing below it was lost either.
         assert log.states[context.next_offset].head == context.image, f"{self}: decided on another state than the log's"
+        if is_current:
+            assert self.rests_on >= self.least, f"{self}: it misses what was acknowledged before it was sent"
 
     def wrote_into(self, log: ReplayedLog) -> bool:
         """Whether anything of it is in the committed log."""
@@ -68,6 +84,12 @@ class Trace:
         answer = self.answers[0]
         if isinstance(answer, Exception) and not isinstance(answer, OutcomeUnknown):
             assert not self.wrote_into(log), f"{self}: refused with {answer!r}, and yet it is in the log"
+
+
+def _says_something(error: Exception) -> bool:
+    """Of the cluster; and not that its time was up, leadership was lost, or something broke."""
+    nothing = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR)
+    return isinstance(error, ApiError) and error.code not in nothing
 
 
 class Traces:
@@ -104,6 +126,7 @@ def counting_reply(traces: Traces) -> type[FutureReply[Any]]:
 
         def fail(self, error: Exception) -> None:
             self._trace.answers.append(error)
+            self._trace.check_refused(traces.log, error)
             super().fail(error)
 
     return CountingReply
@@ -123,7 +146,8 @@ class TracedController(QuorumController):
         timeout_ms: float | None = None,
         applied: Applied[T] | None = None,
     ) -> T:
-        trace = Trace(name, self._member)
+        traces = self._traces
+        trace = Trace(name, self._member, traces.acknowledged_end())
 
         def decide(context: WriteContext) -> Decision[T]:
             trace.epoch, trace.context = self.epoch, context
@@ -135,7 +159,6 @@ class TracedController(QuorumController):
             if applied is not None:
                 applied(decision, end_offset)
 
-        traces = self._traces
         traces.begun = trace
         traces.all.append(trace)
         event = super().append_write_event(name, decide, timeout_ms, note)
