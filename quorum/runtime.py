@@ -14,7 +14,7 @@ from quorum.config import QuorumConfig
 from quorum.disk_pace import DiskPace
 from quorum.disk_queue import DiskGroup
 from quorum.disk_thread import DiskThread
-from quorum.errors import DiskFailed, Superseded
+from quorum.errors import DiskFailed, NotLeader, Superseded
 from quorum.host import QuorumListener
 from quorum.node import QuorumNode
 from quorum.outbox import Channel
@@ -66,6 +66,25 @@ class QuorumRuntime:
         await self._loop.run_in_executor(None, self._groups.close)
         await self._loop.run_in_executor(None, self._bulk.close)
         self._storage.close()
+
+    async def read_barrier(self) -> int:
+        """See ``QuorumNode.read_barrier``.
+
+        Raises:
+            NotLeader: this node does not lead, or lost leadership before the read was confirmed.
+        """
+        confirmed: asyncio.Future[int] = self._loop.create_future()
+
+        def done(outcome: int | NotLeader) -> None:
+            if confirmed.done():
+                return
+            if isinstance(outcome, NotLeader):
+                confirmed.set_exception(outcome)
+            else:
+                confirmed.set_result(outcome)
+
+        self.node.read_barrier(done)
+        return await confirmed
 
     @property
     def port(self) -> int:

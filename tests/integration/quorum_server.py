@@ -14,7 +14,6 @@ from typing import Any
 
 import uvloop
 
-from controller.seams import into
 from metadata_log.batch import build_batch
 from metadata_log.disk import RealDisk
 from metadata_log.errors import ApiError
@@ -63,9 +62,7 @@ async def answer(runtime: QuorumRuntime, program: Program, command: dict[str, An
         await future
         return {"end": end, "epoch": epoch}
     if command["op"] == "read":
-        confirmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        node.read_barrier(into(confirmed))
-        return {"offset": await confirmed}
+        return {"offset": await runtime.read_barrier()}
     status = node.status()
     return {
         "leader": status.leader_id,
