@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
+from metadata_log import recovery_survey
 from quorum.delivery import Delivery
 from quorum.following import Follower
 from quorum.journal import LogJournal
@@ -156,6 +157,10 @@ def _silent_connections_stay() -> Patches:
     return [(SilenceWatch, "look", look)]
 
 
+def _missing_pages_are_damage() -> Patches:
+    return [(recovery_survey, "lacks_pages", lambda file, bad: False)]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "leader-durable-clamp": _leader_counts_itself_at_once,
     "heartbeat-reply-clamp": _heartbeat_replies_are_not_clamped,
@@ -171,6 +176,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "time-of-the-checkpoint": _epochs_begin_behind_the_log_only,
     "epoch-and-round-echo": _replies_need_no_epoch_and_round,
     "silence": _silent_connections_stay,
+    "missing-pages": _missing_pages_are_damage,
 }
 
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 from scripts.simulation.memory_disk import CrashPolicy
+
+_CRASH_POLICIES: Final = (
+    CrashPolicy.MIXED,
+    CrashPolicy.NOTHING,
+    CrashPolicy.TORN,
+    CrashPolicy.EVERYTHING,
+    CrashPolicy.PAGES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,7 @@ def draw(rng: Random) -> Options:
         slow_disk_rate=sometimes(0.4, 0.4),
         crash_rate=sometimes(0.75, scaled(0.8)),
         power_cut_share=rng.random(),
-        crash_policy=rng.choice((CrashPolicy.MIXED, CrashPolicy.NOTHING, CrashPolicy.TORN, CrashPolicy.EVERYTHING)),
+        crash_policy=rng.choice(_CRASH_POLICIES),
         downtime_mean=scaled(0.5),
         break_rate=sometimes(0.5, scaled(1.0)),
         partition_rate=sometimes(0.5, scaled(0.6)),

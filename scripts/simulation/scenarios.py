@@ -9,6 +9,7 @@ from typing import Final
 from quorum.messages import Append, AppendReply, Message, StaleEpoch, VoteReply
 from quorum.wire import decode, encode
 from scripts.simulation.clock_scenarios import CLOCK_SCENARIOS
+from scripts.simulation.disk_scenarios import DISK_SCENARIOS
 from scripts.simulation.host import DIRECTORY
 from scripts.simulation.memory_disk import CrashPolicy
 from scripts.simulation.memory_scenarios import MEMORY_SCENARIOS
@@ -359,6 +360,7 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "forgotten-vote": forgotten_vote,
     "commit-beyond-the-match": commit_beyond_the_match,
     "lost-stale-answers": lost_stale_answers,
+    **DISK_SCENARIOS,
     **MEMORY_SCENARIOS,
     **NETWORK_SCENARIOS,
     **CLOCK_SCENARIOS,

@@ -35,6 +35,7 @@ NOTICED_BY: Final = {
     "time-of-the-checkpoint": "clock-ahead-at-an-election-behind-a-checkpoint",
     "epoch-and-round-echo": "frozen-leader-read",
     "silence": "forgotten-connection",
+    "missing-pages": "power-cuts-of-all-machines",
     "conflict-only-truncation": None,
     "leader-durable-clamp": None,
     "heartbeat-reply-clamp": None,
