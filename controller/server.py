@@ -161,6 +161,7 @@ class ServedCluster:
                 last_contact_ms_ago=None if peer.last_contact_age is None else peer.last_contact_age * 1000,
                 caught_up_ms_ago=None if peer.caught_up_age is None else peer.caught_up_age * 1000,
                 waits_for=peer.waits_for,
+                silent_ms=None if (silence := self._runtime.silence(peer.node_id)) is None else silence * 1000,
             )
             for peer in status.peers
         }

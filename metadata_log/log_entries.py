@@ -87,6 +87,10 @@ class EntryTable:
         sizes = self._sizes[first : min(stop, first + size_max // HEADER_BYTES + 1)]
         return first + max(1, bisect_right(list(accumulate(sizes)), size_max))
 
+    def largest(self) -> int | None:
+        """Number of the entry with the most bytes; None when there is none."""
+        return max(range(len(self._sizes)), key=self._sizes.__getitem__, default=None)
+
     def resident_run(self, first: int, stop: int) -> bytes | None:
         """The bytes of the entries ``first <= index < stop``, back to back, when all are in memory."""
         if first < self._resident_from:

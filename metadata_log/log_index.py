@@ -83,6 +83,11 @@ class LogIndex:
         """Number behind the batches ``first <= index < stop`` that fit into ``size_max`` bytes : at least one."""
         return self._entries.end_of_run(first, stop, size_max)
 
+    def largest(self) -> BatchRef | None:
+        """The batch with the most bytes; None when there is none. Looks at every batch."""
+        index = self._entries.largest()
+        return None if index is None else self._entries.ref(index)
+
     def position_of_end(self, offset: int) -> int | None:
         """Index of the entry that ends at ``offset``; None when none does, as for ``start_offset``."""
         if not self._start_offset < offset <= self.end_offset:

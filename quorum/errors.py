@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metadata_log.errors import NotController, QuorateError
+from metadata_log.limits import BATCH_BYTES_MAX
 
 
 class ProtocolError(QuorateError):
@@ -39,6 +40,18 @@ class Superseded(FatalFault):
             f"node {node_id} is of generation {newer}, this one of generation {own}: the quorum was founded anew, and"
             " this directory may take no part in it (seed it again: quorate recover)"
         )
+
+
+class BatchTooLarge(QuorateError):
+    """The log holds a batch that no peer would take: nothing behind it could ever be agreed on."""
+
+    def __init__(self, base_offset: int, size: int) -> None:
+        super().__init__(
+            f"the log holds a batch of {size} bytes at offset {base_offset}, and {BATCH_BYTES_MAX} is the most that can"
+            " be sent to another controller: begin from a checkpoint behind it"
+        )
+        self.base_offset = base_offset
+        self.size = size
 
 
 class DiskFailed(FatalFault):

@@ -91,6 +91,10 @@ class QuorumRuntime:
         """Where this node listens for its peers."""
         return self._transport.port
 
+    def silence(self, peer: int) -> float | None:
+        """See ``PeerTransport.silence``."""
+        return self._transport.silence(peer)
+
     # --- Host ----------------------------------------------------------------------------------------
 
     def now(self) -> float:

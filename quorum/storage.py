@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from metadata_log.checkpoints import CheckpointStore
 from metadata_log.disk import Disk
 from metadata_log.errors import CorruptState
+from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.quarantine import set_aside
 from metadata_log.quorum_state import QuorumState, QuorumStateStore
 from metadata_log.segment_log import Damage, LogConfig, MetadataLog
 from quorum.config import QuorumConfig
+from quorum.errors import BatchTooLarge
 from quorum.votes import VoteState
 
 
@@ -37,6 +39,7 @@ class NodeStorage:
 
         Raises:
             OSError: the disk failed.
+            BatchTooLarge: the log, sound as it is, holds what cannot be replicated.
         """
         damage = []
         log = MetadataLog.open(disk, directory, log_config)
@@ -48,6 +51,9 @@ class NodeStorage:
             assert names, "every damage lies in the mark or in a segment"
             log = MetadataLog.open(disk, directory, log_config)
         try:
+            largest = log.largest()
+            if largest is not None and largest.size > BATCH_BYTES_MAX:
+                raise BatchTooLarge(largest.base_offset, largest.size)
             store = QuorumStateStore(disk, directory)
             stored, state_damage = _load(store)
         except BaseException:

@@ -125,6 +125,11 @@ class PeerTransport:
         if connection is not None:
             connection.send(payload)
 
+    def silence(self, peer: int) -> float | None:
+        """Seconds for which nothing was read on the consensus connection to a peer; None where none stands."""
+        connection = self._established.get((peer, Channel.CONSENSUS))
+        return None if connection is None else connection.pulse.silence
+
     # --- from connections ----------------------------------------------------------------------------
 
     def make_hello(self, channel: Channel) -> bytes:

@@ -65,7 +65,7 @@ class VoterView:
     """What this node knows of another voter."""
 
     node_id: int
-    #: Whether a connection to it stands.
+    #: Whether a connection to it stands. One on which nothing is heard for a few election timeouts does not.
     is_connected: bool
     is_voting: bool
     #: Exclusive end of what is durable there; None where this node does not lead.
@@ -76,6 +76,8 @@ class VoterView:
     caught_up_ms_ago: float | None
     #: It does not vote, and will not before these nodes have answered this one, which leads.
     waits_for: tuple[int, ...] = ()
+    #: For how long nothing was read on the connection; None where none stands.
+    silent_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

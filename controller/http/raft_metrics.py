@@ -81,3 +81,5 @@ def _voters(view: QuorumView) -> Iterator[Metric]:
     contacts = [(v.node_id, v.last_contact_ms_ago / 1000) for v in voters if v.last_contact_ms_ago is not None]
     yield gauges("raft_voter_lag_records", "Records not durable at a voter; known to the leader.", "voter", lags)
     yield gauges("raft_voter_contact_seconds", "Time since a voter answered; known to the leader.", "voter", contacts)
+    silences = [(v.node_id, v.silent_ms / 1000) for v in voters if v.silent_ms is not None]
+    yield gauges("raft_voter_silent_seconds", "Time since anything came from a voter.", "voter", silences)

@@ -8,12 +8,14 @@ from itertools import count
 
 import pytest
 
-from metadata_log.batch import control_batch, place_batch
+from metadata_log.batch import build_batch, control_batch, place_batch
+from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.mark import MARK_NAME
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from metadata_log.records import LeaderChangeMessage, VotersRecord, VotersVoter
 from metadata_log.segment_log import LogConfig, MetadataLog
 from quorum.config import QuorumConfig, VoterAddress
+from quorum.errors import BatchTooLarge
 from quorum.leader_change import VoterHistory
 from quorum.storage import NodeStorage
 from scripts.simulation.memory_disk import CrashPolicy
@@ -41,6 +43,25 @@ def test_open_of_a_sound_log_keeps_the_vote() -> None:
     assert storage.damage == ()
     assert storage.votes.has_file
     assert storage.log.end_offset == modelled.history.end_offset
+
+
+def test_open_of_a_log_with_a_batch_that_no_peer_takes_is_refused() -> None:
+    """Kafka's limit is the same; something else wrote it. Nothing of the log is set aside or cut."""
+    modelled = ModelledLog(0, LogConfig())
+    modelled.append(epoch=1)
+    large = place_batch(build_batch(bytes(BATCH_BYTES_MAX), 1, 0), modelled.log.end_offset, 1)
+    modelled.log.append(large)
+    flush(modelled.log)
+    modelled.log.close()
+
+    def segments() -> dict[str, bytes]:
+        return {path: modelled.disk.content(path) for path in modelled.disk.paths() if ".log" in path}
+
+    before = segments()
+    with pytest.raises(BatchTooLarge, match=f"{len(large)} bytes at offset 1"):
+        NodeStorage.open(modelled.disk, DIRECTORY, CONFIG, modelled.config)
+
+    assert segments() == before
 
 
 def test_open_of_a_log_that_is_damaged_twice_sets_both_aside() -> None:
