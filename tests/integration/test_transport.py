@@ -24,9 +24,9 @@ from quorum.handshake import NONCE_BYTES, encode_hello, own_hello, proof
 from quorum.outbox import Channel
 from quorum.transport import UNPROVED_MAX, PeerTransport
 from scripts.cluster.ports import free_ports
+from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.waiting import eventually
 
-HOST = "127.0.0.1"
 SECRET = b"shared"
 TIMING = QuorumTiming()
 
@@ -60,44 +60,6 @@ class Node:
         raise AssertionError(error)
 
 
-class Proxy:
-    """Stands between a dialler and a port; swallows a direction without a sign of it, as a network does."""
-
-    def __init__(self, target: int) -> None:
-        self._target = target
-        #: Of the connections that stand. New ones pass as ``refuses`` says.
-        self.swallowed: set[str] = set()
-        self.streams: list[asyncio.StreamWriter] = []
-        self.made = 0
-
-    async def start(self) -> int:
-        self.server = await asyncio.start_server(self._serve, HOST, 0)
-        port: int = self.server.sockets[0].getsockname()[1]
-        return port
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.made += 1
-        number = self.made
-        there, to_there = await asyncio.open_connection(HOST, self._target)
-        self.streams += [writer, to_there]
-        await asyncio.gather(self._pass(reader, to_there, f"out {number}"), self._pass(there, writer, f"back {number}"))
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, name: str) -> None:
-        try:
-            while data := await reader.read(65536):
-                if name not in self.swallowed:
-                    writer.write(data)
-        except OSError:
-            pass
-        if name not in self.swallowed:
-            writer.close()
-
-    def close(self) -> None:
-        self.server.close()
-        for stream in self.streams:
-            stream.close()
-
-
 @dataclass
 class Pair:
     """Node 2 dials node 1, through a proxy."""
@@ -105,7 +67,7 @@ class Pair:
     low: Node
     high: Node
     transports: dict[int, PeerTransport]
-    proxy: Proxy
+    proxy: ForgetfulLink
 
     async def stand(self, times: int) -> None:
         """Wait until the consensus connection stands, for the n-th time on both sides."""
@@ -137,7 +99,7 @@ async def alone(**limits: int) -> AsyncIterator[tuple[Node, PeerTransport]]:
 async def pair() -> AsyncIterator[Pair]:
     """Connected."""
     ports = free_ports(2)
-    proxy = Proxy(ports[0])
+    proxy = ForgetfulLink(ports[0])
     through = await proxy.start()
     low, high = Node(), Node()
     transports = {
@@ -211,8 +173,7 @@ async def test_idle_connection_stays_and_hands_no_ping_over() -> None:
 async def test_connection_that_swallows_is_closed_and_dialled_again(swallowed: set[str]) -> None:
     """Both directions as behind a firewall that forgot it, or one of them alone: no end is told by the network."""
     async with pair() as both:
-        stood = both.proxy.made
-        both.proxy.swallowed = {f"{way} {number}" for way in swallowed for number in range(1, stood + 1)}
+        both.proxy.swallow(*swallowed)
         begun = time.monotonic()
 
         await both.stand(2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
-import time
+import tracemalloc
 from random import Random
 
 import pytest
@@ -57,15 +57,20 @@ def test_frame_limit_raised_between_two_frames_holds_for_the_next() -> None:
 
 
 def test_frame_of_the_largest_batch_is_put_together_without_copying_what_was_there() -> None:
-    """Eight times the bytes in as large pieces: about eight times the time, not sixty-four times."""
-    piece = 16 * 1024
+    """A piece takes memory of its own size, however much of the frame came before it."""
+    reader = FrameReader()
+    reader.bytes_max = FRAME_BYTES_MAX
+    data = framed(bytes(BATCH_BYTES_MAX))
+    piece = bytes(64 * 1024)
+    assert list(reader.feed(data[: BATCH_BYTES_MAX // 2])) == []
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(10):
+            assert list(reader.feed(piece)) == []
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
 
-    def seconds(size: int) -> float:
-        data = framed(bytes(size))
-        begun = time.process_time()
-        assert read_in_pieces(data, list(range(piece, size, piece))) == [bytes(size)]
-        return time.process_time() - begun
-
-    small = min(seconds(BATCH_BYTES_MAX // 8) for _ in range(5))
-    large = min(seconds(BATCH_BYTES_MAX) for _ in range(5))
-    assert large < 24 * small, f"{small * 1000:.1f} ms for an eighth, {large * 1000:.1f} ms for the whole"
+    assert most - before < 2 * len(piece)
+    assert list(reader.feed(data[BATCH_BYTES_MAX // 2 + 10 * len(piece) :])) == [bytes(BATCH_BYTES_MAX)]

@@ -1,0 +1,53 @@
+"""A middle-box between a dialler and a port, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+
+HOST = "127.0.0.1"
+
+
+class ForgetfulLink:
+    """Stands between a dialler and a port; swallows a direction without a sign of it, as a network does."""
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        #: Way and number of connection, as ``out 1``. New ones pass.
+        self.swallowed: set[str] = set()
+        self.streams: list[asyncio.StreamWriter] = []
+        self.made = 0
+
+    async def start(self) -> int:
+        self.server = await asyncio.start_server(self._serve, HOST, 0)
+        port: int = self.server.sockets[0].getsockname()[1]
+        return port
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.made += 1
+        number = self.made
+        try:
+            there, to_there = await asyncio.open_connection(HOST, self.target)
+        except OSError:
+            writer.close()
+            return
+        self.streams += [writer, to_there]
+        await asyncio.gather(self._pass(reader, to_there, f"out {number}"), self._pass(there, writer, f"back {number}"))
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, name: str) -> None:
+        try:
+            while data := await reader.read(65536):
+                if name not in self.swallowed:
+                    writer.write(data)
+        except OSError:
+            pass
+        if name not in self.swallowed:
+            writer.close()
+
+    def close(self) -> None:
+        self.server.close()
+        for stream in self.streams:
+            stream.close()
+
+    def swallow(self, *ways: str) -> None:
+        """From now on, of the connections that stand: nothing passes, and nobody is told. Ways: ``out``, ``back``."""
+        self.swallowed |= {f"{way} {number}" for way in ways for number in range(1, self.made + 1)}

@@ -1,0 +1,131 @@
+"""Three real voters with middle-boxes between them that forget connections: nobody is told, new ones pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from metadata_log.disk import RealDisk
+from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorum.config import QuorumConfig, VoterAddress
+from quorum.host import CommittedBatches, SnapshotReader
+from quorum.runtime import QuorumRuntime
+from quorum.storage import NodeStorage
+from scripts.cluster.ports import free_ports
+from tests.integration.forgetful_link import HOST, ForgetfulLink
+from tests.waiting import eventually
+
+#: Seconds in which two that can reach each other have a leader, whatever was forgotten.
+LEADER_SECONDS = 3.0
+IDS = (1, 2, 3)
+
+
+class Program:
+    """Knows who leads."""
+
+    leader: int | None = None
+
+    def on_commit(self, batches: CommittedBatches) -> None:
+        pass
+
+    def on_snapshot(self, reader: SnapshotReader) -> None:
+        raise AssertionError("no checkpoint is ever written here")
+
+    def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
+        self.leader = leader_id
+
+
+class Voters:
+    """Three runtimes on one loop. The higher dials the lower, through a middle-box of their own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.links: dict[tuple[int, int], ForgetfulLink] = {}
+        self.programs = {node: Program() for node in IDS}
+        self.runtimes: dict[int, QuorumRuntime] = {}
+
+    async def start(self) -> None:
+        ports = dict(zip(IDS, free_ports(len(IDS)), strict=True))
+        for node in IDS:
+            shown = dict(ports)
+            for lower in range(1, node):
+                link = self.links[lower, node] = ForgetfulLink(ports[lower])
+                shown[lower] = await link.start()
+            voters = tuple(VoterAddress(other, HOST, shown[other], bytes([other]) * 16) for other in IDS)
+            config = QuorumConfig("c", node, bytes([node]) * 16, voters)
+            place = self._directory / str(node)
+            place.mkdir()
+            (place / QUORUM_STATE_NAME).write_bytes(encode_quorum_state(QuorumState(0)))
+            storage = NodeStorage.open(RealDisk(), str(place), config)
+            self.runtimes[node] = QuorumRuntime(config, storage, self.programs[node], self._die)
+            await self.runtimes[node].start()
+
+    async def led(self, among: tuple[int, ...] = IDS) -> int:
+        """Wait until these know the same leader, one of them; its id."""
+
+        async def look() -> int | None:
+            leaders = {self.programs[node].leader for node in among}
+            leader = leaders.pop()
+            return leader if not leaders and leader in among else None
+
+        leader = await eventually(look, f"{among} have a leader")
+        assert leader is not None
+        return leader
+
+    async def stop(self) -> None:
+        for runtime in self.runtimes.values():
+            await runtime.stop()
+        for link in self.links.values():
+            link.close()
+
+    def _die(self, error: BaseException) -> None:
+        raise AssertionError(error)
+
+
+@pytest.fixture
+async def voters(tmp_path: Path) -> AsyncIterator[Voters]:
+    made = Voters(tmp_path)
+    try:
+        await made.start()
+        yield made
+    finally:
+        await made.stop()
+
+
+async def test_followers_whose_idle_link_was_forgotten_elect_a_leader_soon(voters: Voters) -> None:
+    """Between elections they say nothing to each other, so a firewall forgets; that moment their leader ends."""
+    leader = await voters.led()
+    low, high = (node for node in IDS if node != leader)
+    link = voters.links[low, high]
+    stood = link.made
+    link.swallow("out", "back")
+    begun = time.monotonic()
+    await voters.runtimes[leader].stop()
+
+    assert await voters.led((low, high)) in (low, high)
+
+    assert time.monotonic() - begun < LEADER_SECONDS
+    assert link.made > stood
+
+
+async def test_status_of_a_swallowed_link_says_that_it_is_not_connected(voters: Voters) -> None:
+    """Nothing is sent on it but pings, and no end is told."""
+    leader = await voters.led()
+    low, high = (node for node in IDS if node != leader)
+    link = voters.links[low, high]
+    link.target = 1  # nothing listens there: new connections are refused
+    link.swallow("out", "back")
+
+    async def look() -> bool:
+        return not any(
+            peer.is_connected
+            for node, other in ((low, high), (high, low))
+            for peer in voters.runtimes[node].node.status().peers
+            if peer.node_id == other
+        )
+
+    await eventually(look, "both ends of the link know that it is dead", LEADER_SECONDS)
+    assert await voters.led() == leader
