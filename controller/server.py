@@ -54,7 +54,7 @@ from metadata_log.reader import classify
 from metadata_log.records import VersionedRecord
 from metadata_log.retention import RetentionConfig
 from metadata_log.segment_log import LogConfig, MetadataLog
-from quorum.config import QuorumConfig, QuorumTiming, VoterAddress
+from quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
 from quorum.host import CommittedBatches, SnapshotReader
 from quorum.runtime import QuorumRuntime
 from quorum.storage import NodeStorage
@@ -191,7 +191,8 @@ class ServedCluster:
 
     def faults(self) -> list[str]:
         """What is wrong with this node and has not stopped it."""
-        return [*self._standing, *self._faults.sentences]
+        hindrance = self._runtime.node.status().hindrance
+        return [*self._standing, *self._faults.sentences, *([f"it does not lead: {hindrance}"] if hindrance else [])]
 
     def stalled_ms(self) -> float:
         """How long committed records have been waiting to be applied; 0 when none are."""
@@ -361,7 +362,9 @@ def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -
             election_timeout_min=settings.quorum.election_timeout_min_ms / 1000,
             election_timeout_max=settings.quorum.election_timeout_max_ms / 1000,
             heartbeat_interval=settings.quorum.heartbeat_interval_ms / 1000,
+            disk_timeout=settings.quorum.disk_timeout_ms / 1000,
         ),
+        limits=QuorumLimits(unwritten_bytes=settings.limits.unwritten_bytes_max),
         retention=RetentionConfig(settings.log.retention_bytes, settings.log.retention_ms),
     )
 

@@ -93,6 +93,8 @@ class QuorumSettings(Group):
     """Upper end of that random time."""
     heartbeat_interval_ms: int = Field(default=100, ge=5, le=10_000)
     """An idle leader tells its followers this often that it lives; under a third of `election_timeout_min_ms`."""
+    disk_timeout_ms: int = Field(default=5_000, ge=100, le=600_000)
+    """A leader whose disk has not answered for this long gives up leadership; it stands again when the disk has."""
     kraft_version: Literal[0, 1] = 1
     """1: the voters are written to the log, with their directories. 0: they are in the settings only, as in clusters of
     Kafka with a static voter list; for twins of such clusters."""
@@ -144,6 +146,9 @@ class LimitSettings(Group):
     """Requests that wait for their turn."""
     uncommitted_bytes_max: int = Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE, le=4096 * _MEBIBYTE)
     """Bytes appended and not yet committed."""
+    unwritten_bytes_max: int = Field(default=128 * _MEBIBYTE, ge=16 * _MEBIBYTE, le=16_384 * _MEBIBYTE)
+    """Bytes that wait for this controller's own disk. Over it a leader gives up leadership, a follower takes no more
+    until half of it is free; above `uncommitted_bytes_max`, so that a busy leader on a slow disk refuses first."""
 
 
 class MaintenanceSettings(Group):

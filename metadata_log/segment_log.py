@@ -68,6 +68,8 @@ class MetadataLog(LogIndex):
         self._durable_end = recovered.start_offset if recovered.damage else recovered.entries.end_offset
         self._staged: list[DiskStep] = []
         self._job: FlushJob | None = None
+        #: Bytes of batches that are staged, and that are in the job that is out.
+        self._staged_bytes = self._job_bytes = 0
         #: Why the log cannot be used, None when it can. See ``is_damaged``.
         self.damage: Damage | None = recovered.damage
         #: The torn tail that was cut when the log was opened, for whoever reports it; None when there was none.
@@ -108,6 +110,11 @@ class MetadataLog(LogIndex):
     def durable_end(self) -> int:
         """Exclusive end of what a crash cannot take: what this node may acknowledge. Never above ``end_offset``."""
         return self._durable_end
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """Bytes of batches in memory that no finished job has brought to the disk, truncated ones included."""
+        return self._staged_bytes + self._job_bytes
 
     @property
     def commit(self) -> int:
@@ -316,6 +323,7 @@ class MetadataLog(LogIndex):
         mark = Mark(self.end_offset, self.last_epoch, min(self._commit, self.end_offset))
         self._job = FlushJob(self._files, self._staged, mark)
         self._staged = []
+        self._job_bytes, self._staged_bytes = self._staged_bytes, 0
         return self._job
 
     @property
@@ -328,6 +336,7 @@ class MetadataLog(LogIndex):
         if job is not self._job:
             raise InvariantViolation("a flush job was reported that is not the one that is out")
         self._job = None
+        self._job_bytes = 0
         if job.is_superseded:
             return
         reached = job.durable_end if job.truncated_to is None else min(job.durable_end, job.truncated_to)
@@ -352,6 +361,7 @@ class MetadataLog(LogIndex):
 
     def _stage_write(self, data: bytes, size: int) -> int:
         """Stage ``data`` behind the log's last byte and return its position. Rolls when it would not fit."""
+        self._staged_bytes += size
         segments, staged = self._segments, self._staged
         base, position = segments[-1] if segments else (self.end_offset, 0)
         if not segments or (position and position + size > self._config.segment_bytes):

@@ -9,6 +9,7 @@ from metadata_log.segment_log import MetadataLog
 from quorum.core import RaftCore
 from quorum.elections import Elections, LogPosition, PreVoteAnswer
 from quorum.errors import FatalFault
+from quorum.fitness import Fitness
 from quorum.journal import LogJournal
 from quorum.membership import Membership
 from quorum.messages import EndEpoch, PreVote, PreVoteReply, StaleEpoch, Vote, VoteReply
@@ -28,6 +29,7 @@ class Ballots:
         elections: Elections,
         membership: Membership,
         outbox: Outbox,
+        fitness: Fitness,
     ) -> None:
         self._node_id = node_id
         self._peers = peers
@@ -37,6 +39,7 @@ class Ballots:
         self._elections = elections
         self._membership = membership
         self._outbox = outbox
+        self._fitness = fitness
         #: Who voted for this node in the current epoch, itself included. The library counts replies, not voters.
         self.granters: set[int] = set()
         self._is_vote_granted = False
@@ -48,7 +51,7 @@ class Ballots:
         if not self._membership.is_voter:
             return
         asked = self._elections.tick(now)
-        if asked is not None:
+        if asked is not None and self._fitness.may_stand(now):
             own = self._own_position()
             question = PreVote(self._core.epoch + 1, asked.round, own.last_epoch, own.log_end)
             for peer in self._peers:
@@ -59,8 +62,8 @@ class Ballots:
         return self._elections.next_deadline() if self._membership.is_voter else math.inf
 
     def may_campaign(self, now: float) -> bool:
-        """The library's election condition: only after a round was won, and never as a non-voter."""
-        if not self._membership.is_voter or not self._elections.take_permission():
+        """The library's election condition: only after a round was won, on a sound disk, and never as a non-voter."""
+        if not self._membership.is_voter or not self._elections.take_permission() or not self._fitness.may_stand(now):
             return False
         if self._core.epoch >= EPOCH_MAX:
             raise FatalFault(f"no epoch is left above {self._core.epoch}: the quorum must be founded anew")

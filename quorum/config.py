@@ -54,6 +54,8 @@ class QuorumTiming:
     retry_max: float = 0.05
     #: A fast round nobody decided is lost after this long.
     fast_round_timeout: float = 0.08
+    #: A leader whose disk has not answered for this long gives up leadership.
+    disk_timeout: float = 5.0
     #: A turn of the loop that comes this late means that the process was stopped.
     pause_threshold: float = 0.15
     #: After a pause, timers wait this long so that the sockets are read first.
@@ -102,6 +104,11 @@ class QuorumLimits:
     #: Bytes that wait to be sent on one connection; over it the connection is closed. Above ``inflight_bytes`` there
     #: is room for a batch more, which a probe sends, and for what is small: heartbeats, reads, votes.
     write_buffer_bytes: int = 8 * BATCH_BYTES_MAX
+    #: Bytes of batches that wait for the own disk: a leader gives up leadership, a follower takes no more. Above what a
+    #: leader lets wait for its commit, so that a busy one on a slow disk refuses before it resigns.
+    unwritten_bytes: int = 16 * BATCH_BYTES_MAX
+    #: Room on the log's disk below which a node does not stand for election.
+    free_bytes: int = 1024 * 1024
     #: Bytes of a checkpoint in one message.
     chunk_bytes: int = 1024 * 1024
     #: Batches handed to the listener in one turn of the loop.

@@ -44,7 +44,12 @@ class DiskQueue:
     """Gathers groups, hands them out, and takes notice when they are done."""
 
     def __init__(
-        self, log: MetadataLog, votes: VoteState, run_group: Callable[[DiskGroup], bool], metrics: QuorumMetrics
+        self,
+        log: MetadataLog,
+        votes: VoteState,
+        run_group: Callable[[DiskGroup], bool],
+        now: Callable[[], float],
+        metrics: QuorumMetrics,
     ) -> None:
         """``run_group`` runs a group and returns True; or starts it elsewhere and returns False.
 
@@ -54,7 +59,14 @@ class DiskQueue:
         self._votes = votes
         self._run_group = run_group
         self._metrics = metrics
+        self._now = now
         self._running: DiskGroup | None = None
+        #: When it was handed out.
+        self._began = 0.0
+
+    def waited(self, now: float) -> float:
+        """Seconds for which the group that is out has been out; 0 when none is."""
+        return 0.0 if self._running is None else now - self._began
 
     def kick(self) -> bool:
         """Start a group if none is out and there is work. Returns whether one ran to its end in this call.
@@ -69,6 +81,7 @@ class DiskQueue:
         if vote is None and flush is None:
             return False
         group = self._running = DiskGroup(vote, flush)
+        self._began = self._now()
         self._metrics.disk_groups += 1
         try:
             is_done = self._run_group(group)

@@ -25,10 +25,11 @@ class DiskThread:
         """Run ``job`` after those before it."""
         self._jobs.put(job)
 
-    def close(self) -> None:
-        """Wait for the jobs that are there, and end the thread."""
+    def close(self, timeout: float) -> bool:
+        """End the thread behind the jobs that are there. Whether it has ended within ``timeout`` seconds."""
         self._jobs.put(None)
-        self._thread.join()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while True:

@@ -15,6 +15,7 @@ from metadata_log.errors import StorageError
 from metadata_log.segment_log import MetadataLog
 from quorum.core import RaftCore
 from quorum.errors import FatalFault, ProtocolError
+from quorum.fitness import Fitness
 from quorum.journal import LogJournal
 from quorum.leader_change import voters_in
 from quorum.membership import Membership
@@ -40,19 +41,28 @@ class Following:
     told_end: int
     #: Whether an answer to ``round`` is due.
     is_reply_due: bool = False
+    #: Whether entries were not taken for want of room before the disk; the leader must send them again.
+    is_held_up: bool = False
 
 
 class Follower:
     """Handles Append and Commit, and owes the leader acknowledgements."""
 
     def __init__(
-        self, core: RaftCore, journal: LogJournal, log: MetadataLog, outbox: Outbox, membership: Membership
+        self,
+        core: RaftCore,
+        journal: LogJournal,
+        log: MetadataLog,
+        outbox: Outbox,
+        membership: Membership,
+        fitness: Fitness,
     ) -> None:
         self._core = core
         self._journal = journal
         self._log = log
         self._outbox = outbox
         self._membership = membership
+        self._fitness = fitness
         self.following: Following | None = None
         #: The library's answer to the message it is being given.
         self._answer: dict[str, Any] | None = None
@@ -68,6 +78,9 @@ class Follower:
         prev_index = journal.index_of_end(message.prev_end)
         if prev_index is not None:
             journal.check_against(prev_index, message.prev_epoch, entries)
+        if self._fitness.is_full and (entries is not None or prev_index is None):
+            self._hold_up(peer, message)
+            return
         self._give(peer, message, prev_index, entries)
         answer = self._answer
         following = self._follow(peer, message.epoch, message.round)
@@ -102,8 +115,14 @@ class Follower:
         )
         self._give(peer, heartbeat, index, None)
 
+    def _hold_up(self, peer: int, message: Append) -> None:
+        """Hear the leader and take nothing: too much waits for the disk. The leader sends so much and then waits."""
+        self.on_offer_heard(peer, message.epoch, message.round)
+        assert self.following is not None
+        self.following.is_held_up = self.following.is_reply_due = True
+
     def on_offer_heard(self, peer: int, epoch: int, round_: int) -> None:
-        """A checkpoint offer is a heartbeat that says nothing of the log."""
+        """A checkpoint offer is a heartbeat that says nothing of the log; so is a message that is not taken."""
         self._core.receive(peer, {"type": "append_entries", "term": epoch, "commit_index": 0, "entries": []})
         self._follow(peer, epoch, round_)
 
@@ -135,6 +154,10 @@ class Follower:
         if following is None or following.epoch != self._core.epoch or self._core.leader_id != following.leader:
             self.following = None
             return
+        if following.is_held_up and self._fitness.is_relieved:
+            following.is_held_up = False
+            hint, is_voter = following.matched_end, self._membership.is_voter
+            self._outbox.put(following.leader, AppendConflict(following.epoch, following.round, hint, is_voter))
         acked_end = min(following.matched_end, self._durable_end())
         if not following.is_reply_due and acked_end <= following.told_end:
             return

@@ -139,3 +139,5 @@ class QuorumStatus:
     durable_end: int
     applied_end: int
     peers: tuple[PeerStatus, ...]
+    #: What keeps this node from leading, None when nothing that it knows of does.
+    hindrance: str | None

@@ -17,4 +17,5 @@ class QuorumMetrics:
     disk_groups: int = 0
     messages_received: int = 0
     pauses_noticed: int = 0
+    leaderships_given_up: int = 0
     checkpoints_installed: int = 0

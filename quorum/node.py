@@ -28,6 +28,7 @@ from quorum.disk_queue import DiskGroup, DiskQueue
 from quorum.elections import Elections
 from quorum.errors import FatalFault, NotLeader, SecondLeader
 from quorum.fail_stop import FailStop
+from quorum.fitness import Fitness
 from quorum.following import Follower
 from quorum.host import Host, QuorumListener, QuorumStatus
 from quorum.journal import LogJournal
@@ -84,14 +85,15 @@ class QuorumNode:
             self._log, self._votes, self._voter_history, limits.apply_batches, limits.apply_bytes, self._first_batch
         )
         self._outbox = Outbox(self._votes, host.send)
-        self._disk = DiskQueue(self._log, self._votes, host.run_group, self._metrics)
+        self._disk = DiskQueue(self._log, self._votes, host.run_group, host.now, self._metrics)
+        self._fitness = Fitness(config, self._log, self._disk, lambda: storage.disk.free_bytes(storage.directory))
         self._bulk = BulkQueue(host.run_bulk_job)
         self._core = RaftCore(config.node_id, config.peer_ids, self._journal, self)
         now = host.now()
         self._elections = Elections(config.node_id, config.peer_ids, config.timing, rng, now)
         self._membership = Membership(self._log, self._votes, self._core.abstain_in)
         self._admission = Admission(self._core, self._membership, now)
-        self._follower = Follower(self._core, self._journal, self._log, self._outbox, self._membership)
+        self._follower = Follower(self._core, self._journal, self._log, self._outbox, self._membership, self._fitness)
         self._checkpoints = CheckpointExchange(
             config, storage.disk, storage.checkpoints, self._bulk, self._outbox, storage.directory
         )
@@ -99,9 +101,8 @@ class QuorumNode:
             config, self._core, self._journal, self._outbox, self._checkpoints, CommitNotice(host)
         )
         core, journal, log, voters = self._core, self._journal, self._log, self._voter_history
-        self._ballots = Ballots(
-            config.node_id, config.peer_ids, core, log, journal, self._elections, self._membership, self._outbox
-        )
+        ids, elections, outbox = (config.node_id, config.peer_ids), self._elections, self._outbox
+        self._ballots = Ballots(*ids, core, log, journal, elections, self._membership, outbox, self._fitness)
         self._delivery = Delivery(
             config, core, journal, log, self._checkpoints, voters, self._listener, host, self._metrics
         )
@@ -217,18 +218,10 @@ class QuorumNode:
         """This node's view, for status screens."""
         now = self._host.now()
         peers = tuple(self._replication.peer_status(peer, now) for peer in self._config.peer_ids)
-        return QuorumStatus(
-            self.node_id,
-            self.epoch,
-            self.leader_id,
-            self.is_voter,
-            self.high_watermark,
-            self._log.start_offset,
-            self._log.end_offset,
-            self._log.durable_end,
-            self.applied_end,
-            peers,
-        )
+        log = self._log
+        ends = (self.high_watermark, log.start_offset, log.end_offset, log.durable_end, self.applied_end)
+        hindrance = self._fitness.why_not_lead(now) or self._fitness.hindrance
+        return QuorumStatus(self.node_id, self.epoch, self.leader_id, self.is_voter, *ends, peers, hindrance)
 
     # --- events, from the host -----------------------------------------------------------------------
 
@@ -408,6 +401,9 @@ class QuorumNode:
 
     def _lead(self, now: float) -> None:
         if now >= self._quiet_until and not self._replication.has_quorum(now):
+            self._stop_leading()
+        elif self._fitness.must_resign(now):
+            self._metrics.leaderships_given_up += 1
             self._stop_leading()
         elif self._replication.has_news:
             # What waits to be committed goes before what is.

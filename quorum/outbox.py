@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
+from typing import Final
 
 from quorum.messages import Message
 from quorum.votes import VoteState
@@ -19,6 +20,11 @@ class Channel(Enum):
     BULK = "bulk"
 
 
+#: Messages that wait for the vote state: beyond it the oldest is lost, as if a connection had lost it. A disk that
+#: hangs may hold them up for long, and the last ones say what those before them said.
+_WAITING_MAX: Final = 1_000
+
+
 class Outbox:
     """Holds messages back until the vote state they rest on is durable; order is kept."""
 
@@ -31,7 +37,10 @@ class Outbox:
 
     def put(self, peer: int, message: Message, channel: Channel = Channel.CONSENSUS) -> None:
         """Send ``message`` at the next ``flush`` that may."""
-        self._waiting.append((self._votes.staged_generation, peer, channel, message))
+        waiting = self._waiting
+        if len(waiting) >= _WAITING_MAX and waiting[0][0] > self._votes.durable_generation:
+            waiting.popleft()
+        waiting.append((self._votes.staged_generation, peer, channel, message))
 
     def flush(self) -> None:
         """Send what may leave."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Callable
 from random import Random
+from typing import Final
 
 from metadata_log.disk import DiskJob, drain
 from metadata_log.errors import StorageError
@@ -20,6 +22,12 @@ from quorum.node import QuorumNode
 from quorum.outbox import Channel
 from quorum.storage import NodeStorage
 from quorum.transport import PeerTransport
+
+logger = logging.getLogger(__name__)
+
+#: Seconds that a stop waits for the disk: without a word, and in all.
+_QUIET_STOP: Final = 1.0
+_STOP_MAX: Final = 10.0
 
 
 class QuorumRuntime:
@@ -55,7 +63,7 @@ class QuorumRuntime:
         self.node.start()
 
     async def stop(self) -> None:
-        """Give leadership up, finish what the disk is doing, and close."""
+        """Give leadership up, finish what the disk does, and close. After 10 s a disk that hangs is a fatal fault."""
         if self._is_stopping:
             return
         self._is_stopping = True
@@ -63,9 +71,19 @@ class QuorumRuntime:
         if self._timer is not None:
             self._timer.cancel()
         await self._transport.close()
-        await self._loop.run_in_executor(None, self._groups.close)
-        await self._loop.run_in_executor(None, self._bulk.close)
-        self._storage.close()
+        if await self._has_ended(self._groups, "log") and await self._has_ended(self._bulk, "checkpoint"):
+            self._storage.close()
+
+    async def _has_ended(self, thread: DiskThread, what: str) -> bool:
+        for patience in (_QUIET_STOP, _STOP_MAX - _QUIET_STOP):
+            if await self._loop.run_in_executor(None, thread.close, patience):
+                return True
+            logger.warning("stopping: waiting for the disk to finish a write of the %s, %g s at most", what, _STOP_MAX)
+        # Its thread is a daemon, and all that was promised is durable.
+        self._on_fatal(
+            DiskFailed(TimeoutError(f"a write of the {what} did not end within {_STOP_MAX:g} s of stopping"))
+        )
+        return False
 
     async def read_barrier(self) -> int:
         """See ``QuorumNode.read_barrier``.

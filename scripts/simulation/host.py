@@ -73,6 +73,9 @@ class SimulatedNode:
         self._rate = 1.0
         #: How many times slower the disk is at the moment.
         self.disk_slowness = 1.0
+        #: Whether calls to the disk do not return for the time being.
+        self.is_disk_hung = False
+        self._hung: list[Callable[[], None]] = []
 
     # --- life ----------------------------------------------------------------------------------------
 
@@ -145,6 +148,17 @@ class SimulatedNode:
         for _, action, arguments in pumps + others if first_pumps else others + pumps:
             self.world.scheduler.after(0.0, self._run, self.incarnation, action, arguments)
 
+    def hang_disk(self) -> None:
+        """No call to the disk returns until ``wake_disk``, but for those that the loop makes itself."""
+        self.is_disk_hung = True
+
+    def wake_disk(self) -> None:
+        """What was called returns."""
+        self.is_disk_hung = False
+        waiting, self._hung = self._hung, []
+        for resume in waiting:
+            resume()
+
     # --- Host ----------------------------------------------------------------------------------------
 
     def now(self) -> float:
@@ -161,7 +175,12 @@ class SimulatedNode:
 
     def run_group(self, group: DiskGroup) -> bool:
         world, options = self.world, self.world.options
-        if not group.is_short or self.disk_slowness > 1.0 or world.rng.random() >= options.inline_share:
+        if (
+            not group.is_short
+            or self.is_disk_hung
+            or self.disk_slowness > 1.0
+            or world.rng.random() >= options.inline_share
+        ):
             self._schedule_disk(group, group.run())
             return False
         drain(group)
@@ -282,6 +301,10 @@ class SimulatedNode:
     # --- the disk threads -----------------------------------------------------------------------------
 
     def _schedule_disk(self, group: DiskGroup, steps: Iterator[None]) -> None:
+        if self.is_disk_hung:
+            incarnation = self.incarnation
+            self._hung.append(lambda: self._schedule_disk(group, steps) if incarnation == self.incarnation else None)
+            return
         world = self.world
         delay = world.rng.expovariate(1.0 / world.options.disk_delay_mean) * self.disk_slowness
         self._schedule(min(delay, 1.0), self._disk_step, group, steps)
@@ -298,6 +321,10 @@ class SimulatedNode:
             self._schedule_disk(group, steps)
 
     def _schedule_bulk(self, steps: Iterator[None]) -> None:
+        if self.is_disk_hung:
+            incarnation = self.incarnation
+            self._hung.append(lambda: self._schedule_bulk(steps) if incarnation == self.incarnation else None)
+            return
         delay = self.world.rng.expovariate(1.0 / self.world.options.disk_delay_mean) * self.disk_slowness
         self._schedule(min(delay, 1.0), self._bulk_step, steps)
 

@@ -15,6 +15,8 @@ _CRASH_POLICIES: Final = (
     CrashPolicy.EVERYTHING,
     CrashPolicy.PAGES,
 )
+#: A bound that no run comes near.
+_PLENTY: Final = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Options:
     apply_batches: int = 1024
     append_bytes: int = 1024 * 1024
     chunk_bytes: int = 1024 * 1024
+    #: Bytes of batches that may wait for a node's disk.
+    unwritten_bytes: int = _PLENTY
     #: Virtual seconds within which everything must have converged after it healed.
     heal_seconds: float = 60.0
 
@@ -114,4 +118,5 @@ def draw(rng: Random) -> Options:
         forget_rate=sometimes(0.3, scaled(0.5)),
         clock_error_ms=rng.choice((0, 30, 3_600_000)),
         clock_jump_rate=sometimes(0.5, scaled(1.0)),
+        unwritten_bytes=rng.choice((5_000, _PLENTY, _PLENTY)),
     )

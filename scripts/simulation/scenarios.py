@@ -10,6 +10,7 @@ from quorum.messages import Append, AppendReply, Message, StaleEpoch, VoteReply
 from quorum.wire import decode, encode
 from scripts.simulation.clock_scenarios import CLOCK_SCENARIOS
 from scripts.simulation.disk_scenarios import DISK_SCENARIOS
+from scripts.simulation.hang_scenarios import HANG_SCENARIOS
 from scripts.simulation.host import DIRECTORY
 from scripts.simulation.memory_disk import CrashPolicy
 from scripts.simulation.memory_scenarios import MEMORY_SCENARIOS
@@ -364,4 +365,5 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     **MEMORY_SCENARIOS,
     **NETWORK_SCENARIOS,
     **CLOCK_SCENARIOS,
+    **HANG_SCENARIOS,
 }

@@ -39,7 +39,10 @@ class World:
         ids = [3000 + k for k in range(options.voters)]
         voters = tuple(VoterAddress(node_id, "127.0.0.1", 9000, self._new_directory_id()) for node_id in ids)
         limits = QuorumLimits(
-            append_bytes=options.append_bytes, chunk_bytes=options.chunk_bytes, apply_batches=options.apply_batches
+            append_bytes=options.append_bytes,
+            chunk_bytes=options.chunk_bytes,
+            apply_batches=options.apply_batches,
+            unwritten_bytes=options.unwritten_bytes,
         )
         self.nodes: dict[int, SimulatedNode] = {}
         for voter in voters:
@@ -283,6 +286,7 @@ class World:
         self.network.options = self.options
         for node in self.nodes.values():
             node.disk_slowness = 1.0
+            node.wake_disk()
             node.disk.spare_syncs()
             node.is_sync_failure_expected = False
             node.thaw()
