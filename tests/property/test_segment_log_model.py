@@ -1,5 +1,6 @@
 """The log against a list of batches: random operations, crashes and power cuts, at any disk call."""
 
+import errno
 from typing import Any
 
 from hypothesis import settings
@@ -9,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.segment_log import LogConfig
 from scripts.simulation.memory_disk import CrashPolicy
-from tests.log_support import SMALL_SEGMENTS, ModelledLog, run_until
+from tests.log_support import SMALL_SEGMENTS, ModelledLog, fail_at, run_until
 
 POLICIES = st.sampled_from([None, *CrashPolicy])
 #: Several pages to a segment, so that some of a write may come to the disk without others.
@@ -113,6 +114,21 @@ class LogAgainstModel(RuleBasedStateMachine):
             return
         self.lose(policy)
         run_until(self.modelled, ModelledLog.reopen_only, later_call)
+        self.lose(later_policy)
+        self.modelled.reopen()
+
+    @precondition(lambda self: self.modelled.log.has_staged)
+    @rule(call=st.integers(1, 20), policy=POLICIES, later_call=st.integers(1, 40), later_policy=POLICIES)
+    def fail_in_a_flush_and_in_the_recovery(
+        self, call: int, policy: CrashPolicy | None, later_call: int, later_policy: CrashPolicy | None
+    ) -> None:
+        """A disk call that fails ends the process, in an orderly way or not."""
+        failed = fail_at(self.modelled, ModelledLog.flush, call, errno.EIO)
+        self.modelled.disk.on_call = lambda operation, path: None
+        if failed is None:
+            return
+        self.lose(policy)
+        fail_at(self.modelled, ModelledLog.reopen_only, later_call, errno.ENOSPC)
         self.lose(later_policy)
         self.modelled.reopen()
 
