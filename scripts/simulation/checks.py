@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from metadata_log.batch import BatchHeader, checked_header
@@ -118,6 +119,7 @@ class Checks:
                     said = f"{log.get(end)} up to {end}; {was} was {committed.get(end)}"
                     self._world.violation(f"the disk of node {node.node_id} has {said}")
             self._compare_memory(node, log)
+            self._count_handles(node)
 
     def _start_of(self, node: SimulatedNode, log: dict[int, BatchFact]) -> int:
         """Where a disk's log may begin: everything before is in a whole checkpoint of a state that was committed."""
@@ -139,6 +141,13 @@ class Checks:
             end, fact = log.entry(index).end_offset, fact_of(checked_header(log.read(index)))
             if on_disk.get(end) != fact:
                 self._world.violation(f"node {node.node_id} serves {fact}; its disk has {on_disk.get(end)}")
+
+    def _count_handles(self, node: SimulatedNode) -> None:
+        """A segment may be open for reading and for writing; any other file once, and none that is gone."""
+        there = set(node.disk.paths())
+        for path, count in Counter(node.disk.open_handles).items():
+            if count > (2 if path.endswith(".log") else 1) or path not in there:
+                self._world.violation(f"node {node.node_id} has {count} handles open on {path}")
 
     # --- inside --------------------------------------------------------------------------------------
 

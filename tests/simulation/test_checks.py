@@ -12,7 +12,9 @@ from typing import Final
 import pytest
 
 from metadata_log.batch import BatchHeader, build_batch, parse_header, place_batch
+from metadata_log.disk import OpenMode
 from metadata_log.errors import StorageError
+from metadata_log.mark import MARK_NAME
 from metadata_log.segment_files import SegmentFiles, segment_base
 from quorum.errors import DiskFailed, ProtocolError
 from quorum.host import CommittedBatches
@@ -210,6 +212,25 @@ def test_node_that_serves_what_its_disk_has_not_is_found(stage: Stage) -> None:
     stage.world.checks.all_equal()
 
     violation_of(stage, "node 3001 serves .*; its disk has None")
+
+
+def test_handle_that_was_not_given_back_is_found(stage: Stage) -> None:
+    disk = stage.nodes[1].disk
+    disk.open_file(f"{DIRECTORY}/{MARK_NAME}", OpenMode.READ)
+
+    stage.world.checks.all_equal()
+
+    violation_of(stage, f"node 3001 has 2 handles open on {DIRECTORY}/{MARK_NAME}")
+
+
+def test_handle_on_a_file_that_is_gone_is_found(stage: Stage) -> None:
+    disk = stage.nodes[2].disk
+    disk.open_file(f"{DIRECTORY}/gone", OpenMode.CREATE)
+    disk.unlink(f"{DIRECTORY}/gone")
+
+    stage.world.checks.all_equal()
+
+    violation_of(stage, f"node 3002 has 1 handles open on {DIRECTORY}/gone")
 
 
 # --- what nodes do -----------------------------------------------------------------------------------
