@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from metadata_log.errors import CorruptBatch, MalformedData
+from metadata_log.batch import BatchHeader
+from metadata_log.errors import CorruptBatch, MalformedData, StorageError
 from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
 from snapshots.errors import ImageNotAvailable
 from snapshots.image import MetadataImage
@@ -130,13 +131,14 @@ def _load(
         raise _begins_later(path, at, segments[0].offset, checkpoints, passed)
     if newest is None and not segments and passed.all:
         raise ImageNotAvailable(f"{path}: no checkpoint is left that is whole, and there is no log{passed}")
+    until = None if at is None else at.in_log(state.end_offset, headers_behind(segments, state.end_offset, at))
     batches = batches_behind(segments, state.end_offset)
-    # What lies behind the moment is not read where that can be known: it may be damaged.
-    while not (at is not None and at.is_reached_at(state.end_offset)) and (batch := next(batches, None)) is not None:
-        if at is not None and at.is_before(batch.header):
+    # What lies behind the moment is not replayed where that can be known: it may be damaged.
+    while not (until and until.is_reached_at(state.end_offset)) and (batch := next(batches, None)) is not None:
+        if until is not None and until.is_before(batch.header):
             return state.stable
         _require_continuous(path, batch, state.end_offset, passed)
-        state = _replayed(state, batch, at)
+        state = _replayed(state, batch, until)
     head = state.head.provenance
     if at is not None and at.lies_beyond(head.end_offset, head.epoch):
         raise ImageNotAvailable(f"{path}: the log ends {at.shortfall(head.end_offset, head.epoch)}{passed}")
@@ -171,6 +173,22 @@ def batches_behind(segments: Sequence[LogFile], start: int) -> Iterator[FileBatc
         if following is not None and following.offset is not None and following.offset <= start:
             continue
         yield from (batch for batch in iter_batches(segment) if batch.header.end_offset > start)
+
+
+def headers_behind(segments: Sequence[LogFile], start: int, at: Moment) -> Iterator[BatchHeader]:
+    """Of the batches from an offset on, for ``Moment.in_log``. Ends before damage behind a batch later than the moment.
+
+    Raises:
+        StorageError: damage where the time may be further on.
+    """
+    is_later = False
+    try:
+        for batch in batches_behind(segments, start):
+            is_later = at.time_ms is not None and batch.header.timestamp > at.time_ms
+            yield batch.header
+    except StorageError:
+        if not is_later:
+            raise
 
 
 def _require_continuous(path: Path, batch: FileBatch, due: int, passed: _Passed | None = None) -> None:

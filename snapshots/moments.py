@@ -1,12 +1,17 @@
 """A moment in a log's history, and which batches lie before it.
 
-An offset: the state of all records below it. A time: the state before the first batch that is later. An epoch: the
+An offset: the state of all records below it. A time: the state after the last batch that is not later. An epoch: the
 state at the end of it. Inside a transaction each is the state before the transaction began.
+
+Times go by the clocks of those who wrote the log. Quorate's never fall; Kafka's do where a leader's clock was ahead of
+its successor's. What lies before a batch was there when that was written, so the last one decides: a batch whose time
+was ahead hides nothing that came after it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -32,7 +37,7 @@ class Moment:
 
     #: Exclusive end of what is replayed.
     offset: int | None = None
-    #: Milliseconds since 1970: no batch behind one that is later is replayed, nor is that one.
+    #: Milliseconds since 1970: no batch is replayed behind the last one that is not later.
     time_ms: int | None = None
     #: No batch of a higher epoch is replayed.
     epoch: int | None = None
@@ -45,13 +50,20 @@ class Moment:
         assert self.time_ms is not None
         return datetime.fromtimestamp(self.time_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
+    def in_log(self, start: int, headers: Iterable[BatchHeader]) -> Moment:
+        """Itself; a time as the offset that it comes to where a state at ``start`` is followed by such batches."""
+        return self if self.time_ms is None else Moment(offset=self.end_in_time(start, headers))
+
+    def end_in_time(self, start: int, headers: Iterable[BatchHeader]) -> int:
+        """End of the last of these batches that is not later than this time; ``start`` if all are."""
+        assert self.time_ms is not None
+        return max((header.end_offset for header in headers if header.timestamp <= self.time_ms), default=start)
+
     def is_before(self, header: BatchHeader) -> bool:
-        """Whether replay ends before this batch."""
+        """Whether replay ends before this batch. Of a time that takes the whole log: see ``in_log``."""
         if self.offset is not None:
             return header.base_offset >= self.offset
-        if self.time_ms is not None:
-            return header.timestamp > self.time_ms
-        assert self.epoch is not None
+        assert self.epoch is not None, f"{self} has not been looked up in the log"
         return header.epoch > self.epoch
 
     def is_reached_at(self, end_offset: int) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller.http.feed import FeedSource
-from metadata_log.batch import checked_header
+from metadata_log.batch import BatchHeader, checked_header, parse_header
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo, checkpoint_name
 from metadata_log.epoch_leader import named_leader
 from metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode, StorageError
@@ -82,12 +82,14 @@ class PastImages:
     async def _build(self, moment: Moment) -> MetadataImage:
         base = await self._base(moment)
         self.built += 1
-        step = await replayed_to(self._log, base, moment)
+        until = await _in_log(self._log, base.provenance.end_offset, moment)
+        step = await replayed_to(self._log, base, until)
         head = step.state.head.provenance
         if moment.lies_beyond(head.end_offset, head.epoch):
             what = f"this controller's committed log ends {moment.shortfall(head.end_offset, head.epoch)}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
-        if step.is_there:
+        # A time that nothing is later than may come to more of the log soon.
+        if step.is_there and not (moment.time_ms is not None and step.state.end_offset >= self._log.high_watermark):
             self._keep(moment, step.state.stable)
         return step.state.stable
 
@@ -137,16 +139,40 @@ class PastImages:
         return sum(image.partitions.nbytes for image in self._kept.values())
 
 
+async def _in_log(log: FeedSource, start: int, moment: Moment) -> Moment:
+    """``Moment.in_log``, of the committed batches from an offset on."""
+    if moment.time_ms is None:
+        return moment
+    end = position = start
+    while position < log.high_watermark:
+        _require_held(log, position)
+        headers = await asyncio.to_thread(_headers, log.read_from(position, _CHUNK_BYTES).data)
+        end, position = moment.end_in_time(end, headers), headers[-1].end_offset
+    return Moment(offset=end)
+
+
+def _headers(data: bytes) -> list[BatchHeader]:
+    headers, position = [], 0
+    while position < len(data):
+        headers.append(parse_header(data, position))
+        position += headers[-1].size
+    return headers
+
+
+def _require_held(log: FeedSource, position: int) -> None:
+    if position < log.log_start_offset:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log begins at {log.log_start_offset} by now")
+
+
 async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> Step:
-    """A state carried on through the log to a moment, or to the end of what is committed; replay is on a thread.
+    """A state carried on to an offset or the end of an epoch, or of what is committed; replay is on a thread.
 
     Raises:
         ApiError: OFFSET_OUT_OF_RANGE, retention has overtaken it.
     """
     step = Step(ReplayState(base), moment.is_reached_at(base.provenance.end_offset))
     while not step.is_there and (position := step.state.end_offset) < log.high_watermark:
-        if position < log.log_start_offset:
-            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log begins at {log.log_start_offset} by now")
+        _require_held(log, position)
         begun = time.thread_time()
         chunk = log.read_from(position, _CHUNK_BYTES)
         read = step._replace(seconds=step.seconds + time.thread_time() - begun)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -39,7 +40,7 @@ class ReplayOptions:
     """Which moment, and what to begin with.
 
     Attributes:
-        at: offset; the state before it. time: milliseconds since 1970; the state before the first batch that is later.
+        at: offset; the state before it. time: milliseconds since 1970; the state after the last batch not later.
             None for both: the end of the log. base: tables that an earlier replay wrote, to begin with; None = the
             newest checkpoint, or offset 0. cluster_id: as ``inputs.find_inputs`` takes it.
             table_format: of the tables.
@@ -149,7 +150,7 @@ def state_manifest(tables: Path) -> dict[str, Any]:
 
 
 def offset_at_time(cluster: InputCluster, time: int) -> int:
-    """The offset before which a state is that at a time: of the first batch that is later; the end if there is none.
+    """The offset before which a state is that at a time: the end of the last batch that is not later (``Moment``).
 
     Raises:
         StorageError: damage on the way.
@@ -159,10 +160,10 @@ def offset_at_time(cluster: InputCluster, time: int) -> int:
         for one in task.ranges:
             for chunk in read_range(one):
                 batches = chunk.batches
-                later = batches.timestamps > time
-                if later.any():
-                    return int(batches.base_offsets[later.argmax()])
-                end = chunk.end_offset
+                in_time = np.flatnonzero(batches.timestamps <= time)
+                if in_time.size:
+                    is_last = in_time[-1] + 1 == len(batches.base_offsets)
+                    end = chunk.end_offset if is_last else int(batches.base_offsets[in_time[-1] + 1])
     return end
 
 

@@ -65,7 +65,7 @@ AtMoment = Annotated[
     typer.Option(
         "--at",
         metavar="OFFSET|TIME|epoch:N",
-        help="The state at an offset, before the first batch later than a time (2026-01-31T12:00:00Z), or at the end "
+        help="The state at an offset, after the last batch not later than a time (2026-01-31T12:00:00Z), or at the end "
         "of an epoch.",
         callback=_moment,
         show_default=False,

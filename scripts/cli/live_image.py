@@ -79,6 +79,8 @@ class _Reading:
         self._keep = keep
         #: Before the first batch.
         self.start = self._state = ReplayState()
+        #: After the last batch that is not later, where the moment is a time.
+        self._in_time = self._state
         self._position = LOG_BEGIN
 
     async def run(self) -> MetadataImage:
@@ -94,16 +96,19 @@ class _Reading:
                 return self._state.stable
             if self._position.offset >= end:
                 self._require_reached()
-                return self._state.stable
+                is_time = self._at is not None and self._at.time_ms is not None
+                return (self._in_time if is_time else self._state).stable
 
     def _replay(self, answer: BatchesAnswer) -> bool:
         """Whether the moment was reached."""
         view, at = memoryview(answer.data), self._at
         for start, header in check_batches(answer.data, self._position, answer.status):
-            if at is not None and at.is_before(header):
+            if at is not None and at.time_ms is None and at.is_before(header):
                 return True
             batch = view[start : start + header.size]
             self._state = self._state.replay_batch(batch, below=None if at is None else at.offset)
+            if at is not None and at.time_ms is not None and header.timestamp <= at.time_ms:
+                self._in_time = self._state
             self._keep(bytes(batch))
             self._position = LogPosition(header.end_offset, header.epoch)
         return at is not None and at.is_reached_at(self._position.offset)
@@ -120,7 +125,7 @@ class _Reading:
                 f"{self._feed.name}: its log begins after {self._at}, "
                 f"and its newest checkpoint is the state at {fetched.id.end_offset}"
             )
-        self.start = self._state = ReplayState(image)
+        self.start = self._state = self._in_time = ReplayState(image)
         self._position = LogPosition(*fetched.id)
 
 

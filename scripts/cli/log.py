@@ -20,6 +20,7 @@ from scripts.cli.connecting import AtMoment
 from scripts.cli.log_verification import LogVerification, Verdict, total_bytes
 from scripts.cli.output import format_time, reader_may_leave
 from scripts.cli.progress import bytes_progress
+from snapshots.loading import headers_behind
 from snapshots.moments import Moment, parse_moment
 from snapshots.whole_checkpoints import is_at_or_before
 
@@ -50,20 +51,33 @@ def dump(
     show = _json_lines if as_json else _text_lines
     moment = None if at is None else parse_moment(at)
     with reader_may_leave():
-        sound = [_dump(file, show, moment) for path in paths for file in find_files(path)]
+        sound = [_dump(file, show, moment, until) for path in paths for file, until in _files(path, moment)]
     if not all(sound):
         raise typer.Exit(exit_codes.REFUSED)
 
 
-def _dump(file: LogFile, show: Callable[[FileBatch, int | None], Iterator[str]], at: Moment | None) -> bool:
+def _files(path: Path, at: Moment | None) -> Iterator[tuple[LogFile, Moment | None]]:
+    """The files of a path, and how far its segments are printed: a time as an offset."""
+    files = find_files(path)
+    segments = [file for file in files if not file.is_checkpoint]
+    try:
+        until = None if at is None else at.in_log(0, headers_behind(segments, 0, at))
+    except CorruptBatch:  # it will be told where it is met
+        until = None
+    yield from ((file, until) for file in files)
+
+
+def _dump(
+    file: LogFile, show: Callable[[FileBatch, int | None], Iterator[str]], at: Moment | None, until: Moment | None
+) -> bool:
     """Print one file, as far as it lies before the moment; whether it is whole so far."""
     try:
         if at is not None and file.is_checkpoint and not is_at_or_before(file, at):
             return True
         for batch in iter_batches(file):
-            if at is not None and not file.is_checkpoint and at.is_before(batch.header):
+            if until is not None and not file.is_checkpoint and until.is_before(batch.header):
                 break
-            sys.stdout.writelines(show(batch, None if at is None or file.is_checkpoint else at.offset))
+            sys.stdout.writelines(show(batch, None if until is None or file.is_checkpoint else until.offset))
     except CorruptBatch as error:
         sys.stdout.flush()
         sys.stderr.write(f"quorate: {error}\n")

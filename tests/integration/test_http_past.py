@@ -101,6 +101,25 @@ async def test_old_state_is_built_once_and_from_the_nearest_one() -> None:
         assert past.built == 2 + IMAGES_MAX
 
 
+async def test_state_at_a_time_of_a_log_whose_times_fall_is_that_after_the_last_batch_not_later() -> None:
+    """One controller's clock was ahead, as in a log of Kafka's: what its successor wrote is seen all the same."""
+    async with stage(1) as s:
+        await s.register(1, 11)
+        clock = s.members[1].controller.scheduler
+        usual = clock.wall_ms()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(clock, "wall_ms", lambda: usual + 3_600_000)
+            await create(s, "ahead")
+            head = s.members[1].controller._head
+            assert head is not None
+            head._timestamp = usual
+            patch.setattr(clock, "wall_ms", lambda: usual + 10)
+            await create(s, "since")
+        past = s.members[1].node.past
+        assert [len((await past.at(Moment(time_ms=usual + ahead))).topics) for ahead in (9, 10, 3_599_999)] == [0, 2, 2]
+        assert await past.at(Moment(time_ms=usual + 9)) is await past.at(Moment(time_ms=usual + 9))
+
+
 async def test_state_before_the_log_comes_from_a_checkpoint_or_not_at_all() -> None:
     async with stage(1) as s:
         await s.register(1, 11)

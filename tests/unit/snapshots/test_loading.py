@@ -29,22 +29,28 @@ def value(path: Path, at: Moment | int | None = None) -> str | None:
 
 
 def write_segment(
-    directory: Path, base: int, *batches: list[object], epoch: int = 1, epochs: tuple[int, ...] = ()
+    directory: Path,
+    base: int,
+    *batches: list[object],
+    epoch: int = 1,
+    epochs: tuple[int, ...] = (),
+    times: tuple[int, ...] = (),
 ) -> Path:
-    """The time of a batch is its base offset. ``epochs``: of each batch, if not all are of one."""
+    """The time of a batch is its base offset, or one of ``times``. ``epochs``: of each batch, if not all are of one."""
     path = directory / f"{base:020d}.log"
     offset = base
     data = b""
-    for records, its_epoch in zip(batches, epochs or [epoch] * len(batches), strict=True):
+    for place, (records, its_epoch) in enumerate(zip(batches, epochs or [epoch] * len(batches), strict=True)):
         items = [(record, 0) for record in records]
-        data += place_batch(data_batch(items, offset), offset, its_epoch)  # type: ignore[arg-type]
+        time_ms = times[place] if times else offset
+        data += place_batch(data_batch(items, time_ms), offset, its_epoch)  # type: ignore[arg-type]
         offset += len(records)
     path.write_bytes(data)
     return path
 
 
-def write_checkpoint(directory: Path, end_offset: int, setting: str) -> Path:
-    image = replay(EMPTY_IMAGE, [versioned(config(setting))], Provenance(end_offset - 1, 1, 5))
+def write_checkpoint(directory: Path, end_offset: int, setting: str, time_ms: int = 5) -> Path:
+    image = replay(EMPTY_IMAGE, [versioned(config(setting))], Provenance(end_offset - 1, 1, time_ms))
     path = directory / f"{end_offset:020d}-{1:010d}.checkpoint"
     path.write_bytes(b"".join(checkpoint_batches(image, 9)))
     return path
@@ -60,6 +66,26 @@ def test_image_at_every_offset_is_what_the_records_below_it_add_up_to(tmp_path: 
     assert [value(tmp_path, offset) for offset in range(5)] == [None, "a", "b", "c", "d"]
     assert load_image(tmp_path, 2).provenance == Provenance(1, 1, 0)
     assert load_image(tmp_path, 4).provenance == Provenance(3, 1, 3)
+
+
+def test_image_at_a_time_is_that_after_the_last_batch_that_is_not_later(tmp_path: Path) -> None:
+    """Of a log in which times fall, as Kafka's may: what was written before a batch that counts counts too."""
+    batches: list[list[object]] = [[config(setting)] for setting in "abcde"]
+    segment = write_segment(tmp_path, 0, *batches, times=(10, 5000, 20, 30, 3000))
+
+    found = {time: value(tmp_path, Moment(time_ms=time)) for time in (9, 10, 19, 20, 29, 30, 4999, 5000)}
+
+    assert found == {9: None, 10: "a", 19: "a", 20: "c", 29: "c", 30: "d", 4999: "e", 5000: "e"}
+    # A checkpoint on the way makes no difference.
+    write_checkpoint(tmp_path, 3, "c", time_ms=20)
+    assert {time: value(tmp_path, Moment(time_ms=time)) for time in found} == found
+    # Damage behind a batch that is later is not looked at, elsewhere nobody can tell what would come.
+    data = bytearray(segment.read_bytes())
+    data[-1] ^= 1
+    segment.write_bytes(data)
+    assert value(tmp_path, Moment(time_ms=19)) == "a"
+    with pytest.raises(StorageError):
+        value(tmp_path, Moment(time_ms=30))
 
 
 def test_image_at_a_time_is_that_before_the_first_later_batch(tmp_path: Path) -> None:
