@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from scripts.cli import exit_codes
-from scripts.cli.arguments import AsJson, Yes, confirm
+from scripts.cli.arguments import AsJson, Yes, broker_ids, confirm
 from scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory, SecretFile, find_secret
 from scripts.cli.output import columns, format_time, reader_may_leave
 from scripts.cli.recover_rejoin import rejoin
@@ -58,6 +58,17 @@ Brokers = Annotated[
     str,
     typer.Option(metavar="HOST:PORT,...", help="HTTP addresses of brokers: how far they followed was committed."),
 ]
+AsLeft = Annotated[
+    str | None,
+    typer.Option(
+        "--as-left",
+        metavar="ID,...",
+        help="Controllers whose directories here are as they left them when they last ran, in place or copied since. "
+        "Others are taken for copies from before: they count for what they hold, not for what their controllers may "
+        "have acknowledged since. Default: those of the local cluster; of directories that are named, none.",
+        show_default=False,
+    ),
+]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A file that `quorate recover plan` wrote.")]
 
 
@@ -67,22 +78,24 @@ def survey(
     local: LocalDirectory = LOCAL_DIRECTORY,
     controllers: OldControllers = None,
     brokers: Brokers = "",
+    as_left: AsLeft = None,
     secret_file: SecretFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what every directory holds, which is the best, and what may be lost with it. Changes nothing.
 
     The best has the highest epoch at the end of its log, then the longest log. What is damaged is told; what is sound
-    of it counts.
+    of it counts. A copy of a directory tells what it holds, and not what its controller has acknowledged since it was
+    made: if the controller has not run since, say so (--as-left).
 
     Examples:
 
       quorate recover survey --dir var
 
-      quorate recover survey /mnt/node-1 /mnt/copy-of-node-3 --controllers 10.0.0.1:8080,10.0.0.2:8080,10.0.0.3:8080
+      quorate recover survey /mnt/node-1 /mnt/copy-of-node-3 --as-left 1 --controllers 10.0.0.1:8080,10.0.0.2:8080
     """
     seen = _look(directories, local, controllers, brokers, find_secret(secret_file))
-    judgement = judge(seen.holdings, seen.answers)
+    judgement = judge(seen.holdings, seen.answers, None, seen.as_left(as_left))
     with reader_may_leave():
         if as_json:
             sys.stdout.write(json.dumps(_survey_json(seen, judgement)) + "\n")
@@ -112,6 +125,7 @@ def plan(
     offset: Annotated[int | None, typer.Option("--at", min=0, help="With --backup: the state at this offset.")] = None,
     controllers: OldControllers = None,
     brokers: Brokers = "",
+    as_left: AsLeft = None,
     out: Annotated[Path, typer.Option(help="File that the plan is written to.")] = Path("recovery.json"),
     secret_file: SecretFile = None,
     as_json: AsJson = False,
@@ -119,8 +133,9 @@ def plan(
     """Write down how the quorum is to be founded anew. Changes nothing. Controllers that still run are stopped first.
 
     All voters begin with the seed's log, with the right to vote, under new directory ids, in an epoch 1,000 above the
-    highest that anybody knew, as a new generation: whoever comes back with an old directory is refused. With --backup
-    the state of a backup goes on at offsets above everything that was ever seen, so that nobody goes back in the log.
+    highest that anybody knew, as a new generation: whoever comes back with an old directory is refused. Where records
+    may be lost, and with --backup, the state goes on at offsets above everything that was ever seen, and with epochs of
+    partitions and producer ids that nobody can have been given: apply then needs --accept-loss.
 
     Example: quorate recover plan --dir var --out recovery.json
     """
@@ -129,11 +144,8 @@ def plan(
     if seed is not None and backup is not None:
         raise typer.BadParameter("--seed and --backup exclude each other")
     seen = _look(directories, local, controllers, brokers, find_secret(secret_file))
-    if not seen.controllers:
-        raise typer.BadParameter(
-            "whose quorum is it? Name its controllers with --controllers: apply refuses while a majority answers"
-        )
-    judgement = judge(seen.holdings, seen.answers, None if seed is None else str(seed.resolve()))
+    wanted_seed = None if seed is None else str(seed.resolve())
+    judgement = judge(seen.holdings, seen.answers, wanted_seed, seen.as_left(as_left))
     targets = _targets(voters, local, seen)
     if backup is not None:
         made = plan_from_backup(backup.resolve(), offset, judgement, seen.holdings, targets)
@@ -147,24 +159,34 @@ def plan(
 def apply(
     path: PlanFile,
     yes: Yes = False,
+    accept_loss: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="OFFSET",
+            help="Accept that acknowledged records from this offset on are lost, or may be: as the plan says.",
+            show_default=False,
+        ),
+    ] = None,
     secret_file: SecretFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the directories of the new quorum, and put them in place of the old ones, which are kept beside them.
 
     Refused while a majority of the old controllers answers, while a process runs on one of the directories, and when a
-    directory has changed since the plan was made. Broken off, it can be started again and goes on.
+    directory has changed since the plan was made. Broken off, it can be started again and goes on. A plan by which
+    acknowledged records are lost, or may be, is refused (exit code 1) without --accept-loss and the offset from which
+    on; --yes is not enough.
 
-    Example: quorate recover apply recovery.json --yes
+    Examples:
+
+      quorate recover apply recovery.json --yes
+
+      quorate recover apply recovery.json --accept-loss 62
     """
     made = RecoveryPlan.load(path)
-    answering = ask_controllers(made.controllers, find_secret(secret_file))
-    if len(answering) > made.voter_count // 2:
-        urls = ", ".join(answer.url for answer in answering)
-        raise RecoveryError(
-            f"{len(answering)} of {made.voter_count} controllers answer ({urls}): a majority needs no recovery, and two"
-            " quorums of one cluster would be the end of it; nothing was changed"
-        )
+    _require_consent(made, accept_loss)
+    _require_no_majority(made, find_secret(secret_file))
     if not yes:
         for line in _plan_lines(made):
             typer.echo(line, err=True)
@@ -204,6 +226,32 @@ def verify(path: PlanFile, secret_file: SecretFile = None, as_json: AsJson = Fal
 app.command()(rejoin)
 
 
+def _require_consent(made: RecoveryPlan, accepted: int | None) -> None:
+    """A person has to have seen from where on records may be lost.
+
+    Raises:
+        RecoveryError: it was not said, or another offset was.
+    """
+    if made.lost_from == accepted:
+        return
+    if made.lost_from is None:
+        raise RecoveryError(f"no record is lost by this plan: leave out --accept-loss {accepted}; nothing was changed")
+    raise RecoveryError(
+        f"by this plan records from offset {made.lost_from} on, which were acknowledged, are lost or may be (see its"
+        f" sentences): to accept that say --accept-loss {made.lost_from}; nothing was changed"
+    )
+
+
+def _require_no_majority(made: RecoveryPlan, secret: bytes | None) -> None:
+    answering = ask_controllers(made.controllers, secret)
+    if len(answering) > made.voter_count // 2:
+        urls = ", ".join(answer.url for answer in answering)
+        raise RecoveryError(
+            f"{len(answering)} of {made.voter_count} controllers answer ({urls}): a majority needs no recovery, and two"
+            " quorums of one cluster would be the end of it; nothing was changed"
+        )
+
+
 # --- looking -----------------------------------------------------------------------------------------
 
 
@@ -217,6 +265,12 @@ class _Seen:
         self.answers = answers
         self.controllers = controllers
         self.plan = plan
+
+    def as_left(self, text: str | None) -> set[int] | None:
+        """Of which controllers somebody says that their directories are as they left them; None: of all."""
+        if text is None:
+            return set() if self.plan is None else None
+        return set(broker_ids(text, "--as-left"))
 
 
 def _look(
@@ -243,6 +297,10 @@ def _look(
 
 
 def _targets(voters: Sequence[str] | None, local: Path, seen: _Seen) -> Targets:
+    if not seen.controllers:
+        raise typer.BadParameter(
+            "whose quorum is it? Name its controllers with --controllers: apply refuses while a majority answers"
+        )
     if voters:
         found = sorted(_voter(text) for text in voters)
         if len({node for node, _ in found}) < len(found) or len({path for _, path in found}) < len(found):
@@ -323,7 +381,14 @@ def _plan_lines(plan: RecoveryPlan) -> list[str]:
         f"The log goes on at offset {plan.end_offset}, in epoch {plan.generation + 1} or above",
         *(f"Voter {one.node_id}: {one.directory}, directory id {one.directory_id}" for one in plan.voters),
         *(f"- {line}" for line in plan.sentences),
+        *_consent_lines(plan),
     ]
+
+
+def _consent_lines(plan: RecoveryPlan) -> list[str]:
+    if plan.lost_from is None:
+        return []
+    return [f"Acknowledged records from offset {plan.lost_from} on are lost or may be: --accept-loss {plan.lost_from}"]
 
 
 def _next_steps(plan: RecoveryPlan) -> list[str]:

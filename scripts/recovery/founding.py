@@ -33,7 +33,8 @@ from scripts.cluster.log_content import LogContent, checkpoint_content
 from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.holdings import Holding, fingerprint, log_files, survey_kept
-from scripts.recovery.plan import PlannedVoter, RecoveryPlan
+from scripts.recovery.numbers import moved_on
+from scripts.recovery.plan import PlannedVoter, RecoveryPlan, state_of
 from snapshots.image import MetadataImage
 from snapshots.image_digest import digest_image
 from snapshots.image_parts import Provenance
@@ -152,7 +153,7 @@ def _content(plan: RecoveryPlan) -> LogContent:
     There is always a checkpoint, if there is any state: whoever followed the log beyond its end takes it.
     """
     if plan.seed is None:
-        image = load_image(Path(plan.source), plan.state_offset)
+        image = moved_on(state_of(Path(plan.source), plan.state_offset))
         moved = image._replace(
             provenance=Provenance(plan.end_offset - 1, plan.generation, image.provenance.log_time_ms)
         )

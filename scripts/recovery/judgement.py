@@ -7,7 +7,7 @@ nobody can tell what the others acknowledged among themselves, and this says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from scripts.cli.output import format_time
@@ -45,11 +45,18 @@ class Judgement:
     sentences: tuple[str, ...]
 
 
-def judge(holdings: Sequence[Holding], answers: Sequence[Answer] = (), wanted_seed: str | None = None) -> Judgement:
+def judge(
+    holdings: Sequence[Holding],
+    answers: Sequence[Answer] = (),
+    wanted_seed: str | None = None,
+    as_left: Collection[int] | None = None,
+) -> Judgement:
     """Choose the seed and say what follows from it.
 
     Args:
         wanted_seed: path of the directory to take in any case.
+        as_left: controllers whose directories here are as they left them when they last ran; None: all. No file tells
+            that: any other directory may be a copy from before, and is no memory of what its controller acknowledged.
 
     Raises:
         RecoveryError: directories of several clusters, none that a quorum could be founded on, or not the wanted one.
@@ -63,14 +70,16 @@ def judge(holdings: Sequence[Holding], answers: Sequence[Answer] = (), wanted_se
     best = max(usable, key=lambda one: (one.end_epoch, one.end_offset, one.is_intact, one.commit or 0))
     seed = _wanted(usable, wanted_seed) if wanted_seed is not None else best
     voters = _voters(holdings, answers, seed)
-    whole = {one.node_id for one in usable if one.is_intact}
+    whole = {one.node_id for one in usable if one.is_intact and (as_left is None or one.node_id in as_left)}
     intact = tuple(voter for voter in voters if voter in whole)
     commits = [one.commit or 0 for one in usable] + [answer.high_watermark for answer in answers]
-    is_complete = len(intact) > len(voters) // 2 and _rank(seed) >= _rank(best)
     known_commit = max([*commits, seed.start_offset])
+    is_majority = len(intact) > len(voters) // 2
+    is_complete = is_majority and _rank(seed) >= _rank(best) and known_commit <= seed.end_offset
     epochs = [one.end_epoch for one in holdings] + [one.vote_epoch or 0 for one in holdings]
     sentences = (
         *_losses(seed, best, known_commit, is_complete, voters, intact),
+        *(_not_as_left(one, seed) for one in usable if one.is_intact and one.node_id not in whole),
         *(line for one in holdings if one is not seed for line in _left_behind(one, seed, generation)),
         *(f"{one.name}: {problem}" for one in holdings for problem in one.damage),
         *(f"{one.name} is in use: it may hold more by now" for one in holdings if one.is_in_use),
@@ -137,6 +146,8 @@ def _losses(
     here = f"{len(intact)} of {len(voters)} voters' directories are here and whole"
     if is_complete:
         said.append(f"{here}: no record that was acknowledged is missing from the seed")
+    elif len(intact) > len(voters) // 2:
+        said.append(f"{here}, and not all that was acknowledged is in the seed")
     else:
         missing = ", ".join(str(voter) for voter in voters if voter not in intact)
         said.append(
@@ -150,10 +161,17 @@ def _losses(
             " committed: perhaps nobody was told that they hold"
         )
     if seed.state_offset < end:
-        said.append(
-            f"from offset {seed.state_offset} on the log is in an open transaction, which the next leader will abort"
-        )
+        said.append(f"from offset {seed.state_offset} on the log is in an open transaction, which is aborted")
     return said
+
+
+def _not_as_left(one: Holding, seed: Holding) -> str:
+    """What a directory is worth that may be a copy from before."""
+    before = "" if one is seed else f", {seed.end_offset - one.end_offset:,} records before the seed"
+    return (
+        f"{one.name} ends at {format_time(one.end_time_ms)}{before}, and is taken for a copy: it counts for what it"
+        f" holds. If controller {one.node_id} has not run since, say so: --as-left {one.node_id}"
+    )
 
 
 def _left_behind(one: Holding, seed: Holding, generation: int) -> list[str]:

@@ -17,6 +17,8 @@ from scripts.cluster.formatting import new_id
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.holdings import Holding, Part, fingerprint
 from scripts.recovery.judgement import Judgement
+from scripts.recovery.numbers import moved_on
+from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 from snapshots.whole_checkpoints import PassedOver
@@ -50,7 +52,7 @@ class PlannedVoter(Part):
 class RecoveryPlan(Part):
     """All that apply and verify need to know."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     made_at_ms: int
     cluster_id: str
     #: The stored epoch of all voters; the first leader's is above it.
@@ -58,9 +60,12 @@ class RecoveryPlan(Part):
     inputs: tuple[PlannedInput, ...]
     #: Where the state comes from.
     source: str
-    #: The directory whose log goes on; None: a state from a backup, whose offsets are moved.
+    #: The directory whose log goes on; None: a state after which records are or may be lost, moved on in its offsets
+    #: and in the numbers that it gives out (``numbers``).
     seed: Holding | None
-    #: End of the state, and its digest.
+    #: The first offset whose record is or may be lost, though it was acknowledged; None: nothing is.
+    lost_from: int | None
+    #: End of the state in the source; digest of what is made of it.
     state_offset: int
     digest: str
     #: Where the log goes on.
@@ -120,7 +125,7 @@ class Targets(Part):
 
 
 def plan_from_survivors(judgement: Judgement, surveyed: Sequence[Holding], targets: Targets) -> RecoveryPlan:
-    """Go on with the seed's log.
+    """Go on with the seed's log; where records may be lost, with its state.
 
     Raises:
         RecoveryError: the seed does not say whose it is, a directory is in use, or epochs have come to their end.
@@ -128,6 +133,9 @@ def plan_from_survivors(judgement: Judgement, surveyed: Sequence[Holding], targe
     seed = judgement.seed
     if seed.cluster_id is None or seed.digest is None:
         raise RecoveryError(f"{seed.name} does not say of which cluster it is: restore its meta.properties")
+    if not judgement.is_complete:
+        image = state_of(Path(seed.path), seed.state_offset)
+        return _plan_of_state(image, seed.path, judgement, surveyed, targets, seed.state_offset, judgement.sentences)
     return _plan(
         judgement,
         surveyed,
@@ -135,6 +143,7 @@ def plan_from_survivors(judgement: Judgement, surveyed: Sequence[Holding], targe
         cluster_id=seed.cluster_id,
         source=seed.path,
         seed=seed,
+        lost_from=None,
         state_offset=seed.state_offset,
         digest=seed.digest,
         end_offset=seed.end_offset,
@@ -155,31 +164,64 @@ def plan_from_backup(
     passed_over: list[PassedOver] = []
     image = load_image(backup, offset, passed_over.append)
     provenance = image.provenance
+    back = max(0, judgement.known_commit - provenance.end_offset)
+    undone = f"{back:,} records behind it that are known to have been committed are undone"
+    said = (f"the state is that of {backup} at offset {provenance.end_offset}: {undone}", *map(str, passed_over))
+    seed = judgement.seed
+    is_all = judgement.is_complete and (provenance.end_offset, provenance.epoch) >= (seed.end_offset, seed.end_epoch)
+    made = _plan_of_state(
+        image,
+        str(backup),
+        judgement,
+        surveyed,
+        targets,
+        None if is_all else provenance.end_offset,
+        (*said, *judgement.sentences),
+    )
+    inputs = tuple(PlannedInput(path=str(path), fingerprint=fingerprint(path)) for path in _directories(backup))
+    return made.model_copy(update={"inputs": (*made.inputs, *inputs)})
+
+
+def _plan_of_state(
+    image: MetadataImage,
+    source: str,
+    judgement: Judgement,
+    surveyed: Sequence[Holding],
+    targets: Targets,
+    lost_from: int | None,
+    sentences: Sequence[str],
+) -> RecoveryPlan:
+    """Take a state on, at offsets, epochs and numbers above everything that was ever seen."""
     cluster_id = judgement.seed.cluster_id
     if cluster_id is None:
         raise RecoveryError("no directory that was given says which cluster it is: give one with meta.properties")
-    end_offset = -(-(judgement.highest_offset + OFFSETS_APART) // OFFSETS_APART) * OFFSETS_APART
-    back = max(0, judgement.known_commit - provenance.end_offset)
-    undone = f"{back:,} records behind it that are known to have been committed are undone"
-    said = (
-        f"the state is that of {backup} at offset {provenance.end_offset}: {undone}",
-        f"the log goes on at offset {end_offset}: nobody who followed the log before goes back in it",
-    )
-    inputs = tuple(PlannedInput(path=str(path), fingerprint=fingerprint(path)) for path in _directories(backup))
-    made = _plan(
+    highest = max(judgement.highest_offset, image.provenance.end_offset)
+    end_offset = -(-(highest + OFFSETS_APART) // OFFSETS_APART) * OFFSETS_APART
+    moved = f"the log goes on at offset {end_offset}: nobody who followed the log before goes back in it"
+    numbers = "epochs of partitions and producer ids go on far above all that may have been given out"
+    return _plan(
         judgement,
         surveyed,
         targets,
         cluster_id=cluster_id,
-        source=str(backup),
+        source=source,
         seed=None,
-        state_offset=provenance.end_offset,
-        digest=digest_image(image).text,
+        lost_from=lost_from,
+        state_offset=image.provenance.end_offset,
+        digest=digest_image(moved_on(image)).text,
         end_offset=end_offset,
         kraft_version=image.kraft.version,
-        sentences=(*said, *map(str, passed_over), *judgement.sentences),
+        sentences=(*sentences, moved, numbers),
     )
-    return made.model_copy(update={"inputs": (*made.inputs, *inputs)})
+
+
+def state_of(source: Path, offset: int) -> MetadataImage:
+    """A state to go on from; at offset 0 there is none yet.
+
+    Raises:
+        StorageError, ReplayError, ImageNotAvailable: as ``load_image``.
+    """
+    return load_image(source, offset) if offset else EMPTY_IMAGE
 
 
 def _directories(backup: Path) -> list[Path]:

@@ -109,7 +109,9 @@ async def test_quorum_whose_majority_is_gone_is_founded_anew(tmp_path: Path) -> 
 
         surveyed = await recover("survey", "--dir", str(directory), "--brokers", brokers, "--json")
         planned = await recover("plan", "--dir", str(directory), "--brokers", brokers, "--out", plan_file, "--json")
-        applied = await recover("apply", plan_file, "--yes")
+        unconsented = await recover("apply", plan_file, "--yes")
+        consent = ("--yes", "--accept-loss", str(json.loads(planned.out)["lost_from"]))
+        applied = await recover("apply", plan_file, *consent)
         renewed = LocalCluster(directory, known_plan(directory))
         try:
             for process in renewed.controllers.values():
@@ -122,13 +124,15 @@ async def test_quorum_whose_majority_is_gone_is_founded_anew(tmp_path: Path) -> 
             for ended in (surveyed, planned, applied, verified):
                 assert ended.code == 0, ended
             check_survey(json.loads(surveyed.out), survivor)
+            assert unconsented.code == 1
+            assert "--accept-loss" in unconsented.err
             plan = json.loads(planned.out)
             assert json.loads(verified.out)["verdict"] == "holds"
             assert (await renewed.status()).quorum.epoch > plan["generation"] >= 1_000
             assert took < RECOVERED_S
             # The brokers followed beyond the survivor's log: they throw that away.
             await eventually(lambda: brokers_agree(renewed), "brokers hold the new quorum's state", READY_S)
-            refused = await recover("apply", plan_file, "--yes")
+            refused = await recover("apply", plan_file, *consent)
             assert refused.code == 1
             assert "3 of 3 controllers answer" in refused.err
             await old_majority_ends(renewed, survivor, aside)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import place_batch
-from metadata_log.builder import build_batches
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from metadata_log.directory import LOG_DIRECTORY_NAME, MetadataDirectory
 from metadata_log.disk import RealDisk
@@ -18,56 +16,19 @@ from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_prope
 from metadata_log.quorum_state import QUORUM_STATE_NAME, decode_quorum_state
 from metadata_log.records import (
     BeginTransactionRecord,
-    ConfigRecord,
     NoOpRecord,
-    Record,
-    VersionedRecord,
 )
-from metadata_log.segment_log import MetadataLog
-from scripts.cluster.making import Ports, controller_directory, make_twin
 from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.founding import apply_plan
-from scripts.recovery.holdings import Holding, survey_directory
-from scripts.recovery.judgement import Answer, judge
-from scripts.recovery.plan import RecoveryPlan, Targets, plan_from_backup, plan_from_survivors
+from scripts.recovery.holdings import survey_directory
+from scripts.recovery.judgement import judge
+from scripts.recovery.numbers import moved_on
+from scripts.recovery.plan import RecoveryPlan, plan_from_backup
 from scripts.recovery.verification import verify
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
-from tests.log_support import SMALL_SEGMENTS, flush
-
-#: Epoch of the captured log, and one above.
-EPOCH = 4
-CHANGE = ConfigRecord(4, "", "min.insync.replicas", "2")
-
-
-class Lost:
-    """A cluster whose controllers do not run: three directories with the same captured state, one epoch."""
-
-    def __init__(self, directory: Path, source: Path) -> None:
-        self.directory = directory
-        made = make_twin(directory, source, Ports.from_base(20_000), "none")
-        self.paths = {one.id: controller_directory(directory, one) for one in made.controllers}
-
-    def write(self, node: int, epoch: int, *records: Record) -> int:
-        """Append a batch to a node's log, synced; its new end."""
-        log = MetadataLog.open(RealDisk(), str(self.paths[node] / LOG_DIRECTORY_NAME), SMALL_SEGMENTS)
-        (batch,) = build_batches([VersionedRecord(record, 0) for record in records], 1_800_000_000_000)
-        end = log.append(place_batch(batch, log.end_offset, epoch))
-        flush(log)
-        log.close()
-        return end
-
-    def look(self, *nodes: int) -> list[Holding]:
-        """A survey of these nodes; of all without any."""
-        return [survey_directory(self.paths[node]) for node in nodes or self.paths]
-
-    def targets(self) -> Targets:
-        paths = tuple((node, str(path)) for node, path in sorted(self.paths.items()))
-        return Targets(voters=paths, local_cluster=str(self.directory))
-
-    def plan(self, holdings: list[Holding], answers: Iterable[Answer] = ()) -> RecoveryPlan:
-        return plan_from_survivors(judge(holdings, list(answers)), holdings, self.targets())
+from tests.lost_quorum import CHANGE, EPOCH, Lost
 
 
 @pytest.fixture
@@ -164,30 +125,6 @@ def test_epoch_goes_before_length(lost: Lost) -> None:
     assert f"(node {first}) holds 5 records from offset {end - 2} on, up to epoch {EPOCH}" in said
 
 
-def test_minority_says_what_is_kept_and_what_may_be_lost(lost: Lost) -> None:
-    node = min(lost.paths)
-    others = ", ".join(str(other) for other in sorted(lost.paths) if other != node)
-    end = lost.write(node, EPOCH, CHANGE)
-
-    found = judge(lost.look(node))
-
-    assert (found.intact, found.is_complete) == ((node,), False)
-    said = "\n".join(found.sentences)
-    assert f"1 of 3 voters' directories are here and whole, which is no majority: what voters {others}" in said
-    assert f"behind offset {end}, after 2027-01-15" in said
-    assert f"to {end - 1} (5), which the seed did not know to be committed: perhaps nobody was told" in said
-
-
-def test_what_somebody_saw_committed_and_nobody_holds_is_lost(lost: Lost) -> None:
-    node = min(lost.paths)
-    (holding,) = lost.look(node)
-    broker = Answer(url="http://b", node_id=11, epoch=EPOCH, high_watermark=holding.end_offset + 7, active_id=None)
-
-    found = judge([holding], [broker])
-
-    assert found.sentences[0].startswith(f"LOST: records {holding.end_offset} to {holding.end_offset + 6} (7)")
-
-
 def test_damaged_majority_is_no_majority(lost: Lost) -> None:
     first, second, third = sorted(lost.paths)
     flip(segment(lost.paths[second]), 200)
@@ -251,7 +188,7 @@ def test_quorum_is_founded_on_the_seed_and_everything_is_kept(lost: Lost) -> Non
 def test_damage_below_a_checkpoint_and_a_torn_tail_stay_behind(lost: Lost) -> None:
     node = min(lost.paths)
     before = lost.look(node)[0]
-    apply_plan(lost.plan(lost.look(node)))  # with a checkpoint at its end
+    apply_plan(lost.plan(lost.look()))  # with a checkpoint at its end
     flip(segment(lost.paths[node]), 200)
     (damaged,) = lost.look(node)
     assert (damaged.end_offset, damaged.first_segment) == (before.end_offset, None)
@@ -267,7 +204,7 @@ def test_damage_below_a_checkpoint_and_a_torn_tail_stay_behind(lost: Lost) -> No
 
     assert "damaged at byte" in "\n".join(found.damage)
     assert (found.end_offset, found.first_segment) == (end, before.end_offset)
-    plan = lost.plan([found])
+    plan = lost.plan(lost.look())
     apply_plan(plan)
     (founded,) = lost.look(node)
     assert (founded.digest, founded.end_offset, founded.damage) == (plan.digest, end, ())
@@ -278,7 +215,7 @@ def test_open_transaction_stays_open_for_the_next_leader_to_abort(lost: Lost) ->
     node = min(lost.paths)
     stable = lost.look(node)[0]
     end = lost.write(node, EPOCH, BeginTransactionRecord("half a topic"), CHANGE)
-    plan = lost.plan(lost.look(node))
+    plan = lost.plan(lost.look())
 
     apply_plan(plan)
 
@@ -286,23 +223,6 @@ def test_open_transaction_stays_open_for_the_next_leader_to_abort(lost: Lost) ->
     for found in lost.look():
         assert (found.end_offset, found.state_offset, found.digest) == (end, stable.end_offset, stable.digest)
         assert found.checkpoints[-1].end_offset == stable.end_offset
-
-
-def test_backup_goes_on_above_everything_that_was_seen(lost: Lost, tmp_path: Path) -> None:
-    node = min(lost.paths)
-    backup = tmp_path / "backup"
-    shutil.copytree(lost.paths[node], backup)
-    end = lost.write(node, EPOCH + 3, CHANGE)
-    holdings = lost.look()
-
-    plan = plan_from_backup(backup, None, judge(holdings), holdings, lost.targets())
-    apply_plan(plan)
-
-    old = digest_image(load_image(backup)).text
-    assert plan.end_offset > end + 999_999
-    assert "1 records behind it that are known to have been committed are undone" not in plan.sentences[0]
-    for found in lost.look():
-        assert (found.digest, found.end_offset, found.end_epoch) == (old, plan.end_offset, plan.generation)
 
 
 def test_backup_whose_newest_checkpoint_is_damaged_is_taken_from_the_log(lost: Lost, tmp_path: Path) -> None:
@@ -315,7 +235,7 @@ def test_backup_whose_newest_checkpoint_is_damaged_is_taken_from_the_log(lost: L
 
     plan = plan_from_backup(backup, None, judge(holdings), holdings, lost.targets())
 
-    assert (plan.state_offset, plan.digest) == (whole.provenance.end_offset, digest_image(whole).text)
+    assert (plan.state_offset, plan.digest) == (whole.provenance.end_offset, digest_image(moved_on(whole)).text)
     assert [line for line in plan.sentences if line.startswith(f"{damaged}: passed over, it is damaged at byte 0: ")]
 
 

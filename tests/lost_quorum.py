@@ -1,0 +1,58 @@
+"""A cluster whose controllers do not run, for surveys of directories and founding anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from metadata_log.batch import place_batch
+from metadata_log.builder import build_batches
+from metadata_log.directory import LOG_DIRECTORY_NAME
+from metadata_log.disk import RealDisk
+from metadata_log.records import (
+    ConfigRecord,
+    Record,
+    VersionedRecord,
+)
+from metadata_log.segment_log import MetadataLog
+from scripts.cluster.making import Ports, controller_directory, make_twin
+from scripts.recovery.holdings import Holding, survey_directory
+from scripts.recovery.judgement import Answer, Judgement, judge
+from scripts.recovery.plan import RecoveryPlan, Targets, plan_from_survivors
+from tests.log_support import SMALL_SEGMENTS, flush
+
+#: Epoch of the captured log, and one above.
+EPOCH = 4
+CHANGE = ConfigRecord(4, "", "min.insync.replicas", "2")
+
+
+class Lost:
+    """A cluster whose controllers do not run: three directories with the same captured state, one epoch."""
+
+    def __init__(self, directory: Path, source: Path) -> None:
+        self.directory = directory
+        made = make_twin(directory, source, Ports.from_base(20_000), "none")
+        self.paths = {one.id: controller_directory(directory, one) for one in made.controllers}
+
+    def write(self, node: int, epoch: int, *records: Record) -> int:
+        """Append a batch to a node's log, synced; its new end."""
+        log = MetadataLog.open(RealDisk(), str(self.paths[node] / LOG_DIRECTORY_NAME), SMALL_SEGMENTS)
+        (batch,) = build_batches([VersionedRecord(record, 0) for record in records], 1_800_000_000_000)
+        end = log.append(place_batch(batch, log.end_offset, epoch))
+        flush(log)
+        log.close()
+        return end
+
+    def look(self, *nodes: int) -> list[Holding]:
+        """A survey of these nodes; of all without any."""
+        return [survey_directory(self.paths[node]) for node in nodes or self.paths]
+
+    def targets(self) -> Targets:
+        paths = tuple((node, str(path)) for node, path in sorted(self.paths.items()))
+        return Targets(voters=paths, local_cluster=str(self.directory))
+
+    def plan(self, holdings: list[Holding], answers: Iterable[Answer] = ()) -> RecoveryPlan:
+        return self.plan_of(judge(holdings, list(answers)), holdings)
+
+    def plan_of(self, judgement: Judgement, holdings: list[Holding]) -> RecoveryPlan:
+        return plan_from_survivors(judgement, holdings, self.targets())
