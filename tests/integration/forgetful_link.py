@@ -16,6 +16,8 @@ class ForgetfulLink:
         self.swallowed: set[str] = set()
         self.streams: list[asyncio.StreamWriter] = []
         self.made = 0
+        #: New ones are taken, and nothing passes on them either.
+        self.is_down = False
 
     async def start(self) -> int:
         self.server = await asyncio.start_server(self._serve, HOST, 0)
@@ -25,6 +27,8 @@ class ForgetfulLink:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.made += 1
         number = self.made
+        if self.is_down:
+            self.swallow("out", "back")
         try:
             there, to_there = await asyncio.open_connection(HOST, self.target)
         except OSError:
@@ -47,6 +51,15 @@ class ForgetfulLink:
         self.server.close()
         for stream in self.streams:
             stream.close()
+
+    def go_down(self) -> None:
+        """Nothing passes, on whatever connection."""
+        self.is_down = True
+        self.swallow("out", "back")
+
+    def come_up(self) -> None:
+        """New connections pass; those that were there, or were made meanwhile, are forgotten."""
+        self.is_down = False
 
     def swallow(self, *ways: str) -> None:
         """From now on, of the connections that stand: nothing passes, and nobody is told. Ways: ``out``, ``back``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,10 @@ from scripts.cluster.ports import free_ports
 from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.waiting import eventually
 
-#: Seconds in which two that can reach each other have a leader, whatever was forgotten.
+#: Seconds in which those that can reach each other have a leader, whatever was forgotten.
 LEADER_SECONDS = 3.0
+#: And where only their leader vanished.
+VANISHED_LEADER_SECONDS = 2.0
 IDS = (1, 2, 3)
 
 
@@ -75,6 +77,15 @@ class Voters:
         assert leader is not None
         return leader
 
+    def knows(self, node: int, peers: set[int]) -> Callable[[], Awaitable[bool]]:
+        """A look at whether a node is connected with these, as it says itself."""
+
+        async def look() -> bool:
+            status = self.runtimes[node].node.status()
+            return {peer.node_id for peer in status.peers if peer.is_connected} == peers
+
+        return look
+
     async def stop(self) -> None:
         for runtime in self.runtimes.values():
             await runtime.stop()
@@ -111,21 +122,51 @@ async def test_followers_whose_idle_link_was_forgotten_elect_a_leader_soon(voter
     assert link.made > stood
 
 
+async def test_leader_that_vanished_is_replaced_soon_and_follows_when_it_is_back(voters: Voters) -> None:
+    """Its host is silent: connections to it stay, and new ones are taken and say nothing."""
+    leader = await voters.led()
+    others = tuple(node for node in IDS if node != leader)
+    vanished = [link for ends, link in voters.links.items() if leader in ends]
+    for link in vanished:
+        link.go_down()
+    begun = time.monotonic()
+
+    await voters.led(others)
+
+    assert time.monotonic() - begun < VANISHED_LEADER_SECONDS
+    await eventually(voters.knows(leader, set()), "it knows that it is alone")
+    for link in vanished:
+        link.come_up()
+    begun = time.monotonic()
+    await voters.led()
+    assert time.monotonic() - begun < LEADER_SECONDS
+
+
+async def test_network_that_was_gone_is_used_as_soon_as_it_is_back(voters: Voters) -> None:
+    """All connections are dead, whatever their kernels think, and all attempts of the meantime lead nowhere."""
+    await voters.led()
+    for link in voters.links.values():
+        link.go_down()
+    for node in IDS:
+        await eventually(voters.knows(node, set()), f"{node} knows that it is alone")
+    for link in voters.links.values():
+        link.come_up()
+    begun = time.monotonic()
+
+    for node in IDS:
+        await eventually(voters.knows(node, set(IDS) - {node}), f"{node} is connected", LEADER_SECONDS)
+    await voters.led()
+
+    assert time.monotonic() - begun < LEADER_SECONDS
+
+
 async def test_status_of_a_swallowed_link_says_that_it_is_not_connected(voters: Voters) -> None:
     """Nothing is sent on it but pings, and no end is told."""
     leader = await voters.led()
     low, high = (node for node in IDS if node != leader)
     link = voters.links[low, high]
-    link.target = 1  # nothing listens there: new connections are refused
-    link.swallow("out", "back")
+    link.go_down()
 
-    async def look() -> bool:
-        return not any(
-            peer.is_connected
-            for node, other in ((low, high), (high, low))
-            for peer in voters.runtimes[node].node.status().peers
-            if peer.node_id == other
-        )
-
-    await eventually(look, "both ends of the link know that it is dead", LEADER_SECONDS)
+    for node in (low, high):
+        await eventually(voters.knows(node, {leader}), f"{node} knows that the link is dead", LEADER_SECONDS)
     assert await voters.led() == leader

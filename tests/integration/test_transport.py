@@ -188,6 +188,21 @@ async def test_connection_that_swallows_is_closed_and_dialled_again(swallowed: s
         )
 
 
+async def test_peer_that_is_stopped_costs_nothing_once_it_is_silent() -> None:
+    """Its kernel takes bytes and acknowledges them. What is sent to it later waits for nobody."""
+    async with alone() as (node, transport):
+        peer = await Stranger.at(transport.port)
+        await peer.prove(transport.config)
+        await eventually(_is(lambda: node.events == [("connected", 2)]), "the peer is connected")
+        await eventually(_is(lambda: (transport.silence(2) or 0) > TIMING.silence_max / 2), "its silence is counted")
+
+        await eventually(_is(lambda: node.events[-1] == ("disconnected", 2)), "it is given up", 2 * TIMING.silence_max)
+
+        assert transport.silence(2) is None
+        transport.send(2, Channel.CONSENSUS, bytes(1024 * 1024))
+        await peer.closed()
+
+
 async def test_connection_with_too_much_to_send_is_closed() -> None:
     """The peer's process is there, and takes nothing: memory is bounded, long before its silence is noticed."""
     bound = QuorumLimits().inflight_bytes + 2 * BATCH_BYTES_MAX
