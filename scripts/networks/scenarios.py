@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Final
 
 from scripts.drills.outcome import Expectation
 from scripts.networks.links import DOWN, WIRE, Rule
 from scripts.networks.network import Network
+from scripts.networks.site import CLIENTS
 from scripts.networks.stage import Act, Stage
 
 #: What holds in every scenario.
@@ -25,6 +27,9 @@ ALWAYS: Final = (
 #: The connection table of the middle-box is kept that long without a word; in the field it is minutes.
 _IDLE_S: Final = 5.0
 _FLAP_S: Final = 1.2
+#: Well below a broker's session, so that nobody need be fenced.
+_BAD_S: Final = (0.5, 4.0)
+_CALM_S: Final = (0.2, 2.5)
 
 Setting = Callable[[Network], None]
 
@@ -179,6 +184,56 @@ def _under(rule: Rule, what: str) -> Callable[[float], Act]:
     return lasting
 
 
+# --- weather ---------------------------------------------------------------------------------------------
+
+
+def _weather(seconds: float) -> Act:
+    async def run(stage: Stage) -> None:
+        end = time.monotonic() + seconds
+        back = end
+        while time.monotonic() < end:
+            what, rules = stage.rng.choice(_WEATHERS)(stage)
+            stage.event("fault", what, stage.network.set(rules))
+            await asyncio.sleep(stage.rng.uniform(*_BAD_S))
+            back = stage.event("repair", "the links are wires again", stage.network.heal())
+            await asyncio.sleep(stage.rng.uniform(*_CALM_S))
+        await stage.writes_again(back)
+
+    return run
+
+
+Weather = Callable[[Stage], tuple[str, dict[tuple[str, str], Rule]]]
+
+
+def _machine_away(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
+    places = stage.network.places
+    away = stage.rng.choice([name for name in places if name != CLIENTS])
+    return f"{away} is cut off", {pair: DOWN for pair in permutations(places, 2) if away in pair}
+
+
+def _halves(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
+    """Two parts, whole or in one direction only; clients and brokers are on either side."""
+    places = stage.network.places
+    one = set(stage.rng.sample(sorted(places), stage.rng.randint(1, len(places) - 1)))
+    is_one_way = stage.rng.random() < 0.5
+    cut = {pair: DOWN for pair in permutations(places, 2) if pair[0] in one and pair[1] not in one}
+    if not is_one_way:
+        cut |= {(target, source): DOWN for source, target in cut}
+    return f"nothing passes {'from' if is_one_way else 'between'} {', '.join(sorted(one))} and the others", cut
+
+
+def _rough(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
+    """Each direction of each link is bad in a way of its own."""
+    rng = stage.rng
+    rules = {
+        pair: Rule(loss=rng.choice((0.0, 0.1, 0.5)), delay_ms=rng.choice((0.0, 20.0, 150.0)), jitter_ms=20.0)
+        for pair in permutations(stage.network.places, 2)
+    }
+    return "every link loses and delays as it likes", rules
+
+
+_WEATHERS: Final[tuple[Weather, ...]] = (_machine_away, _halves, _halves, _rough)
+
 _ALL: Final = (
     Scenario(
         "switch-outage",
@@ -257,6 +312,13 @@ _ALL: Final = (
         "the leader's cable is out again and again: a write is acknowledged within 3 s of its last return",
         20.0,
         _flapping,
+        (_next_write(3.0), _fenced(0)),
+    ),
+    Scenario(
+        "weather",
+        "parts of the network fail at random, for some seconds each: no wrong answer, nobody is fenced",
+        120.0,
+        _weather,
         (_next_write(3.0), _fenced(0)),
     ),
 )

@@ -35,6 +35,8 @@ class Stage:
 
     def __init__(self, network: Network, directory: Path, rng: Random) -> None:
         self.network = network
+        #: Of what is done to the network.
+        self.rng = Random(rng.getrandbits(64))
         self.site = Site(network, directory)
         self.workload = Workload(self.site.members.controller_urls, self.site.secret, rng)
         self.begun = time.monotonic()
@@ -148,6 +150,7 @@ class Stage:
         """Clients go on until all is well in a network that works."""
         self.network.heal()
         await self._steady()
+        self.site.check()
         self.event("seen", "all controllers vote, all brokers are active")
 
     async def _examine(self) -> None:
