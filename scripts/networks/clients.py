@@ -18,9 +18,9 @@ from controller.client import ControllerClient
 from controller.connection import NoAnswer, NotSent
 from controller.protocol import CreatePartitionsRequest, CreateTopicsRequest
 from controller.protocol_configs import IncrementalAlterConfigsRequest
-from metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown
+from metadata_log.errors import ApiError, OutcomeUnknown
 from scripts.simulation_system.history import History
-from scripts.simulation_system.topic_register import Action, Configure, Create, Delete, Grow, Read, TopicState
+from scripts.simulation_system.topic_register import Action, Configure, Create, Delete, Grow, Read, TopicState, claim_of
 from scripts.simulation_system.workload import CONFIG, TopicNames
 
 #: How long each standing client waits for an answer: the impatient, and the command line's own.
@@ -147,11 +147,14 @@ class Workload:
                 self.history.refused(asked)
             else:
                 self.names.unanswered(topic, _UNKNOWN_MAX)
-        except (ApiError, NotSent) as error:
-            if isinstance(action, Read) and _is_absent(error):
-                self.history.succeeded(asked, time.monotonic(), Read(None))
-            else:
+        except NotSent:
+            self.history.refused(asked)
+        except ApiError as error:
+            claim = claim_of(action, error.code)
+            if claim is None:
                 self.history.refused(asked)
+            else:
+                self.history.succeeded(asked, time.monotonic(), claim)
         else:
             answered = time.monotonic()
             self.history.succeeded(asked, answered, done)
@@ -222,7 +225,3 @@ class Workload:
                 return
         self.made.append(name)
         self.acknowledged.append(Acknowledged(called, time.monotonic(), None))
-
-
-def _is_absent(error: ApiError | NotSent) -> bool:
-    return isinstance(error, ApiError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
