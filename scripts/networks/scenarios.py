@@ -219,7 +219,8 @@ def _halves(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
     cut = {pair: DOWN for pair in permutations(places, 2) if pair[0] in one and pair[1] not in one}
     if not is_one_way:
         cut |= {(target, source): DOWN for source, target in cut}
-    return f"nothing passes {'from' if is_one_way else 'between'} {', '.join(sorted(one))} and the others", cut
+    names = ", ".join(sorted(one))
+    return f"nothing passes {f'from {names} to' if is_one_way else f'between {names} and'} the others", cut
 
 
 def _rough(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
