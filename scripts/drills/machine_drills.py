@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from controller.client import ControllerClient
 from metadata_log.reader import find_files, iter_batches
 from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
 from scripts.drills.faulty_controller import Faults
 from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
 from scripts.drills.outcome import Expectation
+from snapshots.moments import Moment
 
 _HOUR_MS: Final = 3_600_000.0
 _TORN: Final = b"a batch of which only the beginning reached the disk"
@@ -48,30 +51,46 @@ async def slow_disk(ground: Ground) -> None:
 
 
 async def clock_jump(ground: Ground) -> None:
-    """The active controller's wall clock leaps an hour ahead, then an hour back: nobody loses leadership by it."""
+    """The active controller's wall clock leaps to and fro, without an election; then it dies an hour ahead."""
     async with ground.load() as load:
         node, epoch = await ground.active(), (await ground.status()).quorum.epoch
         jumped = time.monotonic()
-        for ahead, text in ((_HOUR_MS, "an hour ahead"), (-_HOUR_MS, "an hour behind"), (0.0, "right again")):
+        for ahead, text in ((-_HOUR_MS, "an hour behind"), (0.0, "right"), (_HOUR_MS, "an hour ahead")):
             ground.event("fault" if ahead else "repair", f"controller {node}'s clock is {text}")
             faults(ground, node, Faults(clock_ahead_ms=ahead))
             await load.more(30)
-        healed = time.monotonic()
         ground.measure("elections", (await ground.status()).quorum.epoch - epoch)
-    ground.measure("outage_ms", load.outage_ms(jumped))
+        outage_ms = load.outage_ms(jumped)
+        killed = await ground.kill(ground.controllers[node])
+        written = len(load.stream.acknowledged)
+        await load.more(30)
+        faults(ground, node, Faults())
+        healed = await ground.restart(ground.controllers[node])
+    ground.measure("outage_ms", outage_ms)
+    ground.measure("kill_outage_ms", load.outage_ms(killed))
     await ground.settle(healed)
-    ground.measure("times_backwards", _times_backwards(ground.directory(node)))
+    times = _times(ground.directory(await ground.active()))
+    ground.measure("times_backwards", sum(later < earlier for earlier, later in pairwise(times)))
+    now = await _topics_at(ground, times[-1])
+    ground.measure("hidden_writes", len([name for name in load.stream.acknowledged[written:] if name not in now]))
 
 
-def _times_backwards(directory: Path) -> int:
-    """Batches of a log that are earlier than the one before."""
-    last, found = 0, 0
-    for file in find_files(directory):
-        if not file.is_checkpoint:
-            for batch in iter_batches(file):
-                found += batch.header.timestamp < last
-                last = max(last, batch.header.timestamp)
-    return found
+def _times(directory: Path) -> list[int]:
+    """Of the batches of a log, in their order."""
+    segments = [file for file in find_files(directory) if not file.is_checkpoint]
+    return [batch.header.timestamp for file in segments for batch in iter_batches(file)]
+
+
+async def _topics_at(ground: Ground, time_ms: int) -> set[str]:
+    """The topics that there were at a time of the log, as a controller tells."""
+    names: set[str] = set()
+    after: str | None = ""
+    async with ControllerClient(ground.cluster.members.controller_urls, at=str(Moment(time_ms=time_ms))) as client:
+        while after is not None:
+            page = await client.list_topics(after=after)
+            names |= {topic.name for topic in page.topics}
+            after = page.next_after
+    return names
 
 
 async def bit_flip(ground: Ground) -> None:
@@ -147,11 +166,14 @@ DRILLS: Final = (
     _faulty("slow-disk", "a standby's disk is slow: nobody waits for it", slow_disk, outage(1_000)),
     _faulty(
         "clock-jump",
-        "the active controller's clock leaps an hour ahead and back: no election, and times in the log never fall",
+        "the active controller's clock leaps an hour behind, back and ahead: no election; it dies an hour ahead, and"
+        " times in the log do not fall",
         clock_jump,
         outage(1_000),
         Expectation(name="elections", meaning="elections", at_most=0),
+        Expectation(name="kill_outage_ms", meaning="longest wait of a write after the kill, ms", at_most=1_000),
         Expectation(name="times_backwards", meaning="batches that are earlier than the one before", at_most=0),
+        Expectation(name="hidden_writes", meaning="later writes that the state at the log's time lacks", at_most=0),
     ),
     Drill(
         "bit-flip",
