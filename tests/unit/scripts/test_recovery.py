@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from metadata_log.batch import place_batch
+from metadata_log.builder import build_batches
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from metadata_log.directory import LOG_DIRECTORY_NAME, MetadataDirectory
 from metadata_log.disk import RealDisk
@@ -16,8 +18,11 @@ from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_prope
 from metadata_log.quorum_state import QUORUM_STATE_NAME, decode_quorum_state
 from metadata_log.records import (
     BeginTransactionRecord,
+    ConfigRecord,
     NoOpRecord,
+    VersionedRecord,
 )
+from metadata_log.segment_log import MetadataLog
 from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.founding import apply_plan
@@ -28,6 +33,7 @@ from scripts.recovery.plan import RecoveryPlan, plan_from_backup
 from scripts.recovery.verification import verify
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
+from tests.log_support import SMALL_SEGMENTS
 from tests.lost_quorum import CHANGE, EPOCH, Lost
 
 
@@ -99,6 +105,30 @@ def test_torn_tail_is_no_damage_and_does_not_count(lost: Lost) -> None:
     found = lost.look(node)[0]
 
     assert (found.damage, found.end_offset, found.digest) == ((), before.end_offset, before.digest)
+
+
+def cut_power(path: Path) -> int:
+    """Leave a write that was never synced, with a page missing that later ones follow; where its log is sound to."""
+    log = MetadataLog.open(RealDisk(), str(path / LOG_DIRECTORY_NAME), SMALL_SEGMENTS)
+    log.close()
+    (batch,) = build_batches([VersionedRecord(ConfigRecord(4, "", "a", "x" * 3_000), 0)], 1_800_000_000_000)
+    write = bytearray(b"".join(place_batch(batch, log.end_offset + number, EPOCH) for number in range(6)))
+    begin = segment(path).stat().st_size
+    page = (begin // 4096 + 2) * 4096 - begin
+    write[page : page + 4096] = bytes(4096)
+    with segment(path).open("ab") as file:
+        file.write(write)
+    return log.end_offset + page // len(batch)
+
+
+def test_power_cut_that_left_pages_of_the_last_write_out_everywhere_has_lost_nothing(lost: Lost) -> None:
+    sound = [cut_power(path) for path in lost.paths.values()]
+
+    found = lost.look()
+
+    assert [one.damage for one in found] == [()] * 3
+    assert [one.end_offset for one in found] == sound
+    assert judge(found).is_complete
 
 
 def test_what_is_no_metadata_directory_is_refused(tmp_path: Path) -> None:
