@@ -23,9 +23,9 @@ _SEND_MS_MIN: Final = 100.0
 #: What was not answered for so long may have met a frozen process, whose sockets stay open, or a network that swallows
 #: all. Looking costs a controller that is only slow another request, so what may be repeated waits longer.
 _LOOK_SECONDS: Final = 0.5
-_LOOK_SECONDS_REPEATABLE: Final = 1.0
+_LOOK_SECONDS_REPEATABLE: Final = 0.7
 #: A controller that gives no sign of life for so long is silent: the others are asked who is active.
-_SILENT_SECONDS: Final = 0.7
+_SILENT_SECONDS: Final = 0.5
 #: Between two questions to them, each of which waits a little longer than that at most.
 _ASK_SECONDS: Final = 0.2
 #: Far above what a loaded controller needs for it, for what is given up is of unknown outcome.

@@ -93,6 +93,7 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule(node=NODES)
     def turn(self, node: int) -> None:
         """One turn of a loop: what waits there is decided on, in part."""
+        self.stage.look(self.stage.nodes[node])
         self.stage.turn(self.stage.nodes[node])
         self.stage.read(self.stage.nodes[node])
 

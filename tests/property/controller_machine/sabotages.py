@@ -49,16 +49,6 @@ def answer_without_records_without_a_majority(patch: pytest.MonkeyPatch) -> None
     patch.setattr(Findings, "ask", ask)
 
 
-def take_a_commit_for_a_confirmation(patch: pytest.MonkeyPatch) -> None:
-    usual = Findings.complete_up_to
-
-    def complete(self: Findings, high_watermark: int) -> None:
-        self._confirmed = self._asked
-        usual(self, high_watermark)
-
-    patch.setattr(Findings, "complete_up_to", complete)
-
-
 def forget_the_findings_at_renounce(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Findings, "fail_all", lambda self, _: self._waiting.clear())
 
@@ -192,7 +182,6 @@ SABOTAGES: tuple[Sabotage, ...] = (
     acknowledge_a_little_early,
     answer_without_waiting_for_what_it_rests_on,
     answer_without_records_without_a_majority,
-    take_a_commit_for_a_confirmation,
     forget_the_findings_at_renounce,
     answer_twice,
     forget_what_waits_at_renounce,

@@ -11,6 +11,7 @@ import pytest
 from controller import quorum_controller
 from controller.active_role import ActiveRole, RoleSettings
 from controller.bootstrap import fresh_records
+from controller.decision import Decision
 from controller.operations import Operations
 from controller.seams import ControllerLimits
 from metadata_log.errors import ApiError, NotController
@@ -118,6 +119,10 @@ class Stage:
             assert node.controller.applied_offset >= least, "a linearizable read misses what was acknowledged before"
 
         self.ask(lambda n: n.controller.append_read_event(look, is_linearizable=True), node)
+
+    def look(self, node: Node) -> None:
+        """A change that writes nothing: a read as well, by way of the queue."""
+        self.ask(lambda n: n.controller.append_write_event("look", lambda _: Decision((), None), 5_000.0), node)
 
     def turn(self, node: Node) -> None:
         """One turn of the node's loop."""
