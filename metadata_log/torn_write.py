@@ -65,9 +65,9 @@ def _is_whole(window: Window, position: int, base_offset_min: int = 0) -> bool:
 def lacks_pages(file: DiskFile, bad: BadBatch) -> bool:
     """Whether a bad batch is one because a page of it never came to the disk, though later ones may have.
 
-    Either it begins with what is left of a page, all zeros where more than one bit must not be; or a page within it
-    is zeros. Then nothing of it, and nothing behind it, was ever synced, *if* the mark does
-    not tell otherwise. A flipped bit anywhere in a sound log never looks so.
+    Either it begins with what is left of a page, all zeros where more than one bit is due; or a page within it is
+    zeros. Then nothing of it was ever synced, nor of what is behind it, if it lies above the mark. A flipped bit in a
+    sound log does not look so.
     """
     window = Window(file)
     page_end = (bad.position // _PAGE + 1) * _PAGE
