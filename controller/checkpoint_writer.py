@@ -113,6 +113,13 @@ class CheckpointWriter:
         self._bytes = 0
         self._last_ms = scheduler.monotonic_ms()
         self._digests = digests
+        #: Whether one is due whatever was written since the last.
+        self._is_wanted = False
+
+    def renew(self) -> None:
+        """The newest checkpoint is of no use any more: write another as soon as it can be."""
+        self._is_wanted = True
+        self.moved()
 
     def moved(self) -> None:
         """Write a checkpoint if one is due."""
@@ -163,7 +170,7 @@ class CheckpointWriter:
         self._counted_offset = end
 
     def _is_due(self) -> bool:
-        if self._bytes >= self._limits.log_bytes:
+        if self._is_wanted or self._bytes >= self._limits.log_bytes:
             return True
         has_time_passed = self._scheduler.monotonic_ms() - self._last_ms >= self._limits.interval_ms > 0
         return has_time_passed and self._bytes > 0
@@ -181,6 +188,7 @@ class CheckpointWriter:
         end_offset = image.provenance.end_offset
         self.writing_offset = end_offset
         self._bytes = 0
+        self._is_wanted = False
         self._last_ms = self._scheduler.monotonic_ms()
 
         def done(error: StorageError | None) -> None:

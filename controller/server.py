@@ -260,9 +260,8 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     quorum_config = _quorum_config(settings, directory)
     log_config = LogConfig(settings.log.segment_bytes, settings.log.resident_bytes)
     storage = NodeStorage.open(disk, directory.log_path, quorum_config, log_config)
-    counters = Counters()
+    counters, leaders = Counters(), LeaderWatch()
     faults = ProcessFaults(counters)
-    leaders = LeaderWatch()
     listener = _Listener(counters, leaders, storage.log, settings.node_id)
 
     def fatal(error: BaseException) -> None:
@@ -296,6 +295,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
         registrar.moved()
 
     controller.on_stable = stable_moved
+    runtime.node.on_damaged_checkpoint(faults.checkpoint_rotted(checkpoints.renew))
     await runtime.start()
     await _serve(node, settings, stack)
     # First of all when the process ends: whoever waits for news holds up the HTTP server.

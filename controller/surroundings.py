@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import uuid
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import structlog
 from numpy.typing import NDArray
 
 from controller.http.counters import Counters
+from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from metadata_log.errors import ApiError, StorageError
 from metadata_log.ids import Uuid, is_reserved_uuid, uuid_text
 
@@ -70,6 +72,15 @@ class ProcessFaults:
             self._alarms.pop(what, None)
         else:
             self._alarms[what] = f"{what}: {sentence}"
+
+    def checkpoint_rotted(self, renew: Callable[[], None]) -> Callable[[CheckpointId], None]:
+        """What is to be told of a checkpoint that was found damaged: it is reported, and written anew."""
+
+        def told(checkpoint: CheckpointId) -> None:
+            self.fault(checkpoint_name(checkpoint), StorageError("has rotted on this disk and was set aside"))
+            renew()
+
+        return told
 
     def fatal(self, what: str, error: BaseException) -> None:
         """The process must not go on. Nothing is flushed or handed over: others elect somebody else."""

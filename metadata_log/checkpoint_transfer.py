@@ -107,6 +107,10 @@ class CheckpointDownload:
             raise InvariantViolation(f"{self.position} of {self.offer.size} bytes of a checkpoint are there")
         return FinishDownloadJob(self._disk, self._directory, self._part_name, self.offer)
 
+    def discard_job(self) -> DiscardDownloadJob:
+        """A job that removes what has arrived; the download is over."""
+        return DiscardDownloadJob(self._disk, f"{self._directory}/{self._part_name}")
+
     @property
     def _part_name(self) -> str:
         # Not the name that write_job uses: both may be busy with one checkpoint.
@@ -133,6 +137,18 @@ class ReceiveChunkJob:
             yield
         finally:
             file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardDownloadJob:
+    """See ``CheckpointDownload.discard_job``."""
+
+    disk: Disk
+    path: str
+
+    def run(self) -> Iterator[None]:
+        """Do the work; see ``DiskJob.run``."""
+        yield from remove_file(self.disk, self.path)
 
 
 @dataclass(slots=True)

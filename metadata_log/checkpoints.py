@@ -29,7 +29,7 @@ from metadata_log.checkpoint_files import (
 )
 from metadata_log.checkpoint_manifest import CheckpointManifest, decode_manifest, encode_manifest
 from metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointOffer, FinishDownloadJob
-from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, read_file, remove_file
+from metadata_log.disk import DAMAGED_SUFFIX, PART_SUFFIX, Disk, OpenMode, read_file, remove_file
 from metadata_log.errors import InvariantViolation, StorageError
 
 #: Bytes of a checkpoint between two syncs. A sync makes the file system's journal wait for all data before it, and the
@@ -85,6 +85,10 @@ class CheckpointStore:
     def latest(self) -> CheckpointInfo | None:
         """The newest usable one, None when there is none."""
         return max(self._infos.values(), key=lambda info: info.id, default=None)
+
+    def has(self, checkpoint: CheckpointId) -> bool:
+        """Whether there is a usable one of this name."""
+        return checkpoint in self._infos
 
     def covered_offset(self) -> int:
         """(Exclusive) end of what the newest usable one covers; 0 when there is none."""
@@ -175,6 +179,11 @@ class CheckpointStore:
             self._infos.pop(checkpoint, None)
         return DeleteCheckpointsJob(self._disk, self._directory, ids)
 
+    def set_aside_job(self, checkpoint: CheckpointId) -> SetAsideJob:
+        """A job that takes its name from a checkpoint that has rotted, and keeps its bytes. It is forgotten at once."""
+        self._infos.pop(checkpoint, None)
+        return SetAsideJob(self._disk, self._directory, checkpoint)
+
     def job_done(self, job: WriteCheckpointJob | FinishDownloadJob) -> None:
         """Take notice of a checkpoint that is durable now."""
         if job.info is None:
@@ -240,3 +249,21 @@ class DeleteCheckpointsJob:
             yield from remove_file(self.disk, f"{self.directory}/{manifest_name(checkpoint)}")
             self.disk.sync_directory(self.directory)
             yield
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideJob:
+    """See ``CheckpointStore.set_aside_job``."""
+
+    disk: Disk
+    directory: str
+    checkpoint: CheckpointId
+
+    def run(self) -> Iterator[None]:
+        """Do the work; see ``DiskJob.run``."""
+        path = f"{self.directory}/{checkpoint_name(self.checkpoint)}"
+        self.disk.rename(path, f"{path}{DAMAGED_SUFFIX}")
+        yield
+        yield from remove_file(self.disk, f"{self.directory}/{manifest_name(self.checkpoint)}")
+        self.disk.sync_directory(self.directory)
+        yield

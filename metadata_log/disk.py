@@ -21,6 +21,8 @@ from typing import Final, Protocol
 Buffer = bytes | bytearray | memoryview
 
 PART_SUFFIX: Final = ".part"
+#: Of a file that cannot be trusted and is kept.
+DAMAGED_SUFFIX: Final = ".damaged"
 _FILE_MODE: Final = 0o644
 
 

@@ -6,15 +6,11 @@ goes first, so that no crash leaves a shortened log with the right to vote.
 
 from __future__ import annotations
 
-from typing import Final
-
-from metadata_log.disk import Disk
+from metadata_log.disk import DAMAGED_SUFFIX, Disk
 from metadata_log.mark import MARK_NAME
 from metadata_log.quorum_state import QUORUM_STATE_NAME
 from metadata_log.recovery_verdict import Damage
 from metadata_log.segment_files import list_segments, segment_name
-
-_SUFFIX: Final = ".damaged"
 
 
 def set_aside(disk: Disk, directory: str, damage: Damage) -> list[str]:
@@ -36,11 +32,11 @@ def set_aside(disk: Disk, directory: str, damage: Damage) -> list[str]:
 
 def _rename(disk: Disk, directory: str, name: str) -> str:
     taken = set(disk.list_directory(directory))
-    aside = name + _SUFFIX
+    aside = name + DAMAGED_SUFFIX
     number = 1
     while aside in taken:
         number += 1
-        aside = f"{name}{_SUFFIX}-{number}"
+        aside = f"{name}{DAMAGED_SUFFIX}-{number}"
     disk.rename(f"{directory}/{name}", f"{directory}/{aside}")
     disk.sync_directory(directory)
     return aside

@@ -3,11 +3,22 @@
 An offer takes the place of a heartbeat: it carries epoch and round and is answered. The follower asks for one chunk
 at a time and goes on where it is, whoever offers the same bytes. A checkpoint is installed once the file is durable
 under its name, and only forward.
+
+However slow the link, a transfer comes to its end: what a follower was offered first it is offered until it has it, and
+it is kept until then, newer ones or not; unless the follower has not been heard of for a minute. A chunk is asked for
+again only when none has come for a while. A chunk without bytes says that the checkpoint is not to be had (any more).
 """
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+from crc32c import crc32c
 
 from metadata_log.batch import iter_records
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
@@ -24,6 +35,15 @@ from quorum.bulk_queue import BulkQueue
 from quorum.config import QuorumConfig
 from quorum.messages import CheckpointOffer, CheckpointProgress, Chunk, ChunkRequest
 from quorum.outbox import Channel, Outbox
+
+#: Seconds after which a follower that was not heard of is not sent its checkpoint any more.
+_SENDING_SECONDS: Final = 60.0
+#: Seconds until a chunk that has not come is asked for again: doubled from the first to the last. On a slow link it may
+#: still be on its way, and every request would bring it once more.
+_ASK_AGAIN_MIN: Final = 1.0
+_ASK_AGAIN_MAX: Final = 60.0
+
+logger = logging.getLogger(__name__)
 
 #: Bytes of a checkpoint's beginning that hold its first batch: header, kraft.version and voters.
 _FIRST_BATCH_BYTES = 64 * 1024
@@ -57,22 +77,41 @@ class Checkpoint:
         return self._store.manifest(self.info.id)
 
 
+@dataclass(slots=True)
+class _Sending:
+    """A checkpoint on its way to one follower."""
+
+    id: CheckpointId
+    #: When the follower spoke of it last.
+    heard_at: float
+    #: Up to where it was read in one go from its beginning, and the CRC-32C of that; -1: not from its beginning.
+    read_to: int = 0
+    crc: int = 0
+
+
 class CheckpointExchange:
     """Both sides of the transfer, and the writing of own checkpoints."""
 
     def __init__(
         self, config: QuorumConfig, disk: Disk, store: CheckpointStore, bulk: BulkQueue, outbox: Outbox, directory: str
     ) -> None:
+        #: Told of a checkpoint that was found damaged while it was read for sending, and has been set aside.
+        self.on_damaged: Callable[[CheckpointId], None] = lambda checkpoint: None
         self._config = config
         self._disk = disk
         self._directory = directory
         self._store = store
         self._bulk = bulk
         self._outbox = outbox
-        self._offered: StoredOffer | None = None
+        self._offers: dict[CheckpointId, StoredOffer] = {}
+        #: What each follower is being sent.
+        self._sending: dict[int, _Sending] = {}
         self._download: CheckpointDownload | None = None
         #: Who offered it last: (peer, epoch).
         self._source: tuple[int, int] | None = None
+        #: When the chunk that is due was asked for, and how long it is waited for.
+        self._asked_at = -math.inf
+        self._patience = _ASK_AGAIN_MIN
         #: Whether a chunk or the whole file is being written.
         self._is_writing = False
         self._received: CheckpointInfo | None = None
@@ -112,9 +151,13 @@ class CheckpointExchange:
 
         self._bulk.submit(job, written)
 
-    def retire(self, log: MetadataLog, now_ms: int, retention: RetentionConfig) -> int:
-        """Remove what need not be kept; returns where the log may begin afterwards."""
-        gone = superseded(self._store.infos, log.segments, now_ms, retention)
+    def retire(self, log: MetadataLog, now_ms: int, now: float, retention: RetentionConfig) -> int:
+        """Remove what need not be kept, nor is being sent; returns where the log may begin afterwards."""
+        kept = {sending.id for sending in self._sending.values() if now - sending.heard_at < _SENDING_SECONDS}
+        old = superseded(self._store.infos, log.segments, now_ms, retention)
+        gone = list(takewhile(lambda checkpoint: checkpoint not in kept, old))
+        for checkpoint in gone:
+            self._offers.pop(checkpoint, None)
         if gone:
             self._bulk.submit(self._store.delete_job(gone), lambda error: None)
             return min(info.id.end_offset for info in self._store.infos)
@@ -122,65 +165,123 @@ class CheckpointExchange:
 
     # --- the leader's side ---------------------------------------------------------------------------
 
-    def offer(self) -> StoredOffer | None:
-        """The newest checkpoint for a follower that is behind the log's start."""
-        newest = self.newest()
-        if newest is None:
-            return None
-        if self._offered is None or self._offered.id != newest.info.id:
-            self._offered = self._store.offer(newest.info.id)
-        return self._offered
+    def offer(self, peer: int, now: float) -> StoredOffer | None:
+        """The checkpoint for a follower that is behind the log's start: the one it is being sent, or the newest."""
+        sending = self._sending.get(peer)
+        if sending is None or now - sending.heard_at >= _SENDING_SECONDS or not self._store.has(sending.id):
+            newest = self.newest()
+            if newest is None:
+                return None
+            sending = self._sending[peer] = _Sending(newest.info.id, now)
+        if sending.id not in self._offers:
+            self._offers[sending.id] = self._store.offer(sending.id)
+        return self._offers[sending.id]
 
-    def on_request(self, peer: int, request: ChunkRequest, leading_epoch: int | None) -> None:
+    def heard(self, peer: int, now: float) -> None:
+        """A follower is taking what it was offered."""
+        if peer in self._sending:
+            self._sending[peer].heard_at = now
+
+    def received(self, peer: int) -> None:
+        """A follower follows the log again."""
+        self._sending.pop(peer, None)
+
+    def on_request(self, peer: int, request: ChunkRequest, leading_epoch: int | None, now: float) -> None:
         """A follower asks for the next chunk."""
         if leading_epoch != request.epoch:
             return
         checkpoint = CheckpointId(request.end_offset, request.last_epoch)
+        self.heard(peer, now)
         try:
             chunk = self._store.read_chunk(checkpoint, request.position, self._config.limits.chunk_bytes)
         except (UnknownCheckpoint, PositionOutOfRange):
-            # It was superseded: the next offer names another.
-            return
+            chunk = None
+        if chunk is None or not self._is_sound_so_far(peer, chunk):
+            chunk = CheckpointChunk(checkpoint, request.position, b"", 0)
         reply = Chunk(request.epoch, *checkpoint, chunk.position, chunk.crc, chunk.data)
         self._outbox.put(peer, reply, Channel.BULK)
 
+    def _is_sound_so_far(self, peer: int, chunk: CheckpointChunk) -> bool:
+        """Whether what was read of a file is what was written, as far as the CRC of the whole tells: at its end.
+
+        Who goes on with what another node sent has it checked at its own end only, and begins again if it is wrong.
+        """
+        sending = self._sending.get(peer)
+        if sending is None or sending.id != chunk.id:
+            return True
+        if chunk.position == 0:
+            sending.read_to = sending.crc = 0
+        if chunk.position != sending.read_to:
+            sending.read_to = -1 if chunk.position > sending.read_to else sending.read_to
+            return True
+        sending.crc = crc32c(chunk.data, sending.crc)
+        sending.read_to += len(chunk.data)
+        offer = self._offers[chunk.id]
+        if sending.read_to < offer.size or sending.crc == offer.crc:
+            return True
+        self._set_aside(chunk.id)
+        return False
+
+    def _set_aside(self, checkpoint: CheckpointId) -> None:
+        logger.error("%s has rotted on this disk: set aside, another is sent", self._store.path(checkpoint))
+        self._offers.pop(checkpoint, None)
+        self._sending = {peer: sending for peer, sending in self._sending.items() if sending.id != checkpoint}
+        self._bulk.submit(self._store.set_aside_job(checkpoint), lambda error: self.on_damaged(checkpoint))
+
     # --- the follower's side -------------------------------------------------------------------------
 
-    def on_offer(self, peer: int, message: CheckpointOffer, *, is_voter: bool) -> None:
+    def on_offer(self, peer: int, message: CheckpointOffer, now: float, *, is_voter: bool) -> None:
         """The leader offers a checkpoint that this node needs: begin, or go on."""
         checkpoint = CheckpointId(message.end_offset, message.last_epoch)
         offer = StoredOffer(checkpoint, message.size, message.crc, message.manifest or None)
         download = self._download
         if download is None or (not download.can_continue(offer) and not self._is_writing):
+            self._drop_download()
             download = self._download = CheckpointDownload(self._disk, self._directory, offer)
-        self._source = (peer, message.epoch)
+        if self._source != (peer, message.epoch):
+            self._source = (peer, message.epoch)
+            self._asked_at, self._patience = -math.inf, _ASK_AGAIN_MIN
         progress = CheckpointProgress(message.epoch, message.round, download.position, is_voter)
         self._outbox.put(peer, progress)
-        if download.can_continue(offer) and not self._is_writing:
-            self._ask(download)
+        if download.can_continue(offer) and not self._is_writing and now >= self._asked_at + self._patience:
+            if self._asked_at > -math.inf:
+                self._patience = min(2 * self._patience, _ASK_AGAIN_MAX)
+            self._ask(download, now)
 
-    def on_chunk(self, peer: int, chunk: Chunk) -> None:
-        """The next bytes, if they are; anything else is asked for again at the next offer."""
+    def on_chunk(self, peer: int, chunk: Chunk, now: float) -> None:
+        """The next bytes, if they are; anything else is asked for again at a later offer."""
         download = self._download
         if download is None or self._is_writing or download.is_complete or self._source != (peer, chunk.epoch):
             return
         piece = CheckpointChunk(CheckpointId(chunk.end_offset, chunk.last_epoch), chunk.position, chunk.data, chunk.crc)
+        if not piece.data and piece.id == download.offer.id:
+            # It is gone there: what is offered next is begun anew.
+            self._drop_download()
+            return
         try:
             job = download.chunk_job(piece)
         except InvalidChunk:
             return
         self._is_writing = True
-        self._bulk.submit(job, lambda error: self._chunk_written(download))
+        self._patience = _ASK_AGAIN_MIN
+        self._bulk.submit(job, lambda error: self._chunk_written(download, now))
 
     def take_received(self) -> Checkpoint | None:
         """A checkpoint that became durable since the last call."""
         received, self._received = self._received, None
         return None if received is None else Checkpoint(self._store, received)
 
-    def _chunk_written(self, download: CheckpointDownload) -> None:
+    def _drop_download(self) -> None:
+        download, self._download = self._download, None
+        self._asked_at = -math.inf
+        if download is not None:
+            self._bulk.submit(download.discard_job(), lambda error: None)
+
+    def _chunk_written(self, download: CheckpointDownload, now: float) -> None:
+        """``now``: when it came."""
         self._is_writing = False
         if not download.is_complete:
-            self._ask(download)
+            self._ask(download, now)
             return
         self._is_writing = True
         job = download.finish_job()
@@ -188,13 +289,15 @@ class CheckpointExchange:
         def finished(error: StorageError | None) -> None:
             self._is_writing = False
             self._download = None
+            self._asked_at = -math.inf
             if error is None:
                 self._store.job_done(job)
                 self._received = job.info
 
         self._bulk.submit(job, finished)
 
-    def _ask(self, download: CheckpointDownload) -> None:
+    def _ask(self, download: CheckpointDownload, now: float) -> None:
+        self._asked_at = now
         if self._source is not None:
             peer, epoch = self._source
             self._outbox.put(peer, ChunkRequest(epoch, *download.offer.id, download.position), Channel.BULK)

@@ -101,7 +101,9 @@ class Delivery:
 
         def written(error: StorageError | None) -> None:
             if error is None:
-                start = self._checkpoints.retire(self._log, self._host.wall_ms(), self._config.retention)
+                start = self._checkpoints.retire(
+                    self._log, self._host.wall_ms(), self._host.now(), self._config.retention
+                )
                 self._journal.delete_prefix(min(start, self.end_offset))
             done(error)
             self._host.request_pump()

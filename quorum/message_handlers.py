@@ -31,7 +31,7 @@ def message_handlers(
         messages.EndEpoch: ballots.on_end_epoch,
         messages.CheckpointProgress: replication.on_checkpoint_progress,
         messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(
-            peer, m, core.epoch if core.is_leader else None
+            peer, m, core.epoch if core.is_leader else None, now
         ),
-        messages.Chunk: lambda peer, m, now: checkpoints.on_chunk(peer, m),
+        messages.Chunk: checkpoints.on_chunk,
     }

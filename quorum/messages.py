@@ -147,7 +147,7 @@ class ChunkRequest:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Leader to follower, on the bulk connection. A request for a checkpoint that is gone is not answered."""
+    """Leader to follower, on the bulk connection. Without data: the checkpoint is not to be had here (any more)."""
 
     epoch: int
     end_offset: int

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
+from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.checkpoints import CheckpointContent
 from metadata_log.errors import StorageError
 from metadata_log.segment_log import MetadataLog
@@ -168,6 +169,10 @@ class QuorumNode:
         """
         self._delivery.write_checkpoint(end_offset, content, done)
 
+    def on_damaged_checkpoint(self, told: Callable[[CheckpointId], None]) -> None:
+        """``told`` of a checkpoint that rotted and was set aside: a new one should take its place."""
+        self._checkpoints.on_damaged = told
+
     @property
     def node_id(self) -> int:
         return self._config.node_id
@@ -216,12 +221,11 @@ class QuorumNode:
 
     def status(self) -> QuorumStatus:
         """This node's view, for status screens."""
-        now = self._host.now()
+        log, now = self._log, self._host.now()
         peers = tuple(self._replication.peer_status(peer, now) for peer in self._config.peer_ids)
-        log = self._log
         ends = (self.high_watermark, log.start_offset, log.end_offset, log.durable_end, self.applied_end)
-        hindrance = self._fitness.why_not_lead(now) or self._fitness.hindrance
-        return QuorumStatus(self.node_id, self.epoch, self.leader_id, self.is_voter, *ends, peers, hindrance)
+        why = self._fitness.why_not_lead(now) or self._fitness.hindrance
+        return QuorumStatus(self.node_id, self.epoch, self.leader_id, self.is_voter, *ends, peers, why)
 
     # --- events, from the host -----------------------------------------------------------------------
 
@@ -352,7 +356,7 @@ class QuorumNode:
         self._admission.note_leader(peer, message.epoch)
         self._elections.heard_leader(peer, now)
         if self._follower.needs_offered(message):
-            self._checkpoints.on_offer(peer, message, is_voter=self.is_voter)
+            self._checkpoints.on_offer(peer, message, now, is_voter=self.is_voter)
 
     # --- one turn ------------------------------------------------------------------------------------
 

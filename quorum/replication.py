@@ -28,8 +28,14 @@ from quorum.vouching import Vouching
 class OfferSource(Protocol):
     """Where the checkpoint comes from that is offered to a follower behind the log's start."""
 
-    def offer(self) -> StoredOffer | None:
-        """The newest checkpoint that can be served, None while there is none."""
+    def offer(self, peer: int, now: float) -> StoredOffer | None:
+        """The checkpoint that can be served to a follower; None while there is none: it is only told of its leader."""
+
+    def heard(self, peer: int, now: float) -> None:
+        """A follower is taking what it was offered."""
+
+    def received(self, peer: int) -> None:
+        """A follower follows the log again."""
 
 
 class Replication:
@@ -151,6 +157,7 @@ class Replication:
             return False
         matched, acked = found
         was_probing = progress.is_probing
+        self._offers.received(peer)
         progress.matched(matched)
         progress.acknowledged(reply.acked_end, self._journal.end_of(self._journal.last_index), now)
         if acked > progress.acked_index:
@@ -178,13 +185,10 @@ class Replication:
         progress = self._heard(peer, reply.epoch, reply.round, reply.is_voter, now)
         if progress is not None:
             progress.checkpoint_position = reply.position
+            self._offers.heard(peer, now)
 
     def _heard(self, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
-        """The follower's progress if the reply belongs to this epoch.
-
-        Raises:
-            ProtocolError: it answers a round that there has not been.
-        """
+        """The follower's progress if the reply belongs to this epoch; then it must answer a round that there was."""
         progress = self.progress.get(peer)
         if progress is None or epoch != self._core.epoch:
             return None
@@ -312,7 +316,7 @@ class Replication:
         self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int, *, may_hold: bool
     ) -> bool:
         if progress.next_index <= self._journal.first_index:
-            return self._send_offer(peer, progress, is_due, now)
+            return self._send_offer(peer, progress, is_due, now, commit_end)
         if progress.is_probing:
             if progress.is_probe_out and not is_due:
                 return False
@@ -377,12 +381,14 @@ class Replication:
             self._made_for = (prev_index, is_vouched)
         self._outbox.put(peer, message)
 
-    def _send_offer(self, peer: int, progress: Progress, is_due: bool, now: float) -> bool:
-        offer = self._offers.offer()
+    def _send_offer(self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int) -> bool:
+        offer = self._offers.offer(peer, now)
+        if offer is None and is_due:
+            self._send_append(peer, progress, self._journal.first_index, b"", now, commit_end)
+            return True
         if offer is None or not (is_due or progress.offered_end != offer.id.end_offset):
             return False
-        progress.offered_end = offer.id.end_offset
-        progress.sent_at = now
+        progress.offered_end, progress.sent_at = offer.id.end_offset, now
         message = CheckpointOffer(self._core.epoch, self.round, *offer.id, offer.size, offer.crc, offer.manifest or b"")
         self._outbox.put(peer, message)
         return True

@@ -16,6 +16,7 @@ from scripts.simulation.memory_disk import CrashPolicy
 from scripts.simulation.memory_scenarios import MEMORY_SCENARIOS
 from scripts.simulation.network_scenarios import NETWORK_SCENARIOS
 from scripts.simulation.stage import QUIET, Stage
+from scripts.simulation.transfer_scenarios import TRANSFER_SCENARIOS
 
 
 def figure_8(seed: int) -> None:
@@ -366,4 +367,5 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     **NETWORK_SCENARIOS,
     **CLOCK_SCENARIOS,
     **HANG_SCENARIOS,
+    **TRANSFER_SCENARIOS,
 }

@@ -202,6 +202,17 @@ def test_checkpoint_that_failed_is_reported_and_tried_again_later(batch_bytes: i
     assert writing.offsets == [1, 2]
 
 
+def test_checkpoint_that_rotted_is_written_anew_as_soon_as_something_is_applied() -> None:
+    writing = Writing()
+    writing.apply()
+    assert writing.offsets == []
+    writing.writer.renew()
+    assert writing.offsets == [1]
+    writing.finish()
+    writing.apply()
+    assert writing.offsets == [1], "one is enough"
+
+
 def test_checkpoint_that_is_asked_for_is_told_of_when_it_is_durable() -> None:
     writing = Writing()
     writing.apply(2)
