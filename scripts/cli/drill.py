@@ -53,6 +53,13 @@ StopWith = Annotated[str | None, typer.Option(metavar="COMMAND", help="Stops one
 StartWith = Annotated[str | None, typer.Option(metavar="COMMAND", help="Starts one that was ended.")]
 PauseWith = Annotated[str | None, typer.Option(metavar="COMMAND", help="Freezes one (SIGSTOP).")]
 ResumeWith = Annotated[str | None, typer.Option(metavar="COMMAND", help="Thaws one that was frozen (SIGCONT).")]
+Destroy = Annotated[
+    bool,
+    typer.Option(
+        "--destroy",
+        help="With --on DIR of a cluster that does not run: drills may change and take away its controllers' files.",
+    ),
+]
 Report = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Keep results there: a page for people, and JSON that runs are compared by."),
@@ -101,13 +108,15 @@ def run(
     start_with: StartWith = None,
     pause_with: PauseWith = None,
     resume_with: ResumeWith = None,
+    destroy: Destroy = False,
     report: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """Run drills, each on a cluster of real processes that is made for it and removed afterwards, or --on another.
 
     A drill brings its cluster to a steady state, writes all the while, does its damage, repairs what a person would,
-    and measures. A cluster that runs is only drilled by what observes or kills, and is afterwards as it was.
+    and measures. A cluster that runs is only drilled by what observes or kills, and is afterwards as it was; one in a
+    directory that does not run by what destroys its files only with --destroy.
 
     Exit code 0: all that was expected holds; 1: something does not, or a drill could not be carried out.
 
@@ -130,18 +139,21 @@ def run(
         "pause": pause_with,
         "resume": resume_with,
     }
-    place = place_of(on, commands, [DRILLS[name] for name in wanted])
+    place = place_of(on, commands, [DRILLS[name] for name in wanted], may_destroy=destroy)
     target = None if report is None else _made(report)
     outcomes: list[Outcome] = []
     for name in wanted:
-        if sys.stderr.isatty():
-            said = f"[{len(outcomes) + 1}/{len(wanted)}] {name}: {DRILLS[name].hypothesis}"
-            sys.stderr.write(f"quorate: {said}\n")
+        _announce(len(outcomes) + 1, len(wanted), name)
         outcomes.append(_run_one(name, stricter, target, place, may_skip=_ALL in names))
         _show(outcomes[-1], as_json=as_json)
         if target is not None:
             _store(outcomes, target)
     raise typer.Exit(_exit_code(outcomes))
+
+
+def _announce(number: int, of: int, name: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"quorate: [{number}/{of}] {name}: {DRILLS[name].hypothesis}\n")
 
 
 def _exit_code(outcomes: list[Outcome]) -> int:

@@ -11,16 +11,17 @@ import typer
 from scripts.cluster.control import Act
 from scripts.drills.commands import InvalidCommand, parse_command
 from scripts.drills.drill import Drill
-from scripts.drills.places import NamedCluster, On
+from scripts.drills.places import GivenDirectory, NamedCluster, On
 
 _URL: Final = "http://"
 
 
-def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequence[Drill]) -> On:
+def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequence[Drill], *, may_destroy: bool) -> On:
     """Where drills are run.
 
     Args:
         commands: what was given of `--kill-with` and its like.
+        may_destroy: whether `--destroy` was.
 
     Raises:
         typer.BadParameter: a command is missing that one of the drills needs, cannot be understood, or is for nothing.
@@ -29,7 +30,11 @@ def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequenc
     if on is None or not on.startswith(_URL):
         if given:
             raise typer.BadParameter(f"{_option(next(iter(given)))} is for a cluster named by --on {_URL}HOST:PORT,...")
-        return None if on is None else Path(on)
+        if may_destroy and on is None:
+            raise typer.BadParameter("--destroy is for a cluster that is there already: --on DIR")
+        return None if on is None else GivenDirectory(Path(on), may_destroy)
+    if may_destroy:
+        raise typer.BadParameter(f"--destroy is for a directory, not for a cluster named by --on {_URL}HOST:PORT,...")
     for drill in drills:
         for act in get_args(Act):
             if act in drill.acts and act not in given:

@@ -43,8 +43,17 @@ class NamedCluster:
     commands: Mapping[Act, Sequence[str]] = field(default_factory=dict)
 
 
-#: None: a cluster made for the drill. A directory of `quorate up`, running or not. A cluster by its addresses.
-On = Path | NamedCluster | None
+@dataclass(frozen=True, slots=True)
+class GivenDirectory:
+    """A directory of `quorate up`, running or not."""
+
+    path: Path
+    #: Whether somebody said that drills may change and take away the files of its controllers while it does not run.
+    may_destroy: bool
+
+
+#: None: a cluster made for the drill. A directory of `quorate up`. A cluster by its addresses.
+On = GivenDirectory | NamedCluster | None
 
 
 async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
@@ -58,17 +67,19 @@ async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
         return await _named(drill, on, workplace)
     if on is None:
         return _local(drill, workplace / "var", _made(drill, workplace / "var"), workplace)
-    plan = ClusterPlan.load(on)
+    plan = ClusterPlan.load(on.path)
     if plan is None:
-        raise ClusterError(f"{on} holds no cluster: make one with `quorate up --dir {on}`")
+        raise ClusterError(f"{on.path} holds no cluster: make one with `quorate up --dir {on.path}`")
     if drill.source is not None:
         raise NotHere(f"{drill.name} imports a cluster of its own: run it without --on")
-    _require_members(drill, plan.members, str(on))
-    control = await LentControl.borrow(on)
+    _require_members(drill, plan.members, str(on.path))
+    control = await LentControl.borrow(on.path)
     if control is None:
-        return _local(drill, on, plan, workplace)
+        if drill.kind == "destroys" and not on.may_destroy:
+            raise NotHere(f"{drill.name} {_REFUSED['destroys']}: say --destroy if those in {on.path} may be")
+        return _local(drill, on.path, plan, workplace)
     try:
-        _require_harmless(drill, f"{on} runs; stop it first, or run the drill without --on")
+        _require_harmless(drill, f"{on.path} runs; stop it first, or run the drill without --on")
     except NotHere:
         await control.end()
         raise

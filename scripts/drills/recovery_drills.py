@@ -30,7 +30,7 @@ async def quorum_loss(ground: Ground) -> None:
     begun = await _found(ground, plan)
     await _verify(ground, plan)
     # What the survivor did not hold may be gone, and the survey says so: only what it held must be there.
-    ground.forget_unheld(await asyncio.to_thread(_topics, ground.directory(survivor), holding.end_offset))
+    ground.forget_unheld(await asyncio.to_thread(_topics, ground.directory(survivor), plan.end_offset))
     await ground.settle(begun)
 
 

@@ -53,7 +53,7 @@ async def run_drill(
             stricter = {**drill.limits_elsewhere, **stricter}
         outcome = await _run(drill, ground, stricter, is_guest=on is not None)
         if outcome.verdict != "passed" and not isinstance(on, NamedCluster):
-            keep(on or workplace / "var")
+            keep(workplace / "var" if on is None else on.path)
         return outcome
     finally:
         shutil.rmtree(workplace, ignore_errors=True)

@@ -19,7 +19,7 @@ from tests.integration.commands import Ended, end_of
 async def drill(directory: Path, *arguments: str) -> Ended:
     """`quorate drill run`, with its own directory for temporary files, which must be empty afterwards."""
     temporary = directory / "tmp"
-    temporary.mkdir()
+    temporary.mkdir(exist_ok=True)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "scripts.cli", "drill", "run", *arguments),
         stdin=asyncio.subprocess.DEVNULL,
@@ -71,7 +71,12 @@ async def test_controller_with_the_directory_of_another_does_not_start(tmp_path:
     cluster = tmp_path / "var"
     plan = make_fresh(cluster, Ports.of(free_ports(9)), 3, 3)
 
-    ended = await drill(tmp_path, "foreign-directory", "--on", str(cluster))
+    before = {path: path.read_bytes() for path in cluster.rglob("*") if path.is_file()}
+    unsaid = await drill(tmp_path, "foreign-directory", "--on", str(cluster))
+    assert unsaid.code == 1
+    assert "say --destroy" in unsaid.err
+    assert {path: path.read_bytes() for path in before} == before
+    ended = await drill(tmp_path, "foreign-directory", "--on", str(cluster), "--destroy")
 
     assert ended.code == 0, ended
     assert "belongs to node" in ended.out

@@ -176,6 +176,8 @@ def test_list_names_every_drill(capsys: pytest.CaptureFixture[str]) -> None:
         (["leader-kill", "--on", "http://c:1"], "leader-kill on a named cluster needs --kill-with COMMAND"),
         (["rolling-restart", "--on", "http://c:1", "--start-with", "x"], "needs --stop-with COMMAND"),
         (["leader-kill", "--on", "http://c:1", "--kill-with", "x {pid}"], "--kill-with: 'x {pid}': nothing is known"),
+        (["leader-kill", "--destroy"], "--destroy is for a cluster that is there already: --on DIR"),
+        (["steady", "--on", "http://c:1", "--destroy"], "--destroy is for a directory"),
         (["leader-kill", "--on", "var", "--kill-with", "x"], "--kill-with is for a cluster named by --on"),
         (["leader-kill", "--expect", "elections=1"], "these drills measure healthy_again_ms, lost_writes"),
     ],
