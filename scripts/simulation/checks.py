@@ -171,5 +171,6 @@ class Checks:
         """
         if node.durable.holds(end_offset, fact):
             return True
-        lost = self._lost.get(node.node_id, []) if node.node_id in self._world.amnesiac else []
+        is_excused = node.node_id in self._world.amnesiac or node.node_id in self._world.rotten
+        lost = self._lost.get(node.node_id, []) if is_excused else []
         return any(held.holds(end_offset, fact) for held in lost)

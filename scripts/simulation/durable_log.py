@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from metadata_log.batch import BatchHeader, checked_header, iter_records
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, checkpoint_id
@@ -17,6 +17,9 @@ from metadata_log.records import SnapshotFooterRecord
 from metadata_log.segment_files import segment_base
 from scripts.simulation.inode import Inode
 from scripts.simulation.memory_disk import MemoryDisk
+
+#: Stands for the end offset of a batch that was sound once.
+_ROTTEN: Final = -1
 
 
 class BatchFact(NamedTuple):
@@ -54,22 +57,30 @@ class _File:
     facts: dict[int, BatchFact] = field(default_factory=dict)
 
     def read(self, inode: Inode) -> None:
-        """Take notice of what changed."""
+        """Take notice of what changed. A batch that has rotted is passed over, and what lies behind it is there."""
         changed_from, inode.changed_from = inode.changed_from, None
         if changed_from is None:
             return
+        known: dict[int, int] = {}
         while self.ends and self.ends[-1][0] > changed_from:
-            self.facts.pop(self.ends.pop()[1], None)
-        position = self.ends[-1][0] if self.ends else 0
+            stop, end_offset = self.ends.pop()
+            self.facts.pop(end_offset, None)
+            known[self._position] = stop
         with memoryview(inode.durable) as content:
-            while position < len(content):
+            while self._position < len(content):
                 try:
-                    header = checked_header(content, position)
+                    header = checked_header(content, self._position)
                 except MalformedData:
-                    break
-                position += header.size
-                self.ends.append((position, header.end_offset))
-                self.facts[header.end_offset] = fact_of(header)
+                    if self._position not in known:
+                        break
+                    self.ends.append((known[self._position], _ROTTEN))
+                else:
+                    self.ends.append((self._position + header.size, header.end_offset))
+                    self.facts[header.end_offset] = fact_of(header)
+
+    @property
+    def _position(self) -> int:
+        return self.ends[-1][0] if self.ends else 0
 
 
 class DurableLog:
@@ -100,8 +111,8 @@ class DurableLog:
         due = self._segments[0][0] if self._segments else 0
         for base, file in self._segments:
             for _, end_offset in file.ends:
-                fact = file.facts[end_offset]
-                if base > due or fact.base_offset != due:
+                fact = file.facts.get(end_offset)
+                if fact is None or base > due or fact.base_offset != due:
                     return found
                 found[end_offset] = fact
                 due = end_offset
@@ -109,7 +120,9 @@ class DurableLog:
 
     def held(self) -> Held:
         """For later, when the disk is another."""
-        return Held(self.batches(), self.checkpoints[-1].end_offset if self.checkpoints else 0)
+        self._look()
+        facts = {end: fact for _, file in self._segments for end, fact in file.facts.items()}
+        return Held(facts, self.checkpoints[-1].end_offset if self.checkpoints else 0)
 
     def _look(self) -> None:
         if self._seen == self._disk.durable_changes:
@@ -130,8 +143,8 @@ class DurableLog:
 
 
 def _is_whole(file: _File, inode: Inode) -> bool:
-    """Whether a checkpoint has its footer, and nothing else behind its sound batches."""
-    if not file.ends or file.ends[-1][0] != len(inode.durable):
+    """Whether a checkpoint has its footer, nothing behind it, and nothing in it has rotted."""
+    if not file.ends or file.ends[-1][0] != len(inode.durable) or len(file.facts) != len(file.ends):
         return False
     last = file.ends[-2][0] if len(file.ends) > 1 else 0
     return any(isinstance(logged.record, SnapshotFooterRecord) for logged in iter_records(inode.durable, last))

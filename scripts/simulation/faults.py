@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from scripts.simulation.host import DIRECTORY, SimulatedNode
 from scripts.simulation.world import World
+
+#: Files whose bits flip under a process that runs.
+ROTTING: Final = (".log", ".checkpoint")
 
 
 class Faults:
@@ -23,6 +28,9 @@ class Faults:
         world.every(options.freeze_rate, self._freeze)
         world.every(options.slow_disk_rate, self._slow_disk)
         world.every(options.sync_failure_rate, self._fail_sync)
+        world.every(options.disk_failure_rate, self._fail_call)
+        world.every(options.disk_hang_rate, self._hang)
+        world.every(options.rot_rate, self._rot)
         world.every(options.wipe_rate, self._wipe)
         world.every(options.resign_rate, self._resign)
         world.every(options.clock_jump_rate, lambda: self._any().set_clock())
@@ -98,21 +106,46 @@ class Faults:
         if victim.node is None:
             return
         logs = [path for path in victim.disk.paths() if path.startswith(DIRECTORY) and path.endswith(".log")]
-        victim.is_sync_failure_expected = True
+        victim.is_disk_failure_expected = True
         victim.disk.fail_next_sync(logs[-1] if logs and self._rng.random() < 0.7 else DIRECTORY)
 
-    def _wipe(self) -> None:
-        world = self._world
-        tolerated = (len(world.nodes) - 1) // 2
-        if len(world.amnesiac) >= tolerated:
-            return
+    def _fail_call(self) -> None:
         victim = self._any()
-        if victim.node_id in world.amnesiac:
+        victim.is_disk_failure_expected = True
+        spares_looking = not self._world.options.is_looking_failing or self._rng.random() < 0.5
+        victim.trouble.fail_soon(self._rng.randint(0, 40), spares_looking=spares_looking)
+
+    def _hang(self) -> None:
+        """A disk finishes nothing for a while."""
+        victim = self._any()
+        victim.hang_disk(is_bulk_hung=self._rng.random() < 0.7)
+        self._world.scheduler.after(min(self._rng.expovariate(0.7), 10.0), victim.wake_disk)
+
+    def _may_lose(self, victim: SimulatedNode) -> bool:
+        """Whether a node may lose its memory: never so many that a majority has."""
+        lost = self._world.amnesiac | self._world.rotten
+        return victim.node_id not in lost and len(lost) < (len(self._world.nodes) - 1) // 2
+
+    def _wipe(self) -> None:
+        world, victim = self._world, self._any()
+        if not self._may_lose(victim):
             return
         was_up = victim.node is not None
         world.wipe(victim)
         if was_up:
             world.scheduler.after(self._rng.choice((0.0, 0.3)), world.restart, victim)
+
+    def _rot(self) -> None:
+        """One bit of a file is another, and its process goes on until it reads it, or is started again."""
+        world, victim = self._world, self._any()
+        files = [path for path in victim.disk.paths() if path.endswith(ROTTING) and victim.disk.content(path)]
+        if victim.node is None or not files or not self._may_lose(victim):
+            return
+        world.is_damage_expected = True
+        world.checks.losing(victim)
+        world.rotten.add(victim.node_id)
+        path = self._rng.choice(files)
+        victim.disk.flip_bit(path, self._rng.randrange(len(victim.disk.content(path))), self._rng.randrange(8))
 
     def _resign(self) -> None:
         for leader in self._world.leaders():

@@ -18,6 +18,7 @@ from quorum.node import QuorumNode
 from quorum.outbox import Channel
 from quorum.silence import Pulse, SilenceWatch
 from quorum.storage import NodeStorage
+from scripts.simulation.disk_trouble import DiskTrouble, ProcessEnded
 from scripts.simulation.durable_log import DurableLog
 from scripts.simulation.memory_disk import MemoryDisk
 from scripts.simulation.state_machine import StateMachine
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 #: Virtual seconds.
 _STALL_MEAN = 0.3
 
+#: A process that ends while it opens its disk ends at the latest in this call of it, if it makes so many.
+_RECOVERY_CALLS_MAX = 60
 #: What a ping carries.
 _NOTHING = b""
 
@@ -53,6 +56,8 @@ class SimulatedNode:
         self.node_id = config.node_id
         self.directory_id = config.directory_id
         self.disk = MemoryDisk(Random(world.rng.getrandbits(64)))
+        self.trouble = DiskTrouble(Random(world.rng.getrandbits(64)))
+        self.disk.on_call = self.trouble
         #: What the disk would keep in a power cut.
         self.durable = DurableLog(self.disk, DIRECTORY)
         #: The process; None while the node is down.
@@ -62,10 +67,10 @@ class SimulatedNode:
         #: Number of this process; events of earlier ones are void.
         self.incarnation = 0
         self.is_frozen = False
-        self.is_sync_failure_expected = False
         #: How far the wall clock is off, as drawn; it jumps.
         self.clock_ahead_ms = 0
         self.set_clock()
+        self.is_disk_failure_expected = False
         self._deferred: list[tuple[bool, Callable[..., None], tuple[Any, ...]]] = []
         self._connections: dict[int, Link] = {}
         self._is_pump_scheduled = False
@@ -75,6 +80,8 @@ class SimulatedNode:
         self.disk_slowness = 1.0
         #: Whether calls to the disk do not return for the time being.
         self.is_disk_hung = False
+        #: Whether those of checkpoints do not either.
+        self.is_bulk_hung = True
         self._hung: list[Callable[[], None]] = []
 
     # --- life ----------------------------------------------------------------------------------------
@@ -99,14 +106,23 @@ class SimulatedNode:
         self._is_pump_scheduled = False
         self._wake_at = math.inf
         self._rate = 1.0 + world.rng.uniform(-options.drift, options.drift)
+        if not world.is_healed and world.rng.random() < options.recovery_crash_share:
+            self.trouble.end_soon(world.rng.randint(0, _RECOVERY_CALLS_MAX))
+        if self.node_id in world.rotten:
+            # It may be set aside now.
+            world.checks.losing(self)
         log_config = LogConfig(segment_bytes=options.segment_bytes, resident_bytes=options.resident_bytes)
         try:
             self.storage = NodeStorage.open(self.disk, DIRECTORY, self.config, log_config)
         except OSError:
-            if not self.is_sync_failure_expected:
+            if not self.is_disk_failure_expected:
                 raise
-            world.crashed_at_start(self)
+            world.crashed_at_start(self, is_power_cut=False)
             return
+        except ProcessEnded:
+            world.crashed_at_start(self, is_power_cut=world.rng.random() < options.power_cut_share)
+            return
+        self.trouble.spare()
         world.opened(self)
         self._watch = SilenceWatch(self.config.timing, self.now())
         self._look_later()
@@ -148,9 +164,13 @@ class SimulatedNode:
         for _, action, arguments in pumps + others if first_pumps else others + pumps:
             self.world.scheduler.after(0.0, self._run, self.incarnation, action, arguments)
 
-    def hang_disk(self) -> None:
-        """No call to the disk returns until ``wake_disk``, but for those that the loop makes itself."""
+    def hang_disk(self, *, is_bulk_hung: bool = True) -> None:
+        """No call to the disk returns until ``wake_disk``, but for those that the loop makes itself.
+
+        With ``is_bulk_hung`` false checkpoints are written all the same.
+        """
         self.is_disk_hung = True
+        self.is_bulk_hung = is_bulk_hung
 
     def wake_disk(self) -> None:
         """What was called returns."""
@@ -321,7 +341,7 @@ class SimulatedNode:
             self._schedule_disk(group, steps)
 
     def _schedule_bulk(self, steps: Iterator[None]) -> None:
-        if self.is_disk_hung:
+        if self.is_disk_hung and self.is_bulk_hung:
             incarnation = self.incarnation
             self._hung.append(lambda: self._schedule_bulk(steps) if incarnation == self.incarnation else None)
             return
@@ -343,6 +363,6 @@ class SimulatedNode:
 
     def _disk_failed(self, error: OSError) -> None:
         assert self.node is not None
-        if not self.is_sync_failure_expected:
+        if not self.is_disk_failure_expected:
             raise FatalFault(f"node {self.node_id}: {error}") from error
         self.node.fail(DiskFailed(error))

@@ -51,6 +51,15 @@ class Options:
     partition_rate: float = 0.0
     freeze_rate: float = 0.0
     sync_failure_rate: float = 0.0
+    #: Of disks one of whose next calls fails, whatever it is.
+    disk_failure_rate: float = 0.0
+    #: Whether those that only look may fail, too.
+    is_looking_failing: bool = True
+    disk_hang_rate: float = 0.0
+    #: Of bits that flip on the disk of a process that runs.
+    rot_rate: float = 0.0
+    #: Share of the starts that end in the middle of recovery.
+    recovery_crash_share: float = 0.0
     wipe_rate: float = 0.0
     resign_rate: float = 0.0
     checkpoint_rate: float = 0.0
@@ -119,4 +128,8 @@ def draw(rng: Random) -> Options:
         clock_error_ms=rng.choice((0, 30, 3_600_000)),
         clock_jump_rate=sometimes(0.5, scaled(1.0)),
         unwritten_bytes=rng.choice((5_000, _PLENTY, _PLENTY)),
+        disk_failure_rate=sometimes(0.3, scaled(0.6)),
+        disk_hang_rate=sometimes(0.3, scaled(0.4)),
+        rot_rate=sometimes(0.2, scaled(0.3)),
+        recovery_crash_share=sometimes(0.4, 0.5),
     )

@@ -58,6 +58,8 @@ class World:
         self.network = Network(self.scheduler, self.rng, options, self.nodes)
         #: Nodes that lost their memory and do not vote yet.
         self.amnesiac: set[int] = set()
+        #: Nodes on whose disks something rotted since they were started.
+        self.rotten: set[int] = set()
         self.is_damage_expected = False
         self.confirmed_reads = 0
         self.checkpoints_installed = 0
@@ -201,7 +203,7 @@ class World:
 
     def checkpoint_taken(self, error: StorageError | None) -> None:
         """A node wrote a checkpoint, or could not."""
-        if error is not None:
+        if error is not None and not self.is_damage_expected:
             self.violation(f"a checkpoint was not written: {error}")
 
     # --- what nodes report ---------------------------------------------------------------------------
@@ -216,14 +218,17 @@ class World:
         """A node opened its disk."""
         assert owner.storage is not None
         self.checks.restarted(owner)
-        if owner.storage.damage:
-            if not self.is_damage_expected:
-                self.violation(f"node {owner.node_id} found damage that nobody did: {owner.storage.damage}")
+        self.rotten.discard(owner.node_id)
+        if owner.storage.damage and not self.is_damage_expected:
+            self.violation(f"node {owner.node_id} found damage that nobody did: {owner.storage.damage}")
+        if not owner.storage.votes.has_file:
+            # Perhaps set aside by a process that ended before it had told.
             self.amnesiac.add(owner.node_id)
 
     def fatal(self, owner: SimulatedNode, error: BaseException) -> None:
         """A node must stop."""
-        if owner.is_sync_failure_expected and isinstance(error, DiskFailed):
+        is_expected = owner.is_disk_failure_expected and isinstance(error, DiskFailed | OSError)
+        if is_expected or (owner.node_id in self.rotten and isinstance(error, StorageError)):
             self.scheduler.after(0.0, self.crash, owner, False)
         else:
             self.violation(f"node {owner.node_id} stopped: {type(error).__name__}: {error}")
@@ -235,6 +240,8 @@ class World:
         if owner.node is None:
             return
         owner.stop()
+        # What rotted above the mark looks like what was never synced, and a power cut leaves an old mark.
+        is_power_cut = is_power_cut and owner.node_id not in self.rotten
         if is_power_cut:
             owner.disk.power_cut(self.options.crash_policy)
         else:
@@ -247,14 +254,17 @@ class World:
         self.network.drop_node(owner.node_id, is_silent=is_silent)
         owner.hang_up(is_silent=is_silent)
 
-    def crashed_at_start(self, owner: SimulatedNode) -> None:
+    def crashed_at_start(self, owner: SimulatedNode, *, is_power_cut: bool) -> None:
         """A process ended while it opened its disk."""
-        owner.disk.kill()
+        if is_power_cut and owner.node_id not in self.rotten:
+            owner.disk.power_cut(self.options.crash_policy)
+        else:
+            owner.disk.kill()
         self._restart_later(owner)
 
     def _restart_later(self, owner: SimulatedNode) -> None:
-        if not self.is_healed:
-            self.scheduler.after(self.rng.expovariate(1.0 / self.options.downtime_mean), self.restart, owner)
+        downtime = 0.01 if self.is_healed else self.rng.expovariate(1.0 / self.options.downtime_mean)
+        self.scheduler.after(downtime, self.restart, owner)
 
     def restart(self, owner: SimulatedNode) -> None:
         """Start a node that is down."""
@@ -267,6 +277,7 @@ class World:
             owner.stop()
             self.cut_off(owner, is_silent=False)
         self.checks.losing(owner)
+        self.rotten.discard(owner.node_id)
         owner.disk.wipe()
         owner.disk.put(f"{DIRECTORY}/formatted", b"")
         owner.storage = None
@@ -288,8 +299,11 @@ class World:
             node.disk_slowness = 1.0
             node.wake_disk()
             node.disk.spare_syncs()
-            node.is_sync_failure_expected = False
+            node.trouble.spare()
+            node.is_disk_failure_expected = False
             node.thaw()
+            if node.node_id in self.rotten:
+                self.crash(node, False)
             self.restart(node)
 
     def converge(self) -> None:

@@ -52,7 +52,7 @@ class SystemFaults(Faults):
     def _fill_disk(self) -> None:
         """A disk has room for a little more for a while: the process ends, and ends again when it is started."""
         victim = self._any()
-        victim.is_sync_failure_expected = True
+        victim.is_disk_failure_expected = True
         self._world.tell(f"the disk of controller {victim.node_id} fills up")
         victim.disk.capacity = victim.disk.used + self._rng.randint(0, 600)
         self._world.scheduler.after(self._rng.expovariate(1.0), self._make_room, victim)
@@ -64,8 +64,7 @@ class SystemFaults(Faults):
         """A process ends, and one bit of what it leaves on its disk is another; never on so many that a majority is."""
         world, rng = self._world, self._rng
         victim = self._any()
-        tolerated = (len(world.nodes) - 1) // 2
-        if victim.node is None or victim.node_id in world.amnesiac or len(world.amnesiac) >= tolerated:
+        if victim.node is None or not self._may_lose(victim):
             return
         world.is_damage_expected = True
         world.crash(victim, False)

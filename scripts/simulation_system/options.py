@@ -52,6 +52,9 @@ def draw_system(rng: Random) -> SystemOptions:
         write_rate=0.0,
         read_rate=0.0,
         checkpoint_rate=0.0,
+        # A request that reads a file which cannot be read is answered 500: rightly, and it would end the run.
+        is_looking_failing=False,
+        rot_rate=0.0,
         crash_rate=quorum.crash_rate * 0.5,
         wipe_rate=quorum.wipe_rate * 0.5,
         retention_bytes=rng.choice((0, 6_000, 100 * 1024 * 1024)),

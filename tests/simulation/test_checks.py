@@ -269,6 +269,8 @@ def test_second_leader_of_an_epoch_is_found(stage: Stage) -> None:
 def test_epoch_that_falls_is_found(stage: Stage) -> None:
     stage.world.checks._epochs[3001] = stage.epoch_of(1) + 1
 
+    stage.world.checks.after_event(stage.nodes[1])
+
     violation_of(stage, "the epoch of node 3001 fell to")
 
 
