@@ -111,8 +111,10 @@ class ControllerProcess(SimulatedNode):
 
     def thaw(self) -> None:
         """What waited in the sockets is read: those of HTTP before those of the quorum, or after them."""
+        if not self.is_frozen:
+            return
         self.loop.thaw()
-        if self.is_frozen and self.world.rng.random() < 0.5:
+        if self.world.rng.random() < 0.5:
             self.world.scheduler.after(_READING_SECONDS, super().thaw)
         else:
             super().thaw()
