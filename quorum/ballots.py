@@ -77,10 +77,15 @@ class Ballots:
         self._outbox.put(peer, Vote(self._core.epoch, own.last_epoch, own.log_end))
 
     def on_pre_vote_reply(self, peer: int, reply: PreVoteReply, now: float) -> None:
-        """An answer to the open round. A refusal may show that this node is an epoch behind."""
+        """An answer to the open round. A refusal may show that this node is an epoch behind.
+
+        It follows then, unless its leader lives: who is ahead may have the shorter log, and so cannot win either. That
+        a leader of the own epoch is known says nothing, for it may have died.
+        """
         if self._core.is_leader:
             return
-        if reply.epoch > self._core.epoch and reply.round == self._elections.round and self._core.leader_id is None:
+        is_answer = reply.round == self._elections.round
+        if is_answer and reply.epoch > self._core.epoch and not self._elections.has_living_leader(now):
             self._core.adopt_epoch(reply.epoch)
         answer = PreVoteAnswer(reply.is_granted, reply.has_leader)
         self._elections.on_pre_vote_reply(peer, reply.round, answer, now)

@@ -197,7 +197,7 @@ class Elections:
         Refused while the leader is alive for this voter: heard of within the shortest election timeout, over a
         connection that stands. So a leader that a majority still hears cannot be disturbed.
         """
-        has_leader = self._has_living_leader(now)
+        has_leader = self.has_living_leader(now)
         if has_leader:
             return PreVoteAnswer(is_granted=False, has_leader=True)
         if candidate < own:
@@ -216,6 +216,14 @@ class Elections:
         self._hold(now)
 
     # --- looking -------------------------------------------------------------------------------------
+
+    def has_living_leader(self, now: float) -> bool:
+        """Whether this voter hears a leader: see ``on_pre_vote``."""
+        return (
+            self._leader is not None
+            and self._leader in self._connected
+            and now - self._leader_heard < self._timing.election_timeout_min
+        )
 
     @property
     def round(self) -> int:
@@ -246,13 +254,6 @@ class Elections:
     def _can_win_without(self, refused: set[int]) -> bool:
         """Whether this voter and those that may still answer it are a majority. The dead leader of three is neither."""
         return len(self._connected - refused) + 1 >= self._majority
-
-    def _has_living_leader(self, now: float) -> bool:
-        return (
-            self._leader is not None
-            and self._leader in self._connected
-            and now - self._leader_heard < self._timing.election_timeout_min
-        )
 
     def _arm_fast(self, now: float) -> None:
         if not self._is_round_fast:

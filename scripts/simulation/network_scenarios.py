@@ -60,6 +60,27 @@ def leader_without_power(seed: int) -> None:
     stage.finish()
 
 
+def leader_gone_between_two_epochs(seed: int) -> None:
+    """The leader dies while a voter with a shorter log is one epoch ahead: who has the longer log must catch up, and lead.
+
+    It knows the leader of its epoch, who is dead, and cannot win a vote in an epoch that the other has reached.
+    """
+    stage = Stage(seed)
+    stage.lead(0)
+    stage.cut((0, 1), (2,))
+    ahead = stage.nodes[2].node
+    assert ahead is not None
+    # It had won a Pre-Vote, and its vote requests were lost with the link.
+    ahead._core.adopt_epoch(ahead.epoch + 1)
+    stage.write_acknowledged(0)
+    stage.pass_time(0.3)
+    stage.crash(0)
+    stage.mend()
+    _claim_next_write(stage, 3.0)
+    stage.restart(0)
+    stage.finish()
+
+
 def _claim_next_write(stage: Stage, seconds: float) -> None:
     """A write is acknowledged within so long."""
     begun = stage.world.scheduler.now
@@ -75,4 +96,5 @@ NETWORK_SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "forgotten-connection": forgotten_connection,
     "swallowed-leader": swallowed_leader,
     "leader-without-power": leader_without_power,
+    "leader-gone-between-two-epochs": leader_gone_between_two_epochs,
 }
