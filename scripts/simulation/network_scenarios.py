@@ -61,7 +61,7 @@ def leader_without_power(seed: int) -> None:
 
 
 def leader_gone_between_two_epochs(seed: int) -> None:
-    """The leader dies while a voter with a shorter log is one epoch ahead: who has the longer one must catch up and lead.
+    """The leader dies while a voter with a shorter log is an epoch ahead: who has the longer one must lead.
 
     It knows the leader of its epoch, who is dead, and cannot win a vote in an epoch that the other has reached.
     """

@@ -160,7 +160,12 @@ class World:
         filler = self.rng.randbytes(self.rng.randint(1, self.options.payload_bytes_max))
         body = self._payloads.to_bytes(8, "big") + filler
         end: int | None = None
-        time_ms = node._delivery.next_time_ms()
+        try:
+            time_ms = node._delivery.next_time_ms()
+        except (OSError, StorageError) as error:
+            # It looks at the last batch, which may lie on the disk only.
+            node.fail(DiskFailed(error))
+            return None
         try:
             end = node.append(node.epoch, build_batch(body, count, time_ms), count) + 1
         except ApiError:
@@ -228,7 +233,7 @@ class World:
     def fatal(self, owner: SimulatedNode, error: BaseException) -> None:
         """A node must stop."""
         is_expected = owner.is_disk_failure_expected and isinstance(error, DiskFailed | OSError)
-        if is_expected or (owner.node_id in self.rotten and isinstance(error, StorageError)):
+        if is_expected or (owner.node_id in self.rotten and isinstance(error, DiskFailed | StorageError)):
             self.scheduler.after(0.0, self.crash, owner, False)
         else:
             self.violation(f"node {owner.node_id} stopped: {type(error).__name__}: {error}")
