@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
@@ -83,53 +83,58 @@ class Options:
 def draw(rng: Random) -> Options:
     """The options of a seed."""
 
-    def sometimes(share: float, value: float) -> float:
-        return value if rng.random() < share else 0.0
-
-    def scaled(base: float) -> float:
-        return base * 10 ** rng.uniform(-0.7, 0.7)
-
     voters = rng.choices((1, 3, 5), weights=(6, 64, 30))[0]
     # Only from five voters on are the others more than a majority: that is where forgotten votes are tried hardest.
-    wipe_rate = scaled(1.5) if voters == 5 and rng.random() < 0.5 else sometimes(0.25, scaled(0.3))
-    return Options(
+    wipe_rate = _scaled(rng, 1.5) if voters == 5 and rng.random() < 0.5 else _sometimes(rng, 0.25, _scaled(rng, 0.3))
+    options = Options(
         voters=voters,
-        write_rate=scaled(60.0),
+        write_rate=_scaled(rng, 60.0),
         payload_bytes_max=rng.choice((40, 120, 2000)),
-        read_rate=scaled(8.0),
-        delay_mean=scaled(0.0015),
-        loss=sometimes(0.4, rng.uniform(0.0, 0.08)),
-        duplication=sometimes(0.4, rng.uniform(0.0, 0.1)),
+        read_rate=_scaled(rng, 8.0),
+        delay_mean=_scaled(rng, 0.0015),
+        loss=_sometimes(rng, 0.4, rng.uniform(0.0, 0.08)),
+        duplication=_sometimes(rng, 0.4, rng.uniform(0.0, 0.1)),
         is_reordering=rng.random() < 0.3,
-        disk_delay_mean=scaled(0.0006),
-        slow_disk_rate=sometimes(0.4, 0.4),
-        crash_rate=sometimes(0.75, scaled(0.8)),
+        disk_delay_mean=_scaled(rng, 0.0006),
+        slow_disk_rate=_sometimes(rng, 0.4, 0.4),
+        crash_rate=_sometimes(rng, 0.75, _scaled(rng, 0.8)),
         power_cut_share=rng.random(),
         crash_policy=rng.choice(_CRASH_POLICIES),
-        downtime_mean=scaled(0.5),
-        break_rate=sometimes(0.5, scaled(1.0)),
-        partition_rate=sometimes(0.5, scaled(0.6)),
-        freeze_rate=sometimes(0.4, scaled(0.4)),
-        sync_failure_rate=sometimes(0.25, scaled(0.3)),
+        downtime_mean=_scaled(rng, 0.5),
+        break_rate=_sometimes(rng, 0.5, _scaled(rng, 1.0)),
+        partition_rate=_sometimes(rng, 0.5, _scaled(rng, 0.6)),
+        freeze_rate=_sometimes(rng, 0.4, _scaled(rng, 0.4)),
+        sync_failure_rate=_sometimes(rng, 0.25, _scaled(rng, 0.3)),
         wipe_rate=wipe_rate,
-        resign_rate=sometimes(0.2, scaled(0.4)),
-        checkpoint_rate=sometimes(0.5, scaled(1.5)),
+        resign_rate=_sometimes(rng, 0.2, _scaled(rng, 0.4)),
+        checkpoint_rate=_sometimes(rng, 0.5, _scaled(rng, 1.5)),
         retention_bytes=rng.choice((0, 3000, 100 * 1024 * 1024)),
-        drift=sometimes(0.4, 0.1),
+        drift=_sometimes(rng, 0.4, 0.1),
         segment_bytes=rng.choice((2000, 20_000, 64 * 1024 * 1024)),
         resident_bytes=rng.choice((0, 3000, 64 * 1024 * 1024)),
         apply_batches=rng.choice((2, 17, 1024)),
         append_bytes=rng.choice((300, 4000, 1024 * 1024)),
         chunk_bytes=rng.choice((64, 500, 1024 * 1024)),
         inline_share=rng.choice((0.0, 0.5, 1.0)),
-        stall_share=sometimes(0.4, 0.01),
+        stall_share=_sometimes(rng, 0.4, 0.01),
         is_stream=rng.random() < 0.5,
-        forget_rate=sometimes(0.3, scaled(0.5)),
+        forget_rate=_sometimes(rng, 0.3, _scaled(rng, 0.5)),
         clock_error_ms=rng.choice((0, 30, 3_600_000)),
-        clock_jump_rate=sometimes(0.5, scaled(1.0)),
+        clock_jump_rate=_sometimes(rng, 0.5, _scaled(rng, 1.0)),
         unwritten_bytes=rng.choice((5_000, _PLENTY, _PLENTY)),
-        disk_failure_rate=sometimes(0.3, scaled(0.6)),
-        disk_hang_rate=sometimes(0.3, scaled(0.4)),
-        rot_rate=sometimes(0.2, scaled(0.3)),
-        recovery_crash_share=sometimes(0.4, 0.5),
     )
+    return replace(
+        options,
+        disk_failure_rate=_sometimes(rng, 0.3, _scaled(rng, 0.6)),
+        disk_hang_rate=_sometimes(rng, 0.3, _scaled(rng, 0.4)),
+        rot_rate=_sometimes(rng, 0.2, _scaled(rng, 0.3)),
+        recovery_crash_share=_sometimes(rng, 0.4, 0.5),
+    )
+
+
+def _sometimes(rng: Random, share: float, value: float) -> float:
+    return value if rng.random() < share else 0.0
+
+
+def _scaled(rng: Random, base: float) -> float:
+    return float(base * 10 ** rng.uniform(-0.7, 0.7))
