@@ -102,6 +102,8 @@ def no_room_to_lead(seed: int) -> None:
     stage = Stage(seed, options=QUIET)
     stage.lead(0)
     stage.write_acknowledged(0)
+    # Otherwise who has room later may have the shorter log.
+    stage.wait("all to have it", lambda: stage.end_of(2) == stage.end_of(1) == stage.end_of(0))
     for node in stage.nodes[1:]:
         node.disk.capacity = node.disk.used + 100_000
     stage.crash(0)
