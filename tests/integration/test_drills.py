@@ -80,7 +80,7 @@ async def test_controller_with_the_directory_of_another_does_not_start(tmp_path:
 
     assert ended.code == 0, ended
     assert "belongs to node" in ended.out
-    assert "is directory" in ended.out
+    assert "belongs to cluster" in ended.out
     for controller in plan.controllers:
         directory = controller_directory(cluster, controller)
         assert set(load_image(directory).topics.by_name) == set()
