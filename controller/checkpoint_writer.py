@@ -76,6 +76,10 @@ class TakenCheckpoint:
 NOTHING_APPLIED: Final = "nothing-applied"
 OPEN_TRANSACTION: Final = "open-transaction"
 
+#: Between two attempts when a checkpoint cannot be written, as on a full disk: doubled from the first to the last.
+_REST_MIN_MS: Final = 10_000.0
+_REST_MAX_MS: Final = 600_000.0
+
 #: Called when one has been written, or could not be: its end offset, how long it took (ms), what went wrong.
 Report = Callable[[int, float, StorageError | None], None]
 
@@ -113,6 +117,9 @@ class CheckpointWriter:
         self._bytes = 0
         self._last_ms = scheduler.monotonic_ms()
         self._digests = digests
+        #: After one that failed none is begun by itself before this time, and the pause after the next such one.
+        self._rests_until_ms = 0.0
+        self._rest_ms = _REST_MIN_MS
         #: Whether one is due whatever was written since the last.
         self._is_wanted = False
 
@@ -170,6 +177,8 @@ class CheckpointWriter:
         self._counted_offset = end
 
     def _is_due(self) -> bool:
+        if self._scheduler.monotonic_ms() < self._rests_until_ms:
+            return False
         if self._is_wanted or self._bytes >= self._limits.log_bytes:
             return True
         has_time_passed = self._scheduler.monotonic_ms() - self._last_ms >= self._limits.interval_ms > 0
@@ -193,6 +202,7 @@ class CheckpointWriter:
 
         def done(error: StorageError | None) -> None:
             self.writing_offset = None
+            self._note_end(error)
             self._report(end_offset, self._scheduler.monotonic_ms() - self._last_ms, error)
             waiting, self._waiting = self._waiting, None
             if waiting is None:
@@ -203,6 +213,14 @@ class CheckpointWriter:
                 waiting.fail(error)
 
         self._write(end_offset, self._content(image), done)
+
+    def _note_end(self, error: StorageError | None) -> None:
+        if error is None:
+            self._rest_ms = _REST_MIN_MS
+            return
+        self._is_wanted = True
+        self._rests_until_ms = self._scheduler.monotonic_ms() + self._rest_ms
+        self._rest_ms = min(2 * self._rest_ms, _REST_MAX_MS)
 
     def _content(self, image: MetadataImage) -> CheckpointContent:
         timestamp, pace = self._scheduler.wall_ms(), self._pace

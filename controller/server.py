@@ -42,7 +42,7 @@ from controller.seams import ControllerLimits
 from controller.settings import ControllerSettings
 from controller.settings_parts import controller_config, feed_limits, listeners, node_limits, role_settings
 from controller.settings_source import read_secret
-from controller.surroundings import OsRandom, ProcessFaults, new_uuid, report_checkpoint
+from controller.surroundings import OsRandom, ProcessFaults, new_uuid
 from controller.warm_up import warm_up
 from controller.work_beside import WorkBeside
 from controller.write_log import keep_account
@@ -279,7 +279,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     cluster = ServedCluster(runtime, storage, faults, counters, directory, controller.events, leaders)
     beside = WorkBeside(settings.log.checkpoint_work_percent)
     stack.callback(beside.close)
-    checkpoints = _checkpoint_writer(settings, storage, runtime, controller, beside)
+    checkpoints = _checkpoint_writer(settings, storage, runtime, controller, beside, faults)
     audit = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
     stack.callback(audit.close)
     id_ = directory.meta.cluster_id
@@ -386,11 +386,12 @@ def _checkpoint_writer(
     runtime: QuorumRuntime,
     controller: QuorumController,
     beside: WorkBeside,
+    faults: ProcessFaults,
 ) -> CheckpointWriter:
     limits = CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms)
     covered, write = storage.checkpoints.covered_offset, runtime.node.write_checkpoint
-    clock, pace, memory = controller.scheduler, beside.checkpoint_pace, beside.digests
-    return CheckpointWriter(controller, storage.log, covered, write, report_checkpoint, limits, clock, pace, memory)
+    clock, pace, memory, told = controller.scheduler, beside.checkpoint_pace, beside.digests, faults.report_checkpoint
+    return CheckpointWriter(controller, storage.log, covered, write, told, limits, clock, pace, memory)
 
 
 async def _serve(node: Node, settings: ControllerSettings, stack: AsyncExitStack) -> None:

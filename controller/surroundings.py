@@ -73,6 +73,16 @@ class ProcessFaults:
         else:
             self._alarms[what] = f"{what}: {sentence}"
 
+    def report_checkpoint(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
+        """``controller.checkpoint_writer.Report``: one that cannot be written is an alarm until the next is."""
+        if error is None:
+            log.info("checkpoint.written", end_offset=end_offset, took_ms=round(took_ms))
+            self.alarm("checkpoint", None)
+        else:
+            self._counters.checkpoints_failed += 1
+            log.error("checkpoint.failed", end_offset=end_offset, error=str(error))
+            self.alarm("checkpoint", f"none can be written, and the log is not cut meanwhile: {error}")
+
     def checkpoint_rotted(self, renew: Callable[[], None]) -> Callable[[CheckpointId], None]:
         """What is to be told of a checkpoint that was found damaged: it is reported, and written anew."""
 
@@ -99,11 +109,3 @@ class ProcessFaults:
             self.fault(message, error)
         else:
             log.warning("loop.unhandled", message=message, error=str(error))
-
-
-def report_checkpoint(end_offset: int, took_ms: float, error: StorageError | None) -> None:
-    """``controller.checkpoint_writer.Report`` into the process's log."""
-    if error is None:
-        log.info("checkpoint.written", end_offset=end_offset, took_ms=round(took_ms))
-    else:
-        log.error("checkpoint.failed", end_offset=end_offset, error=str(error))

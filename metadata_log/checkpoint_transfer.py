@@ -16,10 +16,11 @@ from metadata_log.checkpoint_files import (
     CheckpointInfo,
     check_checkpoint,
     checkpoint_name,
+    manifest_name,
     publish_checkpoint,
 )
 from metadata_log.checkpoint_manifest import decode_manifest
-from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, remove_file
+from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, remove_file, taken_back
 from metadata_log.errors import CorruptCheckpoint, InvariantViolation, StorageError
 
 
@@ -127,7 +128,14 @@ class ReceiveChunkJob:
     data: bytes
 
     def run(self) -> Iterator[None]:
-        """Do the work; see ``DiskJob.run``. Syncs nothing: an unfinished download is forgotten by a crash."""
+        """Do the work; see ``DiskJob.run``. Syncs nothing: an unfinished download is forgotten by a crash.
+
+        Raises:
+            NoRoom: the disk is full; what had arrived is removed.
+        """
+        return taken_back(self.disk, self._write(), (self.path,))
+
+    def _write(self) -> Iterator[None]:
         if self.position == 0:
             yield from remove_file(self.disk, self.path)
         file = self.disk.open_file(self.path, OpenMode.CREATE if self.position == 0 else OpenMode.WRITE)
@@ -167,8 +175,12 @@ class FinishDownloadJob:
 
         Raises:
             CorruptCheckpoint: the file is no checkpoint of this name. CorruptState: its manifest is not.
-                The file is gone in both cases; fetch again.
+            NoRoom: the disk is full. The file is gone in all cases; fetch again.
         """
+        parts = (self.part_name, manifest_name(self.offer.id) + PART_SUFFIX)
+        return taken_back(self.disk, self._finish(), tuple(f"{self.directory}/{name}" for name in parts))
+
+    def _finish(self) -> Iterator[None]:
         path = f"{self.directory}/{self.part_name}"
         file = self.disk.open_file(path, OpenMode.WRITE)
         try:

@@ -29,7 +29,7 @@ from metadata_log.checkpoint_files import (
 )
 from metadata_log.checkpoint_manifest import CheckpointManifest, decode_manifest, encode_manifest
 from metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointOffer, FinishDownloadJob
-from metadata_log.disk import DAMAGED_SUFFIX, PART_SUFFIX, Disk, OpenMode, read_file, remove_file
+from metadata_log.disk import DAMAGED_SUFFIX, PART_SUFFIX, Disk, OpenMode, read_file, remove_file, taken_back
 from metadata_log.errors import InvariantViolation, StorageError
 
 #: Bytes of a checkpoint between two syncs. A sync makes the file system's journal wait for all data before it, and the
@@ -206,8 +206,13 @@ class WriteCheckpointJob:
         """Do the work; see ``DiskJob.run``.
 
         Raises:
-            CorruptCheckpoint: what was written is no checkpoint. Nothing has its name then.
+            CorruptCheckpoint: what was written is no checkpoint. NoRoom: the disk is full. Nothing has its name then.
         """
+        names = (checkpoint_name(self.checkpoint), manifest_name(self.checkpoint))
+        parts = tuple(f"{self.directory}/{name}{PART_SUFFIX}" for name in names)
+        return taken_back(self.disk, self._write(), parts)
+
+    def _write(self) -> Iterator[None]:
         name = checkpoint_name(self.checkpoint) + PART_SUFFIX
         yield from remove_file(self.disk, f"{self.directory}/{name}")
         file = self.disk.open_file(f"{self.directory}/{name}", OpenMode.CREATE)

@@ -17,12 +17,16 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, Protocol
 
+from metadata_log.errors import NoRoom
+
 #: What files are read and written as.
 Buffer = bytes | bytearray | memoryview
 
 PART_SUFFIX: Final = ".part"
 #: Of a file that cannot be trusted and is kept.
 DAMAGED_SUFFIX: Final = ".damaged"
+#: The file system, the user's quota, or what one file may hold is full.
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILE_MODE: Final = 0o644
 
 
@@ -240,6 +244,24 @@ def replace_file(disk: Disk, directory: str, name: str, data: Buffer) -> Iterato
     yield
     disk.sync_directory(directory)
     yield
+
+
+def taken_back(disk: Disk, work: Iterator[None], parts: tuple[str, ...]) -> Iterator[None]:
+    """Do ``work``, which makes the files ``parts`` on its way; where the disk is full, remove them again.
+
+    No other error is survived: the disk that reports it is the log's, too.
+
+    Raises:
+        NoRoom: the disk, or this process's share of it, is full.
+    """
+    try:
+        yield from work
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        for path in parts:
+            yield from remove_file(disk, path)
+        raise NoRoom(str(error)) from error
 
 
 def remove_file(disk: Disk, path: str) -> Iterator[None]:

@@ -31,6 +31,10 @@ class StorageError(QuorateError):
     """A file, a disk or a format that cannot be used as it is."""
 
 
+class NoRoom(StorageError):
+    """The disk is full. What was begun is taken back, and may be begun again when there is room."""
+
+
 class MalformedData(StorageError):
     """Bytes that do not follow the format; raised by decoders, which do not know file or offset."""
 

@@ -43,6 +43,10 @@ _SENDING_SECONDS: Final = 60.0
 _ASK_AGAIN_MIN: Final = 1.0
 _ASK_AGAIN_MAX: Final = 60.0
 
+#: Seconds between two attempts to receive a checkpoint that could not be kept: doubled from the first to the last.
+_REST_MIN: Final = 1.0
+_REST_MAX: Final = 60.0
+
 logger = logging.getLogger(__name__)
 
 #: Bytes of a checkpoint's beginning that hold its first batch: header, kraft.version and voters.
@@ -112,6 +116,9 @@ class CheckpointExchange:
         #: When the chunk that is due was asked for, and how long it is waited for.
         self._asked_at = -math.inf
         self._patience = _ASK_AGAIN_MIN
+        #: After one that could not be kept none is begun until then; and how long the next such rest is.
+        self._rests_until = -math.inf
+        self._rest = _REST_MIN
         #: Whether a chunk or the whole file is being written.
         self._is_writing = False
         self._received: CheckpointInfo | None = None
@@ -235,6 +242,9 @@ class CheckpointExchange:
         checkpoint = CheckpointId(message.end_offset, message.last_epoch)
         offer = StoredOffer(checkpoint, message.size, message.crc, message.manifest or None)
         download = self._download
+        if download is None and now < self._rests_until:
+            self._outbox.put(peer, CheckpointProgress(message.epoch, message.round, 0, is_voter))
+            return
         if download is None or (not download.can_continue(offer) and not self._is_writing):
             self._drop_download()
             download = self._download = CheckpointDownload(self._disk, self._directory, offer)
@@ -264,12 +274,20 @@ class CheckpointExchange:
             return
         self._is_writing = True
         self._patience = _ASK_AGAIN_MIN
-        self._bulk.submit(job, lambda error: self._chunk_written(download, now))
+        self._bulk.submit(job, lambda error: self._chunk_written(download, now, error))
 
     def take_received(self) -> Checkpoint | None:
         """A checkpoint that became durable since the last call."""
         received, self._received = self._received, None
         return None if received is None else Checkpoint(self._store, received)
+
+    def _failed(self, error: StorageError, now: float) -> None:
+        """What had arrived is gone: begin anew, not at once, and later each time."""
+        self._download = None
+        self._asked_at = -math.inf
+        self._rests_until = now + self._rest
+        logger.error("a checkpoint that is being received cannot be kept, again in %g s: %s", self._rest, error)
+        self._rest = min(2 * self._rest, _REST_MAX)
 
     def _drop_download(self) -> None:
         download, self._download = self._download, None
@@ -277,9 +295,12 @@ class CheckpointExchange:
         if download is not None:
             self._bulk.submit(download.discard_job(), lambda error: None)
 
-    def _chunk_written(self, download: CheckpointDownload, now: float) -> None:
+    def _chunk_written(self, download: CheckpointDownload, now: float, error: StorageError | None) -> None:
         """``now``: when it came."""
         self._is_writing = False
+        if error is not None:
+            self._failed(error, now)
+            return
         if not download.is_complete:
             self._ask(download, now)
             return
@@ -290,8 +311,11 @@ class CheckpointExchange:
             self._is_writing = False
             self._download = None
             self._asked_at = -math.inf
-            if error is None:
+            if error is not None:
+                self._failed(error, now)
+            else:
                 self._store.job_done(job)
+                self._rest = _REST_MIN
                 self._received = job.info
 
         self._bulk.submit(job, finished)

@@ -86,6 +86,8 @@ class Counters:
     new_active_controllers: int = 0
     metadata_errors: int = 0
     checkpoints_loaded: int = 0
+    #: Attempts to write one that failed.
+    checkpoints_failed: int = 0
     #: Comparisons of this node's state with other controllers', and those in which some differed.
     digest_comparisons: int = 0
     digest_differences: int = 0

@@ -200,6 +200,7 @@ def _counted(counted: Counters) -> Iterator[Metric]:
         ("new_active_controllers_count", "NewActiveControllersCount: leaders seen.", counted.new_active_controllers),
         ("metadata_error_count", "MetadataErrorCount: faults that did not stop the process.", counted.metadata_errors),
         ("handle_load_snapshot_count", "HandleLoadSnapshotCount: checkpoints loaded.", counted.checkpoints_loaded),
+        ("checkpoints_failed", "Checkpoints that could not be written.", counted.checkpoints_failed),
         ("digest_comparisons", "Comparisons of the state with other controllers'.", counted.digest_comparisons),
         ("digest_differences", "Those in which some states differed.", counted.digest_differences),
     )

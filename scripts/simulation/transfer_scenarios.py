@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.checkpoints import CheckpointContent
+from metadata_log.errors import NoRoom, StorageError
 from quorum.messages import Chunk, Message
 from quorum.node import QuorumNode
 from quorum.wire import encode
@@ -98,7 +101,31 @@ def rotten_checkpoint(seed: int) -> None:
     stage.finish()
 
 
+def checkpoint_without_room(seed: int) -> None:
+    """There is room for the log and not for a checkpoint: the node goes on, and writes one when there is room."""
+    stage = Stage(seed, options=_OPTIONS)
+    stage.lead(0)
+    for _ in range(20):
+        stage.write_acknowledged(0)
+    owner, outcomes = stage.nodes[0], list[StorageError | None]()
+    assert owner.machine is not None
+    content = CheckpointContent(owner.machine.checkpoint_content(), lambda: CheckpointManifest({}, b""))
+    owner.disk.capacity = owner.disk.used + 300
+    _node(stage, 0).write_checkpoint(owner.machine.applied_end, content, outcomes.append)
+    stage.wait("the outcome", lambda: bool(outcomes))
+    stage.claim(isinstance(outcomes[0], NoRoom), f"it ended with {outcomes[0]!r}")
+    stage.claim(not [path for path in owner.disk.paths() if path.endswith(".part")], "a torn file is left")
+    stage.write_acknowledged(0)
+    stage.claim(stage.leads(0), "a checkpoint cost an election")
+    owner.disk.capacity = None
+    before = len(owner.disk.paths())
+    stage.world.take_checkpoint(owner)
+    stage.wait("a checkpoint", lambda: len(owner.disk.paths()) > before)
+    stage.finish()
+
+
 TRANSFER_SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "slow-transfer": slow_transfer,
     "rotten-checkpoint": rotten_checkpoint,
+    "checkpoint-without-room": checkpoint_without_room,
 }

@@ -35,7 +35,7 @@ from controller.operations import Operations
 from controller.partition_search import PartitionSearch
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
-from controller.surroundings import report_checkpoint
+from controller.surroundings import ProcessFaults
 from metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
 from metadata_log.checkpoints import CheckpointContent, CheckpointStore, WriteCheckpointJob
 from metadata_log.disk import drain
@@ -182,7 +182,7 @@ class HeldWriting:
             member.log,
             member.checkpoints.covered_offset,
             self._write,
-            report_checkpoint,
+            ProcessFaults(Counters()).report_checkpoint,
             CheckpointLimits(),
             member.controller.scheduler,
             Unpaced(),

@@ -199,7 +199,17 @@ def test_checkpoint_that_failed_is_reported_and_tried_again_later(batch_bytes: i
     writing.finish(CorruptCheckpoint("file", "not whole"))
     assert writing.reported == [(1, False)]
     writing.apply()
-    assert writing.offsets == [1, 2]
+    assert writing.offsets == [1], "not at once"
+    writing.scheduler.advance(10_001)
+    writing.apply()
+    assert writing.offsets == [1, 3]
+    writing.finish(CorruptCheckpoint("file", "not whole"))
+    writing.scheduler.advance(10_001)
+    writing.apply()
+    assert writing.offsets == [1, 3], "later each time"
+    writing.scheduler.advance(10_001)
+    writing.apply()
+    assert writing.offsets == [1, 3, 5]
 
 
 def test_checkpoint_that_rotted_is_written_anew_as_soon_as_something_is_applied() -> None:
