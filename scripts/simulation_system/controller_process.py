@@ -346,6 +346,10 @@ class _Runtime:
     def __init__(self, node: QuorumNode) -> None:
         self.node = node
 
+    def silence(self, peer: int) -> float | None:
+        """Its sockets have no clock of their own here."""
+        return None
+
 
 class _Roomy:
     """A directory on a disk with room."""
