@@ -45,7 +45,6 @@ def require_namespaces(exit_code: int, said: str) -> None:
         pytest.skip(said.strip().splitlines()[-1])
 
 
-# TCP doubles its waits from 0.2 s on: one that is not helped tries 6.2 s after the cut, and then at 12.6 s.
 @pytest.mark.parametrize(
     ("scenario", "seconds"), [("switch-outage", 7), ("leader-isolated", 2), ("lost-flow-table", 1)]
 )
