@@ -12,10 +12,12 @@ from unittest.mock import patch
 
 from metadata_log import recovery_survey
 from quorum.delivery import Delivery
+from quorum.errors import NotLeader
 from quorum.following import Follower
 from quorum.journal import LogJournal
 from quorum.membership import Membership
 from quorum.messages import Append, StaleEpoch
+from quorum.node import QuorumNode
 from quorum.outbox import Outbox
 from quorum.progress import Progress
 from quorum.replication import Replication
@@ -136,6 +138,24 @@ def _epochs_begin_behind_the_log_only() -> Patches:
     return [(Delivery, "next_time_ms", next_time_ms)]
 
 
+def _check_quorum_counts_everybody() -> Patches:
+    def has_quorum(self: Replication, now: float) -> bool:
+        oldest = now - self._config.timing.check_quorum_timeout
+        return 1 + sum(progress.contact_at > oldest for progress in self.progress.values()) >= self._majority
+
+    return [(Replication, "has_quorum", has_quorum)]
+
+
+def _reads_do_not_wait_for_the_first_own_entry() -> Patches:
+    def read_barrier(self: QuorumNode, done: Callable[[int | NotLeader], None]) -> None:
+        if not self._core.is_leader:
+            raise NotLeader(self.leader_id, self.epoch, self.epoch)
+        self._barrier.add(self._replication.want_round(), self._journal.commit_end, done)
+        self._host.request_pump()
+
+    return [(QuorumNode, "read_barrier", read_barrier)]
+
+
 def _replies_need_no_epoch_and_round() -> Patches:
     def heard(self: Replication, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
         progress = self.progress.get(peer)
@@ -174,6 +194,8 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "vouched-since-the-last-loss": _answers_from_before_the_last_loss_vouch,
     "time-of-the-last-batch": _epochs_begin_at_the_wall_clock,
     "time-of-the-checkpoint": _epochs_begin_behind_the_log_only,
+    "check-quorum": _check_quorum_counts_everybody,
+    "first-own-entry": _reads_do_not_wait_for_the_first_own_entry,
     "epoch-and-round-echo": _replies_need_no_epoch_and_round,
     "silence": _silent_connections_stay,
     "missing-pages": _missing_pages_are_damage,

@@ -12,6 +12,7 @@ from scripts.simulation.clock_scenarios import CLOCK_SCENARIOS
 from scripts.simulation.disk_scenarios import DISK_SCENARIOS
 from scripts.simulation.hang_scenarios import HANG_SCENARIOS
 from scripts.simulation.host import DIRECTORY
+from scripts.simulation.leader_scenarios import LEADER_SCENARIOS
 from scripts.simulation.memory_disk import CrashPolicy
 from scripts.simulation.memory_scenarios import MEMORY_SCENARIOS
 from scripts.simulation.network_scenarios import NETWORK_SCENARIOS
@@ -364,6 +365,7 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "lost-stale-answers": lost_stale_answers,
     **DISK_SCENARIOS,
     **MEMORY_SCENARIOS,
+    **LEADER_SCENARIOS,
     **NETWORK_SCENARIOS,
     **CLOCK_SCENARIOS,
     **HANG_SCENARIOS,

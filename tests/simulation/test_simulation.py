@@ -33,6 +33,8 @@ NOTICED_BY: Final = {
     "vouched-since-the-last-loss": "forgotten-vote-of-a-forgotten-candidate",
     "time-of-the-last-batch": "clock-ahead-at-an-election",
     "time-of-the-checkpoint": "clock-ahead-at-an-election-behind-a-checkpoint",
+    "check-quorum": "leader-beside-a-node-without-memory",
+    "first-own-entry": "read-at-once-behind-an-election",
     "epoch-and-round-echo": "frozen-leader-read",
     "silence": "forgotten-connection",
     "missing-pages": "power-cuts-of-all-machines",
