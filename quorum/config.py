@@ -101,6 +101,9 @@ class QuorumLimits:
     append_bytes: int = 1024 * 1024
     #: Bytes sent to one follower and not yet matched by it.
     inflight_bytes: int = 4 * BATCH_BYTES_MAX
+    #: Bytes that one pass reads and sends for one follower; with its answers come the next. A follower that is far
+    #: behind is sent what the disk must be asked for, and nobody else is heard meanwhile.
+    pass_bytes: int = 4 * 1024 * 1024
     #: Bytes that wait to be sent on one connection; over it the connection is closed. Above ``inflight_bytes`` there
     #: is room for a batch more, which a probe sends, and for what is small: heartbeats, reads, votes.
     write_buffer_bytes: int = 8 * BATCH_BYTES_MAX

@@ -333,12 +333,10 @@ class Replication:
                 # Once nothing waits to be committed, entries go as soon as it is seen that no others follow.
                 self._is_untold |= is_all_committed
                 return False
-        has_sent = False
-        while (
-            progress.next_index <= self._journal.last_index
-            and progress.inflight_bytes < self._config.limits.inflight_bytes
-        ):
-            self._send_entries(peer, progress, now, commit_end, is_probe=False)
+        limits, has_sent = self._config.limits, False
+        room = min(limits.inflight_bytes - progress.inflight_bytes, limits.pass_bytes)
+        while progress.next_index <= self._journal.last_index and room > 0:
+            room -= self._send_entries(peer, progress, now, commit_end, is_probe=False)
             has_sent = True
         if not has_sent and is_due:
             self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)
@@ -351,13 +349,14 @@ class Replication:
                 self._is_untold = True
         return has_sent
 
-    def _send_entries(self, peer: int, progress: Progress, now: float, commit_end: int, *, is_probe: bool) -> None:
-        """One message with as many entries as fit. A probe does not move ``next_index``."""
+    def _send_entries(self, peer: int, progress: Progress, now: float, commit_end: int, *, is_probe: bool) -> int:
+        """One message with as many entries as fit; returns their bytes. A probe does not move ``next_index``."""
         first = progress.next_index
         data, last = self._journal.gather(first, self._config.limits.append_bytes)
         self._send_append(peer, progress, first - 1, data, now, commit_end)
         if not is_probe:
             progress.sent(last, len(data))
+        return len(data)
 
     def _send_append(
         self, peer: int, progress: Progress, prev_index: int, batches: bytes, now: float, commit_end: int
