@@ -72,8 +72,8 @@ def lacks_pages(file: DiskFile, bad: BadBatch) -> bool:
     window = Window(file)
     page_end = (bad.position // _PAGE + 1) * _PAGE
     rest = page_end - bad.position
-    if not any(_bytes(window, bad.position, rest)):
-        return _bits_due(bad.offset, rest) > 1
+    if not any(_bytes(window, bad.position, rest)) and _bits_due(bad.offset, rest) > 1:
+        return True
     if rest < HEADER_BYTES and _is_missing(window, page_end):
         return True
     try:

@@ -150,3 +150,16 @@ def test_one_bit_that_is_missing_at_the_end_of_a_page_is_rot(left: int, is_damag
     log = reopened(modelled)
     assert log.is_damaged == is_damaged
     assert log.end_offset == 4
+
+
+@pytest.mark.parametrize("left", range(1, 61))
+def test_write_goes_on_a_page_that_never_came_behind_a_batch_that_had_just_begun(left: int) -> None:
+    """The first bytes of a batch are zeros by nature; its next page is missing, and whole batches follow."""
+    head = len(make_batch(0, 0, 1, b"000").data)
+    modelled = with_last_write([10, 10, PAGE - left - 3 * head - 20], [100, 9_000, 100, 100])
+    begin = starts_of(modelled)[3]
+    assert begin == PAGE - left
+    lose(modelled, 1)
+    log = reopened(modelled)
+    assert log.damage is None
+    assert log.end_offset == 3
