@@ -40,7 +40,7 @@ class PeerAddresses:
         """The address to dial; waits for the first answer of the name service.
 
         Raises:
-            OSError: the name has no address.
+            OSError: the name has no address, or there is no thread to ask for it on.
         """
         if not self._known:
             await self._ask().wait()
@@ -52,13 +52,19 @@ class PeerAddresses:
         """The current address did not answer: the next one's turn, and the name may mean something else by now."""
         self._turn += 1
         if self._is_name:
-            self._ask()
+            with suppress(OSError):  # no thread to ask on: after the next attempt, then
+                self._ask()
 
     def _ask(self) -> asyncio.Event:
         if self._answered is None:
-            self._answered = asyncio.Event()
             loop = asyncio.get_running_loop()
-            threading.Thread(target=self._ask_outside, args=(loop,), name=f"resolve-{self._host}", daemon=True).start()
+            asking = threading.Thread(target=self._ask_outside, args=(loop,), name=f"resolve-{self._host}", daemon=True)
+            try:
+                asking.start()
+            except RuntimeError as error:
+                raise OSError(f"{self._host} cannot be asked for: {error}") from error
+            # Only now: a question that was never put would be waited for for ever.
+            self._answered = asyncio.Event()
         return self._answered
 
     def _ask_outside(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -85,9 +85,13 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
         self.stream = transport  # type: ignore[assignment]  # uvloop's transports are not asyncio.Transport
         self.is_open = True
-        self._bound(self._owner.config)
         self._timeout = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT, self._give_up)
         self._owner.opened(self)
+        try:
+            self._bound(self._owner.config)
+        except OSError as error:  # it broke as it was made
+            logger.warning("connection closed: %s", error)
+            self.close()
         if self._dialled is not None:
             self._say_hello(self._dialled[1])
 

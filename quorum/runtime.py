@@ -170,6 +170,9 @@ class QuorumRuntime:
     def superseded(self, error: Superseded) -> None:
         self.node.fail(error)
 
+    def failed(self, error: BaseException) -> None:
+        self._on_fatal(error)
+
     # --- inside --------------------------------------------------------------------------------------
 
     def _act(self, action: Callable[..., None], *arguments: object) -> None:

@@ -55,6 +55,9 @@ class TransportOwner(Protocol):
     def superseded(self, error: Superseded) -> None:
         """A peer has proved that this node is of an older generation."""
 
+    def failed(self, error: BaseException) -> None:
+        """What keeps the connections has failed: the loop would log it and go on without."""
+
 
 class PeerTransport:
     """See the module."""
@@ -98,7 +101,9 @@ class PeerTransport:
                 for channel in Channel:
                     make: Callable[[], Connection] = partial(Connection, self, (voter.node_id, channel))
                     keeping = keep_connected(addresses, voter.port, make, connect_timeout)
-                    self._diallers.append(asyncio.create_task(keeping))
+                    dialler = asyncio.create_task(keeping)
+                    dialler.add_done_callback(self._dialler_ended)
+                    self._diallers.append(dialler)
         self._watch = SilenceWatch(self.config.timing, self._owner.now())
         self._look_later()
 
@@ -193,7 +198,20 @@ class PeerTransport:
         delay = max(self._watch.next_look - self._owner.now(), 0.0)
         self._timer = asyncio.get_running_loop().call_later(delay, self._look)
 
+    def _dialler_ended(self, dialler: asyncio.Task[None]) -> None:
+        error = None if dialler.cancelled() else dialler.exception()
+        if error is not None:
+            self._owner.failed(error)
+
     def _look(self) -> None:
+        try:
+            self._ping_or_close()
+        except Exception as error:  # noqa: BLE001  # see ``quorum.fail_stop``
+            self._owner.failed(error)
+        else:
+            self._look_later()
+
+    def _ping_or_close(self) -> None:
         """Ping the idle connections and close the dead ones."""
         look = self._watch.look(self._owner.now(), self._established.values())
         for connection in look.idle:
@@ -201,4 +219,3 @@ class PeerTransport:
         for connection in look.dead:
             logger.warning("connection to %s closed: silent for %.1f s", connection.peer_name, connection.pulse.silence)
             connection.close()
-        self._look_later()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import struct
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -22,6 +23,7 @@ from quorum.errors import ProtocolError, Superseded
 from quorum.frames import FrameReader, framed
 from quorum.handshake import NONCE_BYTES, encode_hello, own_hello, proof
 from quorum.outbox import Channel
+from quorum.silence import SilenceWatch
 from quorum.transport import UNPROVED_MAX, PeerTransport
 from scripts.cluster.ports import free_ports
 from tests.integration.forgetful_link import HOST, ForgetfulLink
@@ -38,6 +40,7 @@ class Node:
     is_voter: bool = True
     events: list[tuple[str, int]] = field(default_factory=list)
     messages: list[bytes] = field(default_factory=list)
+    errors: list[BaseException] = field(default_factory=list)
     on_message: Callable[[bytes], None] = lambda payload: None
 
     def now(self) -> float:
@@ -58,6 +61,9 @@ class Node:
 
     def superseded(self, error: Superseded) -> None:
         raise AssertionError(error)
+
+    def failed(self, error: BaseException) -> None:
+        self.errors.append(error)
 
 
 @dataclass
@@ -336,6 +342,45 @@ async def test_name_that_resolves_slowly_is_asked_for_once_and_dialled_when_know
 
     assert {first, second} == {"203.0.113.1", HOST}
     await eventually(_is(lambda: len(asked) == 2), "after a failure the name is asked for again")
+
+
+async def test_name_that_no_thread_can_ask_for_is_asked_for_at_the_next_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    addresses = PeerAddresses("controller-1.example", lambda name: [HOST])
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as without_threads:
+        without_threads.setattr(threading.Thread, "start", start)
+        with pytest.raises(OSError, match=r"controller-1\.example cannot be asked for: can't start new thread"):
+            await addresses.current()
+        addresses.failed()
+
+    async with asyncio.timeout(5):
+        assert await addresses.current() == HOST
+
+
+@pytest.mark.parametrize("part", ["current", "look"])
+async def test_keeper_of_connections_that_fails_is_told_to_its_owner(
+    monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """Nobody would dial that peer again, or notice that a connection is dead."""
+
+    def fail(*_: object) -> None:
+        raise KeyError("nobody thought of it")
+
+    monkeypatch.setattr(*((PeerAddresses, "current", fail) if part == "current" else (SilenceWatch, "look", fail)))
+    node = Node()
+    transport = PeerTransport(config(2, dict(zip((1, 2), free_ports(2), strict=True))), node, SECRET)
+    await transport.start()
+    try:
+        await eventually(_is(lambda: bool(node.errors)), "the owner is told")
+    finally:
+        await transport.close()
+
+    assert [type(error) for error in node.errors][:1] == [KeyError]
 
 
 async def test_name_without_an_address_is_an_error_and_is_asked_for_again() -> None:
