@@ -205,14 +205,14 @@ class Workload:
 
     async def _probe(self, stop: asyncio.Event) -> None:
         under_way: set[asyncio.Task[None]] = set()
-        while not stop.is_set():
-            if len(under_way) < _PROBES_AT_ONCE:
-                task = asyncio.create_task(self._probe_once(self._probes))
-                self._probes += 1
-                under_way.add(task)
-                task.add_done_callback(under_way.discard)
-            await asyncio.sleep(_PROBE_INTERVAL_S)
-        await asyncio.gather(*under_way)
+        async with asyncio.TaskGroup() as group:
+            while not stop.is_set():
+                if len(under_way) < _PROBES_AT_ONCE:
+                    task = group.create_task(self._probe_once(self._probes))
+                    self._probes += 1
+                    under_way.add(task)
+                    task.add_done_callback(under_way.discard)
+                await asyncio.sleep(_PROBE_INTERVAL_S)
 
     async def _probe_once(self, number: int) -> None:
         name = f"probe-{number}"

@@ -41,12 +41,15 @@ SHELLS = {
     "controller.registrar": "registers the process, with waits between attempts",
     "controller.write_log": "logs what was decided",
     "controller.server": "composition root: the process and its signals",
+    "controller.sockets": "options of sockets",
     "controller.surroundings": "chance, new ids, and the end of the process",
     "quorum.addresses": "asks the name service, on a thread",
+    "quorum.checkpoint_exchange": "logs what cannot be sent or kept",
     "quorum.connection": "a socket",
     "quorum.core": "silences the library's logger",
     "quorum.dialling": "dials, with pauses",
     "quorum.disk_thread": "the thread that runs disk jobs",
+    "quorum.fitness": "logs why a node does not lead",
     "quorum.runtime": "loop, clock and threads around a node",
     "quorum.transport": "sockets",
 }
@@ -56,7 +59,7 @@ SHELLS = {
 LIBRARIES = {
     "metadata_log": {"crc32c", "msgpack", "numpy"},
     "snapshots": {"msgpack", "numpy"},
-    "quorum": {"msgpack", "pysyncobj", "structlog"},
+    "quorum": {"crc32c", "msgpack", "pysyncobj", "structlog"},
     "controller": {
         "aiohttp", "msgpack", "numpy", "prometheus_client", "pydantic", "pydantic_core", "pydantic_settings",
         "structlog", "uvloop",

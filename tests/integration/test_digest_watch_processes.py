@@ -10,6 +10,7 @@ from controller.protocol import CreatableTopic, CreateTopicsRequest
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from metadata_log.directory import LOG_DIRECTORY_NAME
 from metadata_log.records import ConfigRecord, VersionedRecord
+from scripts.cli.exit_codes import FAULT
 from scripts.cluster.local import LocalCluster
 from scripts.cluster.making import controller_directory
 from snapshots.checkpoint import checkpoint_batches
@@ -44,7 +45,7 @@ async def test_controller_that_loads_a_wrong_state_ends_and_is_named_by_the_othe
         sabotage(cluster, wrong)
         await process.start()
 
-        assert await process.wait(_FOUND_S) == 1
+        assert await process.wait(_FOUND_S) == FAULT
         said = f"digest watch: the state of controller {wrong} differs from that of controllers"
         assert said.removeprefix("digest watch: ") in (tmp_path / f"var/logs/controller-{wrong}.log").read_text()
 

@@ -48,7 +48,7 @@ def require_namespaces(exit_code: int, said: str) -> None:
 @pytest.mark.parametrize(
     ("scenario", "seconds"), [("switch-outage", 7), ("leader-isolated", 2), ("lost-flow-table", 1)]
 )
-def test_scenario_holds(tmp_path: Path, scenario: str, seconds: int) -> None:
+def test_network_scenario_short_run_holds(tmp_path: Path, scenario: str, seconds: int) -> None:
     report = tmp_path / "report"
     running = netsim(tmp_path, scenario, "--seconds", str(seconds), "--report", str(report))
     said, _ = running.communicate(timeout=END_S)

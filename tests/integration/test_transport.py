@@ -6,7 +6,6 @@ import asyncio
 import logging
 import socket
 import struct
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -314,54 +313,6 @@ async def test_host_that_answers_nothing_holds_an_attempt_up_for_a_bounded_time(
         assert attempts[2] - attempts[1] < 0.2 + 0.25 + 1.0
 
 
-async def test_name_that_resolves_slowly_is_asked_for_once_and_dialled_when_known() -> None:
-    """Attempts end in between, the question goes on; and a later failure does not wait for the name service."""
-    answer = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    asked: list[str] = []
-
-    def resolve(name: str) -> list[str]:
-        asked.append(name)
-        asyncio.run_coroutine_threadsafe(answer.wait(), loop).result(10)
-        return ["203.0.113.1", HOST]
-
-    addresses = PeerAddresses("controller-1.example", resolve)
-    for _ in range(3):
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await addresses.current()
-        addresses.failed()
-    assert asked == ["controller-1.example"]
-    answer.set()
-    async with asyncio.timeout(5):
-        first = await addresses.current()
-    answer.clear()
-    addresses.failed()
-    second = await addresses.current()
-    answer.set()
-
-    assert {first, second} == {"203.0.113.1", HOST}
-    await eventually(_is(lambda: len(asked) == 2), "after a failure the name is asked for again")
-
-
-async def test_name_that_no_thread_can_ask_for_is_asked_for_at_the_next_attempt(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    addresses = PeerAddresses("controller-1.example", lambda name: [HOST])
-
-    def start(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as without_threads:
-        without_threads.setattr(threading.Thread, "start", start)
-        with pytest.raises(OSError, match=r"controller-1\.example cannot be asked for: can't start new thread"):
-            await addresses.current()
-        addresses.failed()
-
-    async with asyncio.timeout(5):
-        assert await addresses.current() == HOST
-
-
 @pytest.mark.parametrize("part", ["current", "look"])
 async def test_keeper_of_connections_that_fails_is_told_to_its_owner(
     monkeypatch: pytest.MonkeyPatch, part: str
@@ -381,16 +332,6 @@ async def test_keeper_of_connections_that_fails_is_told_to_its_owner(
         await transport.close()
 
     assert [type(error) for error in node.errors][:1] == [KeyError]
-
-
-async def test_name_without_an_address_is_an_error_and_is_asked_for_again() -> None:
-    found: list[list[str]] = [[], [HOST]]
-    addresses = PeerAddresses("controller-1.example", lambda name: found.pop(0))
-
-    with pytest.raises(OSError, match=r"controller-1\.example has no address"):
-        await addresses.current()
-
-    assert await addresses.current() == HOST
 
 
 def _unused() -> Connection:

@@ -13,7 +13,8 @@ from scripts.cli.__main__ import _COMMANDS, make_app
 #: What changes something, or runs something.
 WRITES = {
     "acls add", "acls remove", "broker", "brokers unregister", "configs alter", "configs replace", "controller",
-    "drill list", "drill run", "elect", "features downgrade", "features upgrade", "quotas remove", "quotas set",
+    "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
+    "quotas remove", "quotas set",
     "reassign apply", "reassign cancel", "recover apply", "recover plan", "recover rejoin", "recover survey",
     "recover verify",
     "snapshot take", "tokens create", "tokens expire", "tokens renew", "topics add-partitions", "topics create",

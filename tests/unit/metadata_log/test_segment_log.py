@@ -314,6 +314,7 @@ def test_leader_epoch_checkpoint_is_written_anew_at_open(modelled: ModelledLog) 
 
 def test_leftovers_are_removed_at_open(modelled: ModelledLog) -> None:
     leftovers = ["quorum-state.part", f"{9:020d}-{1:010d}.checkpoint.incoming.part", f"{9:020d}-{1:010d}.manifest"]
+    modelled.disk.kill()
     for name in leftovers:
         modelled.disk.put(f"{DIRECTORY}/{name}", b"half")
     modelled.reopen()
