@@ -9,7 +9,7 @@ from random import Random
 from metadata_log.batch import build_batch
 from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.checkpoints import CheckpointContent
-from metadata_log.errors import ApiError, StorageError
+from metadata_log.errors import ApiError, NoRoom, StorageError
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from metadata_log.retention import RetentionConfig
 from quorum.config import QuorumConfig, QuorumLimits, VoterAddress
@@ -204,11 +204,12 @@ class World:
             content = owner.machine.checkpoint_content()
             digest = owner.machine.digest
             written = CheckpointContent(content, lambda: CheckpointManifest({}, digest))
-            owner.node.write_checkpoint(end_offset, written, self.checkpoint_taken)
+            owner.node.write_checkpoint(end_offset, written, lambda error: self.checkpoint_taken(owner, error))
 
-    def checkpoint_taken(self, error: StorageError | None) -> None:
-        """A node wrote a checkpoint, or could not."""
-        if error is not None and not self.is_damage_expected:
+    def checkpoint_taken(self, owner: SimulatedNode, error: StorageError | None) -> None:
+        """A node wrote a checkpoint, or could not: for want of room, or as what it read had rotted."""
+        is_expected = self.is_damage_expected or (isinstance(error, NoRoom) and owner.is_disk_failure_expected)
+        if error is not None and not is_expected:
             self.violation(f"a checkpoint was not written: {error}")
 
     # --- what nodes report ---------------------------------------------------------------------------

@@ -219,7 +219,7 @@ class ControllerProcess(SimulatedNode):
             self.world.checks.decided(self, write)
 
     def _checkpoint_written(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
-        self.world.checkpoint_taken(error)
+        self.world.checkpoint_taken(self, error)
 
 
 class ControllerMachine(StateMachine):

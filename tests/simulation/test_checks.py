@@ -13,7 +13,7 @@ import pytest
 
 from metadata_log.batch import BatchHeader, build_batch, parse_header, place_batch
 from metadata_log.disk import OpenMode
-from metadata_log.errors import StorageError
+from metadata_log.errors import NoRoom, StorageError
 from metadata_log.mark import MARK_NAME
 from metadata_log.segment_files import SegmentFiles, segment_base
 from quorum.errors import DiskFailed, ProtocolError
@@ -335,8 +335,9 @@ def test_node_that_stops_by_itself_is_found(stage: Stage) -> None:
     violation_of(stage, "node 3001 stopped: DiskFailed")
 
 
-def test_checkpoint_that_cannot_be_written_is_found(stage: Stage) -> None:
-    stage.world.checkpoint_taken(StorageError("no checkpoint"))
+@pytest.mark.parametrize("error", [StorageError("no checkpoint"), NoRoom("no checkpoint")])
+def test_checkpoint_that_cannot_be_written_is_found(stage: Stage, error: StorageError) -> None:
+    stage.world.checkpoint_taken(stage.nodes[0], error)
 
     violation_of(stage, "a checkpoint was not written: no checkpoint")
 
