@@ -6,6 +6,7 @@ download goes on with another peer only if those agree.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -21,7 +22,9 @@ from metadata_log.checkpoint_files import (
 )
 from metadata_log.checkpoint_manifest import decode_manifest
 from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, remove_file, taken_back
-from metadata_log.errors import CorruptCheckpoint, InvariantViolation, StorageError
+from metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation, StorageError
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +174,10 @@ class FinishDownloadJob:
     info: CheckpointInfo | None = field(default=None)
 
     def run(self) -> Iterator[None]:
-        """Do the work; see ``DiskJob.run``.
+        """Do the work; see ``DiskJob.run``. A manifest that is not this checkpoint's is left out.
 
         Raises:
-            CorruptCheckpoint: the file is no checkpoint of this name. CorruptState: its manifest is not.
+            CorruptCheckpoint: the file is no checkpoint of this name.
             NoRoom: the disk is full. The file is gone in all cases; fetch again.
         """
         parts = (self.part_name, manifest_name(self.offer.id) + PART_SUFFIX)
@@ -193,10 +196,17 @@ class FinishDownloadJob:
             info = check_checkpoint(self.disk, path, self.offer.id)
             if (info.size, info.crc) != (self.offer.size, self.offer.crc):
                 raise CorruptCheckpoint(path, f"its CRC is {info.crc}, {self.offer.crc} was offered")
-            if self.offer.manifest is not None:
-                decode_manifest(self.offer.manifest, path, info)
         except StorageError:
             self.disk.unlink(path)
             raise
-        yield from publish_checkpoint(self.disk, self.directory, self.part_name, info, self.offer.manifest)
+        yield from publish_checkpoint(self.disk, self.directory, self.part_name, info, self._manifest(path, info))
         self.info = info
+
+    def _manifest(self, path: str, info: CheckpointInfo) -> bytes | None:
+        if self.offer.manifest is not None:
+            try:
+                decode_manifest(self.offer.manifest, path, info)
+            except CorruptState as error:
+                logger.error("a checkpoint was received without its manifest: %s", error)
+                return None
+        return self.offer.manifest

@@ -11,6 +11,7 @@ Taking one: ``write_job``. Installing one: ``checkpoint_transfer.CheckpointDownl
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -30,7 +31,9 @@ from metadata_log.checkpoint_files import (
 from metadata_log.checkpoint_manifest import CheckpointManifest, decode_manifest, encode_manifest
 from metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointOffer, FinishDownloadJob
 from metadata_log.disk import DAMAGED_SUFFIX, PART_SUFFIX, Disk, OpenMode, read_file, remove_file, taken_back
-from metadata_log.errors import InvariantViolation, StorageError
+from metadata_log.errors import CorruptState, InvariantViolation, StorageError
+
+logger = logging.getLogger(__name__)
 
 #: Bytes of a checkpoint between two syncs. A sync makes the file system's journal wait for all data before it, and the
 #: log's own syncs with it: many small waits instead of one long.
@@ -122,7 +125,7 @@ class CheckpointStore:
     # --- sending -------------------------------------------------------------------------------------
 
     def offer(self, checkpoint: CheckpointId) -> CheckpointOffer:
-        """What to tell a peer about it.
+        """What to tell a peer about it. A manifest that has rotted is left out: the checkpoint may be sound without it.
 
         Raises:
             UnknownCheckpoint: there is no usable one of this name, or it is the bootstrap one, which says nothing of
@@ -131,10 +134,18 @@ class CheckpointStore:
         info = self._served(checkpoint)
         path = f"{self._directory}/{manifest_name(checkpoint)}"
         manifest = read_file(self._disk, path) if self._disk.exists(path) else None
+        if manifest is not None:
+            try:
+                decode_manifest(manifest, path, info)
+            except CorruptState as error:
+                logger.error("a checkpoint is offered without its manifest: %s", error)
+                manifest = None
         return CheckpointOffer(checkpoint, info.size, info.crc, manifest)
 
     def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
         """At most ``size_max`` bytes from ``position`` on; the last chunk is the one that reaches the offered size.
+
+        A chunk with fewer bytes than there should be tells that the file has lost its end.
 
         Raises:
             UnknownCheckpoint: as ``offer``; it may have been removed since.

@@ -4,9 +4,10 @@ An offer takes the place of a heartbeat: it carries epoch and round and is answe
 at a time and goes on where it is, whoever offers the same bytes. A checkpoint is installed once the file is durable
 under its name, and only forward.
 
-However slow the link, a transfer comes to its end: what a follower was offered first it is offered until it has it, and
-it is kept until then, newer ones or not; unless the follower has not been heard of for a minute. A chunk is asked for
-again only when none has come for a while. A chunk without bytes says that the checkpoint is not to be had (any more).
+However slow the link, a transfer comes to its end: what a follower was offered first it is offered until it has it,
+and it is kept until then, newer ones or not, as long as the follower gets on with it: asks for bytes it never asked
+for. One that does not, as for want of room, has nothing kept for it. A chunk is asked for again only when none has
+come for longer than the last one took. A chunk without bytes says that the checkpoint is not to be had (any more).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Final
 
 from crc32c import crc32c
@@ -36,12 +36,15 @@ from quorum.config import QuorumConfig
 from quorum.messages import CheckpointOffer, CheckpointProgress, Chunk, ChunkRequest
 from quorum.outbox import Channel, Outbox
 
-#: Seconds after which a follower that was not heard of is not sent its checkpoint any more.
-_SENDING_SECONDS: Final = 60.0
-#: Seconds until a chunk that has not come is asked for again: doubled from the first to the last. On a slow link it may
-#: still be on its way, and every request would bring it once more.
+#: Seconds without progress for which a follower's checkpoint is kept: the first; or as many times as long as its last
+#: chunk took (the requests before it may have brought others more than once), up to the last.
+_SENDING_MIN: Final = 60.0
+_SENDING_PACES: Final = 10.0
+_SENDING_MAX: Final = 3600.0
+#: Seconds until a chunk that has not come is asked for again: twice what the last one took, then doubled, from the
+#: first to the last. On a slow link it may still be on its way, and every request would bring it once more.
 _ASK_AGAIN_MIN: Final = 1.0
-_ASK_AGAIN_MAX: Final = 60.0
+_ASK_AGAIN_MAX: Final = 600.0
 
 #: Seconds between two attempts to receive a checkpoint that could not be kept: doubled from the first to the last.
 _REST_MIN: Final = 1.0
@@ -86,11 +89,25 @@ class _Sending:
     """A checkpoint on its way to one follower."""
 
     id: CheckpointId
-    #: When the follower spoke of it last.
-    heard_at: float
+    #: When the follower asked for more of it than ever before, at first: when it was offered.
+    progressed_at: float
+    #: The highest position asked for; and for how long it is kept after ``progressed_at``.
+    position: int = -1
+    patience: float = _SENDING_MIN
     #: Up to where it was read in one go from its beginning, and the CRC-32C of that; -1: not from its beginning.
     read_to: int = 0
     crc: int = 0
+
+    def is_kept(self, now: float) -> bool:
+        """Whether the follower gets on with it, as far as can be told."""
+        return now - self.progressed_at < self.patience
+
+    def asked(self, position: int, now: float) -> None:
+        """The follower has asked for what begins at ``position``; only what it never asked for is progress."""
+        if position > self.position:
+            pace = _SENDING_PACES * (now - self.progressed_at)
+            self.patience = min(max(_SENDING_MIN, pace), _SENDING_MAX)
+            self.position, self.progressed_at = position, now
 
 
 class CheckpointExchange:
@@ -113,8 +130,8 @@ class CheckpointExchange:
         self._download: CheckpointDownload | None = None
         #: Who offered it last: (peer, epoch).
         self._source: tuple[int, int] | None = None
-        #: When the chunk that is due was asked for, and how long it is waited for.
-        self._asked_at = -math.inf
+        #: When the chunk that is due was asked for, first and last, and how long it is waited for.
+        self._due_since = self._asked_at = -math.inf
         self._patience = _ASK_AGAIN_MIN
         #: After one that could not be kept none is begun until then; and how long the next such rest is.
         self._rests_until = -math.inf
@@ -160,9 +177,9 @@ class CheckpointExchange:
 
     def retire(self, log: MetadataLog, now_ms: int, now: float, retention: RetentionConfig) -> int:
         """Remove what need not be kept, nor is being sent; returns where the log may begin afterwards."""
-        kept = {sending.id for sending in self._sending.values() if now - sending.heard_at < _SENDING_SECONDS}
+        kept = {sending.id for sending in self._sending.values() if sending.is_kept(now)}
         old = superseded(self._store.infos, log.segments, now_ms, retention)
-        gone = list(takewhile(lambda checkpoint: checkpoint not in kept, old))
+        gone = [checkpoint for checkpoint in old if checkpoint not in kept]
         for checkpoint in gone:
             self._offers.pop(checkpoint, None)
         if gone:
@@ -175,19 +192,15 @@ class CheckpointExchange:
     def offer(self, peer: int, now: float) -> StoredOffer | None:
         """The checkpoint for a follower that is behind the log's start: the one it is being sent, or the newest."""
         sending = self._sending.get(peer)
-        if sending is None or now - sending.heard_at >= _SENDING_SECONDS or not self._store.has(sending.id):
+        if sending is None or not sending.is_kept(now) or not self._store.has(sending.id):
             newest = self.newest()
             if newest is None:
                 return None
-            sending = self._sending[peer] = _Sending(newest.info.id, now)
+            if sending is None or sending.id != newest.info.id:
+                sending = self._sending[peer] = _Sending(newest.info.id, now)
         if sending.id not in self._offers:
             self._offers[sending.id] = self._store.offer(sending.id)
         return self._offers[sending.id]
-
-    def heard(self, peer: int, now: float) -> None:
-        """A follower is taking what it was offered."""
-        if peer in self._sending:
-            self._sending[peer].heard_at = now
 
     def received(self, peer: int) -> None:
         """A follower follows the log again."""
@@ -198,24 +211,31 @@ class CheckpointExchange:
         if leading_epoch != request.epoch:
             return
         checkpoint = CheckpointId(request.end_offset, request.last_epoch)
-        self.heard(peer, now)
+        sending = self._sending.get(peer)
+        if sending is not None and sending.id == checkpoint:
+            sending.asked(request.position, now)
         try:
             chunk = self._store.read_chunk(checkpoint, request.position, self._config.limits.chunk_bytes)
         except (UnknownCheckpoint, PositionOutOfRange):
             chunk = None
         if chunk is None or not self._is_sound_so_far(peer, chunk):
             chunk = CheckpointChunk(checkpoint, request.position, b"", 0)
+            if sending is not None and sending.id == checkpoint:
+                self._sending.pop(peer, None)
         reply = Chunk(request.epoch, *checkpoint, chunk.position, chunk.crc, chunk.data)
         self._outbox.put(peer, reply, Channel.BULK)
 
     def _is_sound_so_far(self, peer: int, chunk: CheckpointChunk) -> bool:
-        """Whether what was read of a file is what was written, as far as the CRC of the whole tells: at its end.
+        """Whether what was read of a file is what was written, as far as its size tells, and at its end its CRC.
 
         Who goes on with what another node sent has it checked at its own end only, and begins again if it is wrong.
         """
-        sending = self._sending.get(peer)
-        if sending is None or sending.id != chunk.id:
+        offer, sending = self._offers.get(chunk.id), self._sending.get(peer)
+        if offer is None or sending is None or sending.id != chunk.id:
             return True
+        if len(chunk.data) < min(self._config.limits.chunk_bytes, offer.size - chunk.position):
+            self._set_aside(chunk.id)
+            return False
         if chunk.position == 0:
             sending.read_to = sending.crc = 0
         if chunk.position != sending.read_to:
@@ -223,7 +243,6 @@ class CheckpointExchange:
             return True
         sending.crc = crc32c(chunk.data, sending.crc)
         sending.read_to += len(chunk.data)
-        offer = self._offers[chunk.id]
         if sending.read_to < offer.size or sending.crc == offer.crc:
             return True
         self._set_aside(chunk.id)
@@ -273,7 +292,8 @@ class CheckpointExchange:
         except InvalidChunk:
             return
         self._is_writing = True
-        self._patience = _ASK_AGAIN_MIN
+        self._patience = min(max(_ASK_AGAIN_MIN, 2 * (now - self._due_since)), _ASK_AGAIN_MAX)
+        self._asked_at = -math.inf
         self._bulk.submit(job, lambda error: self._chunk_written(download, now, error))
 
     def take_received(self) -> Checkpoint | None:
@@ -321,6 +341,8 @@ class CheckpointExchange:
         self._bulk.submit(job, finished)
 
     def _ask(self, download: CheckpointDownload, now: float) -> None:
+        if self._asked_at == -math.inf:
+            self._due_since = now
         self._asked_at = now
         if self._source is not None:
             peer, epoch = self._source

@@ -31,9 +31,6 @@ class OfferSource(Protocol):
     def offer(self, peer: int, now: float) -> StoredOffer | None:
         """The checkpoint that can be served to a follower; None while there is none: it is only told of its leader."""
 
-    def heard(self, peer: int, now: float) -> None:
-        """A follower is taking what it was offered."""
-
     def received(self, peer: int) -> None:
         """A follower follows the log again."""
 
@@ -185,7 +182,6 @@ class Replication:
         progress = self._heard(peer, reply.epoch, reply.round, reply.is_voter, now)
         if progress is not None:
             progress.checkpoint_position = reply.position
-            self._offers.heard(peer, now)
 
     def _heard(self, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
         """The follower's progress if the reply belongs to this epoch; then it must answer a round that there was."""
