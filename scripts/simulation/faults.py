@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Final
 
+from metadata_log.batch import LOG_OVERHEAD_BYTES
 from scripts.simulation.host import DIRECTORY, SimulatedNode
 from scripts.simulation.world import World
 
 #: Files whose bits flip under a process that runs.
 ROTTING: Final = (".log", ".checkpoint")
+#: In a batch: its leader epoch, and the byte behind it.
+_EPOCH_AT: Final = LOG_OVERHEAD_BYTES
+_EPOCH_END: Final = LOG_OVERHEAD_BYTES + 4
 
 
 class Faults:
@@ -145,10 +150,30 @@ class Faults:
         world.checks.losing(victim)
         world.rotten.add(victim.node_id)
         path = self._rng.choice(files)
-        victim.disk.flip_bit(path, self._rng.randrange(len(victim.disk.content(path))), self._rng.randrange(8))
+        victim.disk.flip_bit(path, *bit_that_shows(self._rng, path, victim.disk.content(path)))
 
     def _resign(self) -> None:
         for leader in self._world.leaders():
             assert leader.node is not None
             leader.node.resign(leader.node.epoch)
             self._world.after_event(leader)
+
+
+def bit_that_shows(rng: Random, path: str, content: bytes) -> tuple[int, int]:
+    """A byte of a file and a bit in it that some checksum covers: all but a batch's leader epoch in a segment.
+
+    Kafka's CRC begins behind that field. An epoch that fits between its neighbours' cannot be told from the true one.
+    """
+    while True:
+        position = rng.randrange(len(content))
+        if not (path.endswith(".log") and _EPOCH_AT <= position - _start_of_batch(content, position) < _EPOCH_END):
+            return position, rng.randrange(8)
+
+
+def _start_of_batch(content: bytes, position: int) -> int:
+    start = 0
+    while True:
+        size = LOG_OVERHEAD_BYTES + int.from_bytes(content[start + 8 : start + LOG_OVERHEAD_BYTES])
+        if start + size > position:
+            return start
+        start += size

@@ -6,7 +6,7 @@ from typing import Final
 
 from metadata_log.mark import MARK_NAME
 from metadata_log.quorum_state import QUORUM_STATE_NAME
-from scripts.simulation.faults import Faults
+from scripts.simulation.faults import Faults, bit_that_shows
 from scripts.simulation.host import SimulatedNode
 from scripts.simulation_system.world import SystemWorld
 
@@ -70,10 +70,10 @@ class SystemFaults(Faults):
         world.crash(victim, False)
         files = [path for path in victim.disk.paths() if path.endswith(_ROTTING) and victim.disk.content(path)]
         path = rng.choice(files)
-        position = rng.randrange(len(victim.disk.content(path)))
+        position, bit = bit_that_shows(rng, path, victim.disk.content(path))
         world.tell(f"a bit flips on controller {victim.node_id}: {path}, byte {position}")
         world.checks.losing(victim)
-        victim.disk.flip_bit(path, position, rng.randrange(8))
+        victim.disk.flip_bit(path, position, bit)
         world.amnesiac.add(victim.node_id)
 
     def _cut(self) -> None:
