@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -79,21 +79,13 @@ def skipped(drill: Drill, reason: str) -> Outcome:
 
 
 async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, is_guest: bool) -> Outcome:
+    async def work() -> None:
+        await ground.begin()
+        await drill.run(ground)
+
     begun_at_ms = time.time_ns() // 1_000_000
-    reason = ""
     try:
-        async with asyncio.timeout(_DRILL_S):
-            await ground.begin()
-            await drill.run(ground)
-    except TimeoutError:
-        reason = f"it did not come to its end within {_DRILL_S:.0f} s"
-    except QuorateError as error:
-        reason = str(error)
-    except ExceptionGroup as group:
-        ours = group.subgroup(QuorateError)
-        if ours is None:
-            raise
-        reason = str(ours.exceptions[0])
+        reason = await why_unfinished(work(), _DRILL_S)
     finally:
         left = await _end(ground, is_guest=is_guest)
     measured = tuple(
@@ -116,6 +108,23 @@ async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, i
         events=tuple(ground.events),
         acknowledged_s=tuple(round(at - ground.begun, 3) for stream in ground.streams for at in stream.times),
     )
+
+
+async def why_unfinished(work: Awaitable[None], seconds: float) -> str:
+    """Do the work; return why it did not come to its end within a time, empty where it did."""
+    try:
+        async with asyncio.timeout(seconds):
+            await work
+    except TimeoutError:
+        return f"it did not come to its end within {seconds:.0f} s"
+    except QuorateError as error:
+        return str(error)
+    except ExceptionGroup as group:
+        ours = group.subgroup(QuorateError)
+        if ours is None:
+            raise
+        return str(ours.exceptions[0])
+    return ""
 
 
 async def _end(ground: Ground, *, is_guest: bool) -> str:

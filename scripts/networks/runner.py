@@ -12,9 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from metadata_log.errors import QuorateError
 from scripts.drills.outcome import Measured, Outcome
-from scripts.drills.runner import judged
+from scripts.drills.runner import judged, why_unfinished
 from scripts.networks.network import Network
 from scripts.networks.scenarios import Scenario
 from scripts.networks.site import machine_names
@@ -53,22 +52,15 @@ def run_once(scenario: Scenario, options: RunOptions, keep: Callable[[Path], Non
 
 
 async def _run(scenario: Scenario, options: RunOptions, network: Network, directory: Path) -> Outcome:
-    begun_at_ms = time.time_ns() // 1_000_000
     stage = Stage(network, directory, Random(options.seed))
     seconds = scenario.seconds if options.seconds is None else options.seconds
-    reason = ""
-    try:
-        async with asyncio.timeout(_RUN_S + seconds), stage.running():
+
+    async def work() -> None:
+        async with stage.running():
             await scenario.run(seconds)(stage)
-    except TimeoutError:
-        reason = f"it did not come to its end within {_RUN_S + seconds:.0f} s"
-    except QuorateError as error:
-        reason = str(error)
-    except ExceptionGroup as group:
-        ours = group.subgroup(QuorateError)
-        if ours is None:
-            raise
-        reason = str(ours.exceptions[0])
+
+    begun_at_ms = time.time_ns() // 1_000_000
+    reason = await why_unfinished(work(), _RUN_S + seconds)
     measured = tuple(Measured(expectation=one, value=stage.values.get(one.name)) for one in scenario.all_expectations)
     verdict, why = judged(measured, reason)
     expected = {one.name for one in scenario.all_expectations}
