@@ -12,7 +12,7 @@ import typer
 
 from scripts.simulation.mutations import MUTATIONS, mutated, notices
 from scripts.simulation.runner import SeedResult, run_seed
-from scripts.simulation.scenarios import SCENARIOS
+from scripts.simulation.scenarios.named import SCENARIOS
 from scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -11,6 +11,13 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from metadata_log import recovery_survey
+from metadata_log.checkpoint_transfer import CheckpointDownload
+from metadata_log.flush import CutTail, DropLog, FlushJob
+from metadata_log.mark import MarkFile
+from metadata_log.recovery import _Repair
+from metadata_log.segment_files import SegmentFiles
+from metadata_log.segment_log import MetadataLog
+from quorum.checkpoint_exchange import CheckpointExchange
 from quorum.delivery import Delivery
 from quorum.errors import NotLeader
 from quorum.following import Follower
@@ -181,6 +188,51 @@ def _missing_pages_are_damage() -> Patches:
     return [(recovery_survey, "lacks_pages", lambda file, bad: False)]
 
 
+def _the_mark_is_not_lowered_before_a_cut() -> Patches:
+    def apply(self: CutTail, files: SegmentFiles) -> Iterator[None]:
+        yield from files.unlink(self.unlinked)
+        if self.cut is not None:
+            yield from files.cut(*self.cut)
+
+    return [(CutTail, "apply", apply)]
+
+
+def _the_mark_is_not_moved_before_a_log_goes() -> Patches:
+    def apply(self: DropLog, files: SegmentFiles) -> Iterator[None]:
+        yield from files.unlink(self.unlinked)
+
+    return [(DropLog, "apply", apply)]
+
+
+def _the_mark_is_not_synced_before_a_cut() -> Patches:
+    return [(MarkFile, "write_durably", MarkFile.write)]
+
+
+def _what_lies_above_the_mark_is_synced_only() -> Patches:
+    def rewrite(self: _Repair, base: int, position: int, size: int) -> Iterator[None]:
+        self._sync(base)
+        yield
+
+    return [(_Repair, "_rewrite", rewrite)]
+
+
+def _flushes_speak_of(field: str, nothing: object) -> Patches:
+    original = MetadataLog.job_done
+
+    def job_done(self: MetadataLog, job: FlushJob) -> None:
+        setattr(job, field, nothing)
+        original(self, job)
+
+    return [(MetadataLog, "job_done", job_done)]
+
+
+def _downloads_are_kept_whatever_is_offered() -> Patches:
+    return [
+        (CheckpointDownload, "can_continue", lambda self, offer: True),
+        (CheckpointExchange, "_drop_download", lambda self: None),
+    ]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "leader-durable-clamp": _leader_counts_itself_at_once,
     "heartbeat-reply-clamp": _heartbeat_replies_are_not_clamped,
@@ -199,6 +251,13 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "epoch-and-round-echo": _replies_need_no_epoch_and_round,
     "silence": _silent_connections_stay,
     "missing-pages": _missing_pages_are_damage,
+    "mark-lowered-before-a-cut": _the_mark_is_not_lowered_before_a_cut,
+    "mark-moved-before-a-log-goes": _the_mark_is_not_moved_before_a_log_goes,
+    "mark-synced-before-a-cut": _the_mark_is_not_synced_before_a_cut,
+    "rewrite-above-the-mark": _what_lies_above_the_mark_is_synced_only,
+    "flush-behind-a-truncation": lambda: _flushes_speak_of("truncated_to", None),
+    "flush-behind-a-checkpoint": lambda: _flushes_speak_of("is_superseded", nothing=False),
+    "download-dropped": _downloads_are_kept_whatever_is_offered,
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 from scripts.simulation.mutations import MUTATIONS, notices
 from scripts.simulation.options import draw
 from scripts.simulation.runner import run_seed
-from scripts.simulation.scenarios import SCENARIOS
+from scripts.simulation.scenarios.named import SCENARIOS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -38,6 +38,13 @@ NOTICED_BY: Final = {
     "epoch-and-round-echo": "frozen-leader-read",
     "silence": "forgotten-connection",
     "missing-pages": "power-cuts-of-all-machines",
+    "mark-lowered-before-a-cut": "crash-behind-a-cut",
+    "mark-moved-before-a-log-goes": "crash-behind-a-dropped-log",
+    "mark-synced-before-a-cut": "crash-behind-a-cut",
+    "rewrite-above-the-mark": "failed-sync-of-a-follower",
+    "flush-behind-a-truncation": "flush-behind-a-truncation",
+    "flush-behind-a-checkpoint": "flush-behind-a-checkpoint",
+    "download-dropped": "leader-gone-in-a-transfer",
     "conflict-only-truncation": None,
     "leader-durable-clamp": None,
     "heartbeat-reply-clamp": None,

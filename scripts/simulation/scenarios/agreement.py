@@ -1,4 +1,4 @@
-"""Named scenarios: schedules that are too rare to wait for, each with the claim it makes."""
+"""Named scenarios of agreement itself: votes, entries and acknowledgements that are lost, late or of an older epoch."""
 
 from __future__ import annotations
 
@@ -8,16 +8,9 @@ from typing import Final
 
 from quorum.messages import Append, AppendReply, Message, StaleEpoch, VoteReply
 from quorum.wire import decode, encode
-from scripts.simulation.clock_scenarios import CLOCK_SCENARIOS
-from scripts.simulation.disk_scenarios import DISK_SCENARIOS
-from scripts.simulation.hang_scenarios import HANG_SCENARIOS
 from scripts.simulation.host import DIRECTORY
-from scripts.simulation.leader_scenarios import LEADER_SCENARIOS
 from scripts.simulation.memory_disk import CrashPolicy
-from scripts.simulation.memory_scenarios import MEMORY_SCENARIOS
-from scripts.simulation.network_scenarios import NETWORK_SCENARIOS
 from scripts.simulation.stage import QUIET, Stage
-from scripts.simulation.transfer_scenarios import TRANSFER_SCENARIOS
 
 
 def figure_8(seed: int) -> None:
@@ -350,7 +343,7 @@ def lost_stale_answers(seed: int) -> None:
     stage.finish()
 
 
-SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
+AGREEMENT_SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "figure-8": figure_8,
     "follower-one-epoch-ahead": follower_one_epoch_ahead,
     "late-acknowledgement": late_acknowledgement,
@@ -363,11 +356,4 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "forgotten-vote": forgotten_vote,
     "commit-beyond-the-match": commit_beyond_the_match,
     "lost-stale-answers": lost_stale_answers,
-    **DISK_SCENARIOS,
-    **MEMORY_SCENARIOS,
-    **LEADER_SCENARIOS,
-    **NETWORK_SCENARIOS,
-    **CLOCK_SCENARIOS,
-    **HANG_SCENARIOS,
-    **TRANSFER_SCENARIOS,
 }

@@ -1,0 +1,28 @@
+"""All named scenarios in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from scripts.simulation.scenarios.agreement import AGREEMENT_SCENARIOS
+from scripts.simulation.scenarios.clock import CLOCK_SCENARIOS
+from scripts.simulation.scenarios.disk import DISK_SCENARIOS
+from scripts.simulation.scenarios.hang import HANG_SCENARIOS
+from scripts.simulation.scenarios.leader import LEADER_SCENARIOS
+from scripts.simulation.scenarios.log import LOG_SCENARIOS
+from scripts.simulation.scenarios.memory import MEMORY_SCENARIOS
+from scripts.simulation.scenarios.network import NETWORK_SCENARIOS
+from scripts.simulation.scenarios.transfer import TRANSFER_SCENARIOS
+
+SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
+    **AGREEMENT_SCENARIOS,
+    **DISK_SCENARIOS,
+    **LOG_SCENARIOS,
+    **MEMORY_SCENARIOS,
+    **LEADER_SCENARIOS,
+    **NETWORK_SCENARIOS,
+    **CLOCK_SCENARIOS,
+    **HANG_SCENARIOS,
+    **TRANSFER_SCENARIOS,
+}
