@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
@@ -17,11 +18,13 @@ _EPOCH_END: Final = LOG_OVERHEAD_BYTES + 4
 
 
 class Faults:
-    """Schedules everything that goes wrong until the world heals."""
+    """Schedules everything that goes wrong in one phase of a run."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, victims: Sequence[SimulatedNode] = ()) -> None:
+        """``victims``: whom it befalls, and whose connections; all nodes if there are none."""
         self._world = world
         self._rng = world.rng
+        self._victims = list(victims or world.nodes.values())
 
     def schedule(self) -> None:
         """Start all fault processes of the options."""
@@ -41,15 +44,23 @@ class Faults:
         world.every(options.clock_jump_rate, lambda: self._any().set_clock())
 
     def _any(self) -> SimulatedNode:
-        return self._rng.choice(list(self._world.nodes.values()))
+        return self._rng.choice(self._victims)
+
+    def _leaders(self) -> list[SimulatedNode]:
+        return [leader for leader in self._world.leaders() if leader in self._victims]
+
+    def _touching(self, pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Those of which one is a victim."""
+        ids = {victim.node_id for victim in self._victims}
+        return {pair for pair in pairs if not ids.isdisjoint(pair)}
 
     def _crash(self) -> None:
         rng, world = self._rng, self._world
         victims = [self._any()]
         if rng.random() < 0.15:
-            victims = list(world.nodes.values())
+            victims = self._victims
         elif rng.random() < 0.3:
-            victims = world.leaders() or victims
+            victims = self._leaders() or victims
         for victim in victims:
             world.crash(victim, rng.random() < world.options.power_cut_share)
 
@@ -58,7 +69,7 @@ class Faults:
         if len(ids) < 2:
             return None
         one, other = self._rng.sample(ids, 2)
-        return one, other
+        return (one, other) if self._touching({(one, other)}) else None
 
     def _break(self) -> None:
         pair = self._pair()
@@ -85,6 +96,7 @@ class Faults:
             cut = {(a, b) for a in group for b in ids if b not in group}
             if kind < 0.85:
                 cut |= {(b, a) for a, b in cut}
+        cut = self._touching(cut)
         network.cut |= cut
         if rng.random() < 0.4:
             for one, other in sorted(cut):
@@ -92,7 +104,7 @@ class Faults:
         self._world.scheduler.after(rng.expovariate(1.0), network.cut.difference_update, cut)
 
     def _freeze(self) -> None:
-        victims = self._world.leaders() if self._rng.random() < 0.5 else [self._any()]
+        victims = self._leaders() if self._rng.random() < 0.5 else [self._any()]
         for victim in victims:
             if victim.node is not None and not victim.is_frozen:
                 victim.freeze()
@@ -153,7 +165,7 @@ class Faults:
         victim.disk.flip_bit(path, *bit_that_shows(self._rng, path, victim.disk.content(path)))
 
     def _resign(self) -> None:
-        for leader in self._world.leaders():
+        for leader in self._leaders():
             assert leader.node is not None
             leader.node.resign(leader.node.epoch)
             self._world.after_event(leader)

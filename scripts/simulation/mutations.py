@@ -19,7 +19,9 @@ from metadata_log.segment_files import SegmentFiles
 from metadata_log.segment_log import MetadataLog
 from quorum.checkpoint_exchange import CheckpointExchange
 from quorum.delivery import Delivery
+from quorum.elections import Elections
 from quorum.errors import NotLeader
+from quorum.fitness import Fitness
 from quorum.following import Follower
 from quorum.journal import LogJournal
 from quorum.membership import Membership
@@ -233,6 +235,23 @@ def _downloads_are_kept_whatever_is_offered() -> Patches:
     ]
 
 
+def _hung_leaders_lead_on() -> Patches:
+    return [(Fitness, "must_resign", lambda self, now: False)]
+
+
+def _nobody_is_asked_before_an_election() -> Patches:
+    def open_round(self: Elections, now: float, *, is_fast: bool) -> None:
+        self._deadline = now + self._random_timeout()
+        self._is_round_fast = is_fast
+        self._win_round()
+
+    return [(Elections, "_open_round", open_round)]
+
+
+def _a_living_leader_is_no_reason_to_refuse() -> Patches:
+    return [(Elections, "has_living_leader", lambda self, now: False)]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "leader-durable-clamp": _leader_counts_itself_at_once,
     "heartbeat-reply-clamp": _heartbeat_replies_are_not_clamped,
@@ -257,6 +276,9 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "rewrite-above-the-mark": _what_lies_above_the_mark_is_synced_only,
     "flush-behind-a-truncation": lambda: _flushes_speak_of("truncated_to", None),
     "flush-behind-a-checkpoint": lambda: _flushes_speak_of("is_superseded", nothing=False),
+    "disk-timeout": _hung_leaders_lead_on,
+    "pre-vote": _nobody_is_asked_before_an_election,
+    "living-leader": _a_living_leader_is_no_reason_to_refuse,
     "download-dropped": _downloads_are_kept_whatever_is_offered,
 }
 

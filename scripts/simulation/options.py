@@ -76,13 +76,14 @@ class Options:
     chunk_bytes: int = 1024 * 1024
     #: Bytes of batches that may wait for a node's disk.
     unwritten_bytes: int = _PLENTY
+    #: Writes that are demanded, behind the fault phase, while a majority is well and the others are not.
+    sick_minority_writes: int = 0
     #: Virtual seconds within which everything must have converged after it healed.
     heal_seconds: float = 60.0
 
 
 def draw(rng: Random) -> Options:
-    """The options of a seed."""
-
+    """What the quorum of a seed plays with, alone or under the whole system."""
     voters = rng.choices((1, 3, 5), weights=(6, 64, 30))[0]
     # Only from five voters on are the others more than a majority: that is where forgotten votes are tried hardest.
     wipe_rate = _scaled(rng, 1.5) if voters == 5 and rng.random() < 0.5 else _sometimes(rng, 0.25, _scaled(rng, 0.3))
@@ -130,6 +131,11 @@ def draw(rng: Random) -> Options:
         rot_rate=_sometimes(rng, 0.2, _scaled(rng, 0.3)),
         recovery_crash_share=_sometimes(rng, 0.4, 0.5),
     )
+
+
+def draw_alone(rng: Random) -> Options:
+    """The options of a seed of the quorum alone: with what is of no use, or too much, under the whole system."""
+    return replace(draw(rng), sick_minority_writes=rng.choice((0, 0, 8)))
 
 
 def _sometimes(rng: Random, share: float, value: float) -> float:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from random import Random
 
 from scripts.simulation.faults import Faults
-from scripts.simulation.options import draw
+from scripts.simulation.minority import with_a_sick_minority
+from scripts.simulation.options import draw_alone
 from scripts.simulation.world import World
 
 
@@ -30,7 +31,7 @@ def run_seed(seed: int) -> SeedResult:
     Raises:
         Violation: a promise was broken.
     """
-    options = draw(Random(seed * 2))
+    options = draw_alone(Random(seed * 2))
     world = World(seed, options)
     world.format()
     world.every(options.write_rate, lambda: (world.write(), None)[1])
@@ -38,6 +39,7 @@ def run_seed(seed: int) -> SeedResult:
     world.every(options.checkpoint_rate, world.take_checkpoint)
     Faults(world).schedule()
     world.run_events(options.events)
+    with_a_sick_minority(world, options.sick_minority_writes)
     world.heal()
     world.converge()
     return SeedResult(

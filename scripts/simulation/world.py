@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from random import Random
 
@@ -83,19 +83,23 @@ class World:
         self._dial()
 
     def every(self, rate: float, action: Callable[[], None]) -> None:
-        """Call ``action`` at random times, ``rate`` times a second on average, until the world heals."""
+        """Call ``action`` at random times, ``rate`` times a second on average, until the phase ends."""
         if rate <= 0:
             return
+        phase = self._phase
 
         def again() -> None:
-            if self.is_healed:
+            if self._phase != phase:
                 return
             action()
             self.scheduler.after(self.rng.expovariate(rate), again)
 
         self.scheduler.after(self.rng.expovariate(rate), again)
 
+    #: Whether all faults have ended.
     is_healed = False
+    #: Number of the phase: of faults everywhere, then perhaps of faults of a minority, then of none.
+    _phase = 0
 
     def run_events(self, count: int) -> None:
         """Handle events until ``count`` have been handled since the start."""
@@ -301,7 +305,14 @@ class World:
             self.options, loss=0.0, duplication=0.0, disk_delay_mean=min(self.options.disk_delay_mean, 0.001)
         )
         self.network.options = self.options
-        for node in self.nodes.values():
+        self.recover(self.nodes.values())
+
+    def recover(self, nodes: Collection[SimulatedNode]) -> None:
+        """End the phase, and everything that is wrong with some nodes and their connections to each other."""
+        self._phase += 1
+        ids = [node.node_id for node in nodes]
+        self.network.cut.difference_update([(one, other) for one in ids for other in ids])
+        for node in nodes:
             node.disk_slowness = 1.0
             node.wake_disk()
             node.disk.spare_syncs()

@@ -12,6 +12,7 @@ from scripts.simulation.scenarios.hang import HANG_SCENARIOS
 from scripts.simulation.scenarios.leader import LEADER_SCENARIOS
 from scripts.simulation.scenarios.log import LOG_SCENARIOS
 from scripts.simulation.scenarios.memory import MEMORY_SCENARIOS
+from scripts.simulation.scenarios.minority import MINORITY_SCENARIOS
 from scripts.simulation.scenarios.network import NETWORK_SCENARIOS
 from scripts.simulation.scenarios.transfer import TRANSFER_SCENARIOS
 
@@ -20,6 +21,7 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     **DISK_SCENARIOS,
     **LOG_SCENARIOS,
     **MEMORY_SCENARIOS,
+    **MINORITY_SCENARIOS,
     **LEADER_SCENARIOS,
     **NETWORK_SCENARIOS,
     **CLOCK_SCENARIOS,
