@@ -43,22 +43,26 @@ async def fetch_checkpoint(
     bytes_max: int,
     accept: Callable[[ControllerStatus], None],
     pause: Callable[[], Awaitable[None]],
+    wanted: CheckpointId | None = None,
 ) -> FetchedCheckpoint:
-    """The newest checkpoint of a controller.
+    """A checkpoint of a controller.
 
     Args:
         accept: judges what each answer says of its controller, and may raise UntrustworthyAnswer.
         pause: waits a little before a piece is asked for again.
+        wanted: which one; None: the newest.
 
     Raises:
-        FeedUnavailable: it has none, or stopped giving. UntrustworthyAnswer: pieces stay damaged or contradict
-            each other.
+        FeedUnavailable: it has none, or not this one, or stopped giving. UntrustworthyAnswer: pieces stay damaged or
+            contradict each other.
     """
     for _ in range(TRIES_MAX):
-        fetch = _Fetch(feed, bytes_max, accept, pause)
+        fetch = _Fetch(feed, bytes_max, accept, pause, wanted)
         try:
             return await fetch.run()
         except CheckpointGone as error:
+            if wanted is not None:
+                raise FeedUnavailable(f"{feed.name} has no {checkpoint_name(wanted)} any more: {error}") from error
             if fetch.id is None:
                 raise FeedUnavailable(f"{feed.name} has no checkpoint: {error}") from error
     raise FeedUnavailable(f"{feed.name} replaced its checkpoint {TRIES_MAX} times while it was being fetched")
@@ -73,14 +77,16 @@ class _Fetch:
         bytes_max: int,
         accept: Callable[[ControllerStatus], None],
         pause: Callable[[], Awaitable[None]],
+        wanted: CheckpointId | None,
     ) -> None:
         self._feed = feed
         self._bytes_max = bytes_max
         self._accept = accept
         self._pause = pause
-        #: Which checkpoint this is; None before the first piece.
-        self.id: CheckpointId | None = None
+        #: Which checkpoint this is; None before the first piece of the newest one, whichever that is.
+        self.id = wanted
         self._data = bytearray()
+        #: Of the whole file; 0 before the first piece.
         self._size = 0
 
     async def run(self) -> FetchedCheckpoint:
@@ -112,10 +118,12 @@ class _Fetch:
         name, chunk = self._feed.name, piece.chunk
         if not chunk.is_intact:
             raise UntrustworthyAnswer(f"{name}: a checkpoint was damaged on its way at byte {chunk.position}")
-        if self.id is None:
+        if not self._size:
             if not 0 < piece.size <= CHECKPOINT_BYTES_MAX:
                 raise UntrustworthyAnswer(f"{name}: a checkpoint of {piece.size} bytes")
-            self.id, self._size = chunk.id, piece.size
+            self._size = piece.size
+        if self.id is None:
+            self.id = chunk.id
         if chunk.id != self.id or piece.size != self._size or chunk.position != len(self._data):
             raise UntrustworthyAnswer(
                 f"{name}: byte {chunk.position} of {checkpoint_name(chunk.id)} ({piece.size} bytes), "

@@ -14,17 +14,10 @@ import aiohttp
 from pydantic import BaseModel
 
 from controller.access_client import AccessClient
-from controller.attempts import Attempts, Sender
+from controller.attempts import Sender
 from controller.audit_client import AuditClient
 from controller.checkpoint_client import CheckpointClient
-from controller.connection import (
-    Connection,
-    InvalidUrl,
-    NoAnswer,
-    Request,
-    controller_url,
-    make_session,
-)
+from controller.connection import Connection, InvalidUrl, NoAnswer, Request, controller_url, make_session
 from controller.feed_answers import Batches, CheckpointPiece, batches, checkpoint_piece
 from controller.http.feed_replies import FeedSessionsReply
 from controller.http.resources import (
@@ -40,6 +33,7 @@ from controller.http.resources import (
     TopicsReply,
 )
 from controller.origin import check_principal
+from controller.past_attempts import sender_to
 from controller.protocol import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -125,7 +119,7 @@ class ControllerClient:
         self._open_session: aiohttp.ClientSession | None = None
         self._at = at
         self._is_still = at is not None or sender is not None
-        self._attempts = sender or Attempts([Connection(self._session, url) for url in self.urls], absent_ms)
+        self._attempts = sender or sender_to(self.urls, self._connect, absent_ms, is_past=at is not None)
         #: Client quotas, SCRAM credentials, ACLs.
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)

@@ -208,7 +208,7 @@ class LogSettings(Group):
     """Older checkpoints, and the log before the oldest one kept, are removed while all of them together take more than
     this (Kafka's metadata.max.retention.bytes); the newest checkpoint always stays."""
     retention_ms: int = Field(default=604_800_000, ge=0, le=2**50)
-    """... and when the newest record in them is older than this (Kafka's metadata.max.retention.ms)."""
+    """... and when the newest record that goes with them is older than this (Kafka's metadata.max.retention.ms)."""
 
 
 class HttpSettings(Group):

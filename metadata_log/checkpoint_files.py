@@ -43,7 +43,7 @@ class CheckpointInfo:
     id: CheckpointId
     #: Bytes of the file.
     size: int
-    #: Milliseconds since 1970: time of the last batch it covers (0 for the bootstrap checkpoint).
+    #: Milliseconds since 1970: time of the last batch it covers, of the bootstrap checkpoint when it was made.
     last_contained_timestamp: int
     #: CRC-32C of the whole file. Nodes write checkpoints of one name with other bytes; this tells them apart.
     crc: int

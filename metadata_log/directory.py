@@ -104,9 +104,12 @@ class FormatPlan:
 
 
 def voters_checkpoint(voters: VotersRecord, timestamp_ms: int) -> bytes:
-    """The ``0-0.checkpoint`` of a fresh cluster at kraft.version 1: its first voter set, and no state."""
+    """The ``0-0.checkpoint`` of a fresh cluster at kraft.version 1: its first voter set, and no state.
+
+    ``timestamp_ms``, since 1970, is also its newest record's, by which retention goes (Kafka's ``Formatter``).
+    """
     head: list[tuple[Record, int]] = [
-        (SnapshotHeaderRecord(), 0),
+        (SnapshotHeaderRecord(timestamp_ms), 0),
         (KRaftVersionRecord(kraft_version=1), 0),
         (voters, 0),
     ]

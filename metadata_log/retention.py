@@ -1,4 +1,8 @@
-"""Which checkpoints, and with them which part of the log, need not be kept. Rules: Kafka's ``KafkaMetadataLog``."""
+"""Which checkpoints, and with them which part of the log, need not be kept. Rules: Kafka's ``KafkaMetadataLog``.
+
+With a checkpoint goes the log up to the next one, so the time of the next one says how old the newest record is that
+goes. Kafka looks at that of the checkpoint itself, and after days without records lets go of those of the last hour.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ class RetentionConfig:
 
     #: Bytes of segments and checkpoints together.
     max_retention_bytes: int = 100 * 1024 * 1024
-    #: Age of the newest record in a checkpoint.
+    #: Age of the newest record that would go.
     max_retention_ms: int = 7 * 24 * 3600 * 1000
 
 
@@ -29,7 +33,7 @@ def superseded(
     total = sum(info.size for info in checkpoints) + sum(size for _, size in segments)
     removed = []
     for info, following in pairwise(checkpoints):
-        is_old = now_ms - info.last_contained_timestamp > config.max_retention_ms
+        is_old = now_ms - following.last_contained_timestamp > config.max_retention_ms
         if total <= config.max_retention_bytes and not is_old:
             break
         removed.append(info.id)

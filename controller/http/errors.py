@@ -118,6 +118,10 @@ class HttpRefusal(ApiError):
         self.status = status
 
 
+#: In the details of a refusal to go back to a moment: the earliest offset whose state the refusing controller has.
+EARLIEST_OFFSET: Final = "earliest_offset"
+
+
 class FeedOutOfRange(ApiError):
     """What a follower holds is not what this log holds, or the log no longer reaches back: it takes the checkpoint.
 

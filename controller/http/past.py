@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from controller.http.errors import EARLIEST_OFFSET
 from controller.http.feed import FeedSource
 from metadata_log.batch import BatchHeader, checked_header, parse_header
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo, checkpoint_name
@@ -124,11 +125,12 @@ class PastImages:
     def _out_of_reach(self, moment: Moment, damaged: Sequence[CorruptCheckpoint]) -> ApiError:
         start = self._log.log_start_offset
         ends = [info.id.end_offset for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID]
+        ends = [end for end in ends if end >= start]
         reach = f"its earliest checkpoint is the state at offset {min(ends)}" if ends else "it has no checkpoint"
         if damaged:
             reach = "; ".join(map(str, damaged))
         message = f"this controller does not reach back to {moment}: its log begins at offset {start}, and {reach}"
-        return ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+        return ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message, {EARLIEST_OFFSET: min(ends)} if ends else None)
 
     def _keep(self, moment: Moment, image: MetadataImage) -> None:
         self._kept[moment] = image

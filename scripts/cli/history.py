@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from scripts.cli import exit_codes
+from scripts.cli.audit_sources import AllSources
 from scripts.cli.connecting import Controllers, SecretFile
-from scripts.cli.history_places import places
+from scripts.cli.history_places import Log, places
 from scripts.cli.image_diff import SIGNS, fields_json, fields_text
 from scripts.cli.output import format_time, reader_may_leave
 from snapshots.history import (
@@ -53,6 +55,9 @@ def show_history(
     Who asked is known to the controller that decided: all of a running quorum are asked; of a stopped one give the
     directories of all.
 
+    A running quorum tells as far back as any of its controllers does. Where the log begins later than the cluster, as
+    retention cuts it (log.retention_ms, log.retention_bytes), that is said; exit code 1 where nothing else is.
+
     Example: quorate history topic orders --from var/controller-1 --from var/controller-2 --from var/controller-3
     """
     wanted = _subject(subject or [])
@@ -66,9 +71,24 @@ def show_history(
             sys.stdout.writelines(f"{line}\n" for line in ([_json(step, why)] if as_json else _lines(step, why)))
     if len(steps) > limit:
         sys.stderr.write(f"quorate: the last {limit} of {len(steps)} steps are shown; --limit shows more\n")
+    if _say_what_is_missing(log, audit) and not steps:
+        sys.stderr.write(f"quorate: nothing is known of {' '.join(subject or ['anything'])} since then\n")
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def _say_what_is_missing(log: Log, audit: AllSources) -> bool:
+    """Whether the log begins later than the cluster: then what is not told may have happened before."""
     for source in audit.sources:
         if source.silence:
             sys.stderr.write(f"quorate: controller {source.node_id} does not say who asked it: {source.silence}\n")
+    start = log.start.stable.provenance
+    if not start.end_offset:
+        return False
+    begin = f"offset {start.end_offset}, time {format_time(start.log_time_ms)}"
+    sys.stderr.write(f"quorate: history begins at {begin}: earlier records were cut by retention, or never were here\n")
+    for reason in log.missing:
+        sys.stderr.write(f"quorate: a log that may begin earlier was not read: {reason}\n")
+    return True
 
 
 def _subject(words: list[str]) -> Subject | None:

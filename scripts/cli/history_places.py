@@ -26,6 +26,8 @@ class Log(NamedTuple):
 
     start: ReplayState
     batches: Iterable[bytes]
+    #: Why a controller's log, which may begin earlier, is no part of it.
+    missing: Sequence[str] = ()
 
 
 @contextmanager
@@ -35,7 +37,7 @@ def places(
     """The log of the first place, and what all of them know about who asked; to be read while the context is open.
 
     Args:
-        paths: directories and URLs; None: the first of the controllers that answers.
+        paths: directories and URLs; None: all controllers of the quorum, of which those that are named know.
 
     Ends the command with its own exit code where a controller does not answer.
 
@@ -49,7 +51,7 @@ def places(
         sources: list[AuditSource] = [FileSource(directory) for directory in directories]
         try:
             if not named:
-                url, log = _first_that_answers(find_controllers(controllers), secret_file)
+                url, log = _log_of_quorum(find_controllers(controllers), secret_file)
                 urls = [url]
             elif named[0] in urls:
                 log = _log_of_controller(named[0], secret_file)
@@ -80,18 +82,14 @@ def _live_sources(url: str, secret_file: Path | None) -> AbstractContextManager[
 
 
 def _log_of_controller(url: str, secret_file: Path | None) -> Log:
-    from scripts.cli.live_image import live_batches
+    from scripts.cli.joined_log import log_of_controller
 
-    return Log(*live_batches(url, secret_file))
+    log = log_of_controller(url, secret_file)
+    return Log(log.start, log.batches, log.missing)
 
 
-def _first_that_answers(controllers: Sequence[str], secret_file: Path | None) -> tuple[str, Log]:
-    from controller.connection import controller_url
+def _log_of_quorum(controllers: Sequence[str], secret_file: Path | None) -> tuple[str, Log]:
+    from scripts.cli.joined_log import log_of_quorum
 
-    refusals = []
-    for url in map(controller_url, controllers):
-        try:
-            return url, _log_of_controller(url, secret_file)
-        except NotController as error:
-            refusals.append(str(error))
-    raise NotController(None, "; ".join(refusals))
+    log = log_of_quorum(controllers, secret_file)
+    return log.url, Log(log.start, log.batches, log.missing)

@@ -379,8 +379,11 @@ SEGMENTS = [(0, 1_000), (50, 1_000), (100, 1_000), (150, 1_000)]
         (3_200, 10**6, [40]),
         (3_199, 10**6, [40, 90]),
         (0, 10**6, [40, 90]),
-        (10**6, 700, [40]),
-        (10**6, 0, [40, 90]),
+        # The newest record that goes with the oldest checkpoint is of 500, the newest of all of 900.
+        (10**6, 500, []),
+        (10**6, 499, [40]),
+        (10**6, 100, [40]),
+        (10**6, 99, [40, 90]),
     ],
 )
 def test_retention_removes_the_oldest_and_always_keeps_one(max_bytes: int, max_age: int, removed: list[int]) -> None:

@@ -30,7 +30,7 @@ from metadata_log.errors import CorruptState
 from metadata_log.ids import ZERO_UUID, uuid_text
 from metadata_log.meta_properties import MetaProperties, decode_meta_properties, encode_meta_properties
 from metadata_log.quorum_state import QuorumState, QuorumStateStore
-from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
+from metadata_log.records import KRaftVersionFeature, SnapshotHeaderRecord, VoterEndpoint, VotersRecord, VotersVoter
 from metadata_log.segment_log import MetadataLog
 from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
 from tests.log_support import Crash
@@ -110,9 +110,12 @@ def test_formatted_directory_is_there_after_a_power_cut() -> None:
 def test_first_voter_set_has_the_form_of_kafkas(kafka_data: Path) -> None:
     path = kafka_data / "dynamic-small/m1/log/__cluster_metadata-0" / checkpoint_name(BOOTSTRAP_ID)
     theirs = path.read_bytes()
-    ours = voters_checkpoint(VOTERS, 1_000)
+    ours = voters_checkpoint(VOTERS, 10**12)
     position = 0
     for data in (theirs, ours):
+        header = next(iter_records(data)).record
+        assert isinstance(header, SnapshotHeaderRecord)
+        assert header.last_contained_log_timestamp == pytest.approx(parse_header(data).timestamp, abs=60_000)
         first = parse_header(data)
         kinds = [type(logged.record).__name__ for logged in iter_records(data)]
         assert kinds == ["SnapshotHeaderRecord", "KRaftVersionRecord", "VotersRecord"]
