@@ -27,6 +27,7 @@ from metadata_log.mark import Mark, read_mark
 from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
 from metadata_log.segment_files import segment_base
 from pipeline.archives import Form, Member, Place, form_of, members, open_place, read_fully
+from pipeline.uris import local_path
 
 #: What a member of an archive is read for at first: the header of its first batch, or all of a meta.properties.
 _HEAD_BYTES: Final = 4096
@@ -102,7 +103,7 @@ def find_inputs(paths: Sequence[str], *, cluster_id: str | None = None, mixed: b
     Raises:
         InputError: nothing there, nothing in it, another cluster than ``cluster_id``, several clusters unless
             ``mixed``, or files that overlap.
-        StorageError: a file cannot be read.
+        StorageError: a file cannot be read. BadSetting: a URI that ``uris`` does not know.
     """
     found: dict[str, list[_Found]] = {}
     for path in paths:
@@ -195,7 +196,7 @@ class _Found:
 
 
 def _look(path: str, cluster_id: str | None) -> Iterator[_Found]:
-    path = path.removeprefix("file://").removeprefix("file:")
+    path = local_path(path)
     if os.path.isdir(path):
         yield _directory(path, cluster_id)
         return

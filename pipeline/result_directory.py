@@ -1,6 +1,7 @@
 """Where a job's tables become visible: all at once, or never.
 
-Everything is written to a directory beside the one that was asked for, and that gets its name last.
+Everything is written to a directory beside the one that was asked for, and that gets its name last, after what workers
+say they wrote was found there.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any, Final, Self
 from metadata_log.errors import StorageError
 from pipeline.delta import make_delta
 from pipeline.table_format import TableFormat
+from pipeline.uris import local
+from pipeline.written import Written, require_written
 
 #: What the run came to, beside the tables.
 MANIFEST: Final = "manifest.json"
@@ -30,11 +33,12 @@ class ResultDirectory:
             table_format: of its tables, which are written as Parquet. day: as ``delta.make_delta`` takes it.
 
         Raises:
-            StorageError: there is something. DeltaMissing: tables of this format cannot be written.
+            StorageError: there is something. DeltaMissing: tables of this format cannot be written. BadSetting: a URI
+                that ``uris`` does not know.
         """
         table_format.require_writer()
         self._format, self._day = table_format, day
-        self._out = out.absolute()
+        self._out = local(str(out)).absolute()
         if self._out.exists() and any(self._out.iterdir()):
             raise StorageError(f"{out}: holds something already; give a directory that is empty or not there")
         self.staging = self._out.with_name(f"{self._out.name}{_STAGING}")
@@ -44,8 +48,16 @@ class ResultDirectory:
         self.staging.mkdir(parents=True)
         return self
 
-    def commit(self, manifest: Mapping[str, Any]) -> None:
-        """Everything is written: make it visible."""
+    def commit(self, manifest: Mapping[str, Any], written: Mapping[str, Written]) -> None:
+        """Everything is written: make it visible.
+
+        Args:
+            written: by table, all of its files.
+
+        Raises:
+            NotShared: that is not what is here.
+        """
+        require_written(self.staging, written)
         if self._format is TableFormat.DELTA:
             make_delta(self.staging, self._day)
         (self.staging / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")

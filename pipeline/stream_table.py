@@ -8,7 +8,8 @@
 
 Spark runs a step again when it does not know whether it was done; it has the same number then, and the same rows. A
 step is written beside the table, checked, synced, and enters the table by one rename: what is there is done, and is not
-done again. Checked is that the offsets of each cluster go on where the step before ended, each of them once.
+done again. Checked is that all rows that Spark wrote are here, and that the offsets of each cluster go on where the
+step before ended, each of them once.
 The table is a directory of a POSIX file system: object stores have no such rename.
 """
 
@@ -24,9 +25,12 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow.dataset as ds
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as sf
 
 from pipeline.errors import PipelineError
+from pipeline.uris import local
+from pipeline.written import require_rows
 
 _CHUNK: Final = re.compile(r"chunk=(\d{12})")
 _NOTE: Final = "_chunk.json"
@@ -65,7 +69,7 @@ class StreamTable:
     """One table, filled by one stream at a time."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = local(str(path))
 
     @property
     def checkpoint(self) -> Path:
@@ -86,14 +90,17 @@ class StreamTable:
         """Put a step's rows into the table. None where it was there already, or has no rows.
 
         Raises:
-            BrokenTable: the rows do not go on where the table ends; it is left as it is.
+            BrokenTable: the rows do not go on where the table ends; it is left as it is. NotShared: they are not here.
         """
         target = self.path / f"chunk={number:012d}"
         if target.exists():
             return None
         writing = self.path / f"_writing-{number}"
         self.path.mkdir(parents=True, exist_ok=True)
-        rows.write.mode("overwrite").option("compression", "zstd").parquet(writing.resolve().as_uri())
+        seen = Observation()
+        counted = rows.observe(seen, sf.count(sf.lit(1)).alias("rows"))
+        counted.write.mode("overwrite").option("compression", "zstd").parquet(writing.resolve().as_uri())
+        require_rows(writing, seen.get["rows"])
         before = [chunk for chunk in self.chunks() if chunk.number < number]
         chunk = _checked(writing, number, before[-1].ends if before else {})
         if not chunk.records:

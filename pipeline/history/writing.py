@@ -6,15 +6,14 @@ together. A table without a version has one file, without a day and a row.
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+
+from pipeline.written import NOTHING, Written, require_directory, write_part
 
 #: The column that the directories stand for.
 DAY: Final = "day"
@@ -25,27 +24,16 @@ _DICTIONARIES: Final = ["cluster_id", "topic_id", "topic", "change", "directorie
 _STATISTICS: Final = ["valid_from_offset", "valid_to_offset", "valid_from", "valid_to"]
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What was written of one table by one worker."""
-
-    rows: int
-    files: int
-    size: int
-
-    def __add__(self, other: Written) -> Written:
-        return Written(self.rows + other.rows, self.files + other.files, self.size + other.size)
-
-
-NOTHING: Final = Written(0, 0, 0)
-
-
 def write_days(table: pa.Table, directory: str, name: str, part: str) -> Written:
     """Write versions by the day on which they begin; a worker that does it again writes the same files.
 
     Args:
         table: versions. directory: that of all tables. name: of this one. part: what tells its files from others'.
+
+    Raises:
+        NotShared: the directory is not here.
     """
+    require_directory(directory)
     if not table.num_rows:
         return NOTHING
     days = pc.floor_temporal(table["valid_from"], unit="day").cast(pa.int64()).to_numpy() // _DAY_US
@@ -54,30 +42,27 @@ def write_days(table: pa.Table, directory: str, name: str, part: str) -> Written
         days = days[order]
         table = table.take(pa.array(order))
     starts = np.flatnonzero(np.concatenate([[True], days[1:] != days[:-1]]))
-    size = 0
+    written = NOTHING
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(days)], strict=True):
         day = np.datetime64(int(days[start]), "D")
         target = Path(directory) / name / f"{DAY}={day}"
         target.mkdir(parents=True, exist_ok=True)
-        size += _write(table.slice(start, end - start), target / f"part-{part}.parquet")
-    return Written(table.num_rows, len(starts), size)
+        written += _write(table.slice(start, end - start), target / f"part-{part}.parquet")
+    return written
 
 
-def write_empty(schema: pa.Schema, directory: Path, name: str) -> None:
+def write_empty(schema: pa.Schema, directory: Path, name: str) -> Written:
     """Write a table that has no version, so that whoever reads finds its columns."""
     (directory / name).mkdir()
-    pq.write_table(schema.empty_table(), directory / name / "part-0000.parquet")
+    return _write(schema.empty_table(), directory / name / "part-0000.parquet")
 
 
-def _write(table: pa.Table, path: Path) -> int:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    pq.write_table(
+def _write(table: pa.Table, path: Path) -> Written:
+    return write_part(
         table,
-        unfinished,
+        path,
         compression="zstd",
         compression_level=1,
         use_dictionary=_DICTIONARIES,
         write_statistics=_STATISTICS,
     )
-    os.replace(unfinished, path)
-    return path.stat().st_size

@@ -10,7 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
@@ -39,6 +39,7 @@ from pipeline.incidents.thresholds import Thresholds
 from pipeline.incidents.versions import COLUMNS, Versions
 from pipeline.table_cells import from_bytes, shared_out, to_bytes
 from pipeline.worker_use import Clock, WorkerUse
+from pipeline.written import NOTHING, Written, require_directory, write_part
 
 #: Bytes of Parquet in a bucket of topics: some million versions, which take a worker a few hundred MB.
 BUCKET_BYTES: Final = 16 * 1024 * 1024
@@ -52,6 +53,7 @@ _RESULTS: Final = "kind string, name string, key int, data binary"
 _TABLE: Final = "table"
 _PART: Final = "part"
 _BY_TIME: Final = "by time"
+_COMPRESSION: Final[Mapping[str, Any]] = {"compression": "zstd", "compression_level": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +67,28 @@ class Search:
     _instants: list[pa.Table]
     _leaders: list[pa.Table]
 
-    def write(self, directory: Path) -> list[str]:
-        """Write the whole tables, as Parquet, and return their names; a bucket's files have its number."""
+    def write(self, directory: Path) -> dict[str, Written]:
+        """Write the whole tables, as Parquet, and return what was written; a bucket's files have its number."""
         target = str(directory)
         for name in TABLES:
             (directory / name).mkdir()
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for row in _rows(batches):
-                path = Path(target) / row["name"] / f"part-{row['key']:04d}.parquet"
-                pq.write_table(from_bytes(row["data"]), path, compression="zstd", compression_level=1)
-                yield pa.RecordBatch.from_pydict({"written": pa.array([1], pa.int32())})
+                require_directory(target)
+                one = write_part(from_bytes(row["data"]), _part(Path(target), row["name"], row["key"]), **_COMPRESSION)
+                yield pa.RecordBatch.from_pylist([{"name": row["name"], **asdict(one)}])
 
-        self._results.where(sf.col("kind") == _TABLE).mapInArrow(write, "written int").collect()
+        tables = self._results.where(sf.col("kind") == _TABLE)
+        found = dict.fromkeys(TABLES, NOTHING)
+        for row in tables.mapInArrow(write, "name string, rows long, files long, size long").collect():
+            found[row.name] += Written(row.rows, row.files, row.size)
         instants = pa.concat_tables([INSTANTS.empty_table(), *self._instants])
-        pq.write_table(instants, directory / "instants" / "part-0000.parquet")
+        found["instants"] += write_part(instants, _part(directory, "instants", 0))
         for name, schema in TABLES.items():
-            if not any((directory / name).iterdir()):
-                pq.write_table(schema.empty_table(), directory / name / "part-0000.parquet")
-        return sorted(TABLES)
+            if not found[name].files:
+                found[name] = write_part(schema.empty_table(), _part(directory, name, 0))
+        return found
 
     def series(self) -> dict[str, Series]:
         """What the page draws, by cluster."""
@@ -98,6 +103,10 @@ class Search:
         )
         rows = [row for table in tables for row in rows_of(table)]
         return series(spans, rows, [row for part in self._leaders for row in rows_of(part)])
+
+
+def _part(directory: Path, table: str, key: int) -> Path:
+    return directory / table / f"part-{key:04d}.parquet"
 
 
 @contextmanager

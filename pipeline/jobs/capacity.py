@@ -101,7 +101,7 @@ class Wishes:
 
 def capacity(
     spark: SparkSession,
-    paths: Sequence[Path],
+    paths: Sequence[str],
     wishes: Wishes,
     *,
     tables: Path | None = None,
@@ -134,10 +134,10 @@ def capacity(
 
 
 def _folded(
-    spark: SparkSession, paths: Sequence[Path], cluster_id: str | None, at: int | None
+    spark: SparkSession, paths: Sequence[str], cluster_id: str | None, at: int | None
 ) -> tuple[str, tuple[pa.Table, pa.Table]]:
     """Return the cluster of some logs, and its state: tasks folded by the workers, put together here."""
-    (cluster,) = find_inputs([str(path) for path in paths], cluster_id=cluster_id)
+    (cluster,) = find_inputs(paths, cluster_id=cluster_id)
     moment = LAST if at is None else at
     plan = readings(cluster, at)
     read = spark.sparkContext.parallelize(plan, max(len(plan), 1))
@@ -214,7 +214,7 @@ def _by_broker(changes: DataFrame, moments: Moments) -> dict[int, Any]:
     return standing_on(((row["broker"], row["at"], row["more"]) for row in rows), moments.count)
 
 
-def _records_by_day(spark: SparkSession, paths: Sequence[Path], cluster_id: str) -> RecordsByDay:
+def _records_by_day(spark: SparkSession, paths: Sequence[str], cluster_id: str) -> RecordsByDay:
     if not paths:
         return RecordsByDay([], {})
     read = spark.read.format(FORMAT).options(columns="time,type", clusterId=cluster_id)

@@ -28,13 +28,14 @@ from pipeline.history.partitions import partition_versions
 from pipeline.history.reading import is_of_checkpoint, read_task
 from pipeline.history.schema import TABLES
 from pipeline.history.timeline import Timeline
-from pipeline.history.writing import DAY, NOTHING, Written, write_days, write_empty
+from pipeline.history.writing import DAY, write_days, write_empty
 from pipeline.inputs import InputCluster, InputFile, find_inputs, replay_base
 from pipeline.ranges import RANGE_BYTES, Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from pipeline.result_directory import ResultDirectory
 from pipeline.table_format import TableFormat
 from pipeline.walk import Wanted, read_range
 from pipeline.worker_use import Clock, WorkerUse
+from pipeline.written import NOTHING, Written
 
 #: Bytes of log in a bucket: some million records, whose versions take a worker a few hundred MB.
 BUCKET_BYTES: Final = 64 * 1024 * 1024
@@ -98,7 +99,8 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
 
     Raises:
         InputError: the files are not each cluster's log from somewhere on, or of several clusters that may not be
-            mixed. BadSetting: an offset for several. DeltaMissing, StorageError: as ``ResultDirectory``.
+            mixed. BadSetting: an offset for several. DeltaMissing, StorageError, NotShared: as
+            ``ResultDirectory``.
         CorruptBatch, FoldRefused: damage, or a record that cannot be; as ``WorkerError`` from a worker.
     """
     started = time.monotonic()
@@ -113,10 +115,9 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
         cells = _cells(spark, plan, keys, use)
         rows = _results(cells, plan, keys, str(directory.staging), use).collect()
         report = _report(plan, rows, use, time.monotonic() - started)
-        for name, written in report.tables.items():
-            if not written.rows:
-                write_empty(TABLES[name], directory.staging, name)
-        directory.commit(report.as_json())
+        empty = [name for name, one in report.tables.items() if not one.rows]
+        written = report.tables | {name: write_empty(TABLES[name], directory.staging, name) for name in empty}
+        directory.commit(report.as_json(), written)
     return report
 
 

@@ -39,7 +39,7 @@ class IncidentsFound:
 def find_incidents(
     spark: SparkSession,
     tables: Path,
-    logs: Sequence[Path],
+    logs: Sequence[str],
     thresholds: Thresholds,
     *,
     cluster_id: str | None = None,
@@ -56,7 +56,7 @@ def find_incidents(
     """
     started = time.monotonic()
     versions, there = version_tables(tables, cluster_id=cluster_id, mixed=mixed)
-    clusters = find_inputs([str(path) for path in logs], cluster_id=cluster_id, mixed=mixed) if logs else []
+    clusters = find_inputs(logs, cluster_id=cluster_id, mixed=mixed) if logs else []
     for one in clusters:
         if there and one.cluster_id not in there:
             chosen_cluster(tables, there, one.cluster_id)
@@ -86,8 +86,8 @@ def write_tables(found: IncidentsFound, out: Path) -> None:
     """Write the whole tables behind the findings, as Parquet, all or none.
 
     Raises:
-        StorageError: ``out`` holds something.
+        StorageError: ``out`` holds something. NotShared: as ``ResultDirectory``.
     """
     with ResultDirectory(out) as directory:
-        names = found.search.write(directory.staging)
-        directory.commit({"incidents": len(found.incidents), "tables": names})
+        written = found.search.write(directory.staging)
+        directory.commit({"incidents": len(found.incidents), "tables": sorted(written)}, written)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from pipeline.errors import PipelineError
@@ -29,10 +27,11 @@ from pipeline.state_tables import PARTITIONS, TABLES, catalogue_tables, partitio
 from pipeline.table_format import TableFormat
 from pipeline.walk import read_range
 from pipeline.worker_use import WorkerUse
+from pipeline.written import NOTHING, Written, require_directory, write_part
 from snapshots.digest import DIGEST_BYTES, digest_bytes, root
 
-_RESULT: Final = "leaves binary, rows string, counts string"
-_SCHEMA: Final = pa.schema([("leaves", pa.binary()), ("rows", pa.string()), ("counts", pa.string())])
+_RESULT: Final = "leaves binary, written string, counts string"
+_SCHEMA: Final = pa.schema([("leaves", pa.binary()), ("written", pa.string()), ("counts", pa.string())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
 
     Raises:
         StorageError, PipelineError: files are damaged, missing, or do not reach to the moment; ``out`` holds something.
-        FoldRefused: a record that cannot be; as ``WorkerError`` from a worker.
+        FoldRefused: a record that cannot be; as ``WorkerError`` from a worker. NotShared: as ``ResultDirectory``.
     """
     (cluster,) = find_inputs(paths, cluster_id=options.cluster_id)
     at = options.at if options.time is None else offset_at_time(cluster, options.time)
@@ -97,12 +96,12 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
         if at is not None and end < at:
             name = cluster.segments[-1].name if cluster.segments else paths[0]
             raise PipelineError(f"{name}: the log ends at offset {end}, before {at}; ask for an offset up to {end}")
-        totals = dict.fromkeys(TABLES, 0)
+        written = dict.fromkeys(TABLES, NOTHING)
         for row in rows:
-            for table, count in json.loads(row.rows).items():
-                totals[table] += count
-        if not totals["partitions"]:
-            _write(str(directory.staging), "0", {"partitions": PARTITIONS.empty_table()})
+            for table, told in json.loads(row.written).items():
+                written[table] += Written(**told)
+        if not written["partitions"].rows:
+            written |= _write(str(directory.staging), "0", {"partitions": PARTITIONS.empty_table()})
         digest = digest_bytes(root(int.from_bytes(row.leaves, "big") for row in rows)).hex()
         result = ReplayResult(
             cluster.cluster_id,
@@ -111,11 +110,11 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
             name,
             base.first_offset,
             counts.records,
-            totals,
+            {table: one.rows for table, one in written.items()},
             use.processor_seconds,
             use.mb_max,
         )
-        directory.commit(result.as_json())
+        directory.commit(result.as_json(), written)
     return result
 
 
@@ -176,31 +175,34 @@ def _written(
         state = compose(elements, topics, transactions, moment)
         names = {topic_id: life.name for topic_id, life in topics.alive().items()}
         part = state.topic_ids[0].tobytes().hex() if len(state) else ""
-        rows = _write(directory, part, {"partitions": partitions_table(state, names, cluster_id)}) if part else {}
-        return _row(topic_leaves(state, names), rows, None)
+        table = partitions_table(state, names, cluster_id)
+        written = _write(directory, part, {"partitions": table}) if part else {}
+        return _row(topic_leaves(state, names), written, None)
 
     def of_others(records: list[Located], counts: list[ReadCounts]) -> pa.Table:
         transactions = Transactions.of(located for located in records if located.offset < moment)
         catalogue = replayed(transactions.counted(records, moment))
-        rows = _write(directory, "0", catalogue_tables(catalogue, cluster_id))
+        written = _write(directory, "0", catalogue_tables(catalogue, cluster_id))
         joined = joined_counts(sorted(counts, key=lambda part: part.first_offset))
-        return _row(catalogue_leaves(catalogue), rows, json.dumps(asdict(joined)))
+        return _row(catalogue_leaves(catalogue), written, json.dumps(asdict(joined)))
 
     found: list[Any] = fold(spark, plan, of_bucket, of_others, _RESULT, use).collect()
     return found
 
 
-def _row(leaves: int, rows: dict[str, int], counts: str | None) -> pa.Table:
-    row = {"leaves": leaves.to_bytes(DIGEST_BYTES, "big"), "rows": json.dumps(rows), "counts": counts}
-    return pa.Table.from_pylist([row], _SCHEMA)
+def _row(leaves: int, written: dict[str, Written], counts: str | None) -> pa.Table:
+    told = json.dumps({name: asdict(one) for name, one in written.items()})
+    return pa.Table.from_pylist(
+        [{"leaves": leaves.to_bytes(DIGEST_BYTES, "big"), "written": told, "counts": counts}], _SCHEMA
+    )
 
 
-def _write(directory: str, part: str, tables: dict[str, pa.Table]) -> dict[str, int]:
+def _write(directory: str, part: str, tables: dict[str, pa.Table]) -> dict[str, Written]:
     """Write a worker's part of tables; a worker that does it again writes the same files."""
+    require_directory(directory)
+    written = {}
     for name, table in tables.items():
         target = Path(directory) / name
-        target.mkdir(parents=True, exist_ok=True)
-        unfinished = target / f".part-{part}.{os.getpid()}"
-        pq.write_table(table, unfinished, compression="zstd")
-        os.replace(unfinished, target / f"part-{part}.parquet")
-    return {name: table.num_rows for name, table in tables.items()}
+        target.mkdir(exist_ok=True)
+        written[name] = write_part(table, target / f"part-{part}.parquet", compression="zstd")
+    return written

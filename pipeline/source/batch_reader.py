@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pipeline.inputs import InputCluster, find_inputs, require_offset
 from pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from pipeline.source.options import SourceOptions
-from pipeline.source.quarantine import read_around_damage
+from pipeline.source.quarantine import make_quarantine, read_around_damage
 from pipeline.source.rows import RowPlan, chunk_rows
 from pipeline.source.selection import Selection
 from pipeline.walk import Wanted, read_range
@@ -36,6 +36,7 @@ class LogReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task."""
         options = self._options
+        make_quarantine(options.quarantine)
         clusters = find_inputs(options.paths, cluster_id=options.cluster_id, mixed=options.mixed)
         if options.start_offset is not None:
             for cluster in clusters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from pipeline.errors import BadSetting
 from pipeline.ranges import RANGE_BYTES
 from pipeline.source.schema import COLUMN_TYPES, CONTROL_TYPE_NAMES, DATA_TYPE_NAMES
+from pipeline.uris import local_path
 
 _TYPE_NAMES: Final = frozenset(DATA_TYPE_NAMES.values()) | frozenset(CONTROL_TYPE_NAMES.values())
 
@@ -70,10 +72,14 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         mixed=_flag(given, "mixed"),
         checkpoints=_flag(given, "checkpoints"),
         range_bytes=_number(given, "rangeBytes", 1) or RANGE_BYTES,
-        quarantine=given.get("quarantine"),
+        quarantine=_directory(given.get("quarantine")),
         max_records=_number(given, "maxRecords", 1),
         uncommitted=_flag(given, "uncommitted"),
     )
+
+
+def _directory(text: str | None) -> str | None:
+    return None if text is None else os.path.abspath(local_path(text))
 
 
 def _paths(given: Mapping[str, str]) -> tuple[str, ...]:

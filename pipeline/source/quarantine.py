@@ -1,7 +1,7 @@
 """What is damaged goes into a side table, and the job goes on behind it.
 
 The side table is a directory of Parquet files, one for each stretch that was left out, named after its place: a task
-that runs twice writes the same file twice.
+that runs twice writes the same file twice. The driver makes the directory: a worker that does not see it fails.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from metadata_log.errors import CorruptBatch
 from pipeline.ranges import Range
 from pipeline.resync import next_batch
 from pipeline.walk import Chunk, Wanted, read_range
+from pipeline.written import require_directory, write_part
 
 T = TypeVar("T")
 
@@ -34,6 +35,12 @@ QUARANTINE_SCHEMA: Final = pa.schema(
         pa.field("reason", pa.string(), nullable=False),
     ]
 )
+
+
+def make_quarantine(directory: str | None) -> None:
+    """In the driver, before anything is read: make the directory, if there is to be one."""
+    if directory is not None:
+        os.makedirs(directory, exist_ok=True)
 
 
 def read_around_damage(
@@ -79,9 +86,7 @@ def read_around_damage(
 
 
 def _put_aside(directory: str, row: dict[str, Any]) -> None:
-    os.makedirs(directory, exist_ok=True)
+    require_directory(directory)
     place = f"{row['cluster_id']}\0{row['file']}\0{row['position']}"
-    path = os.path.join(directory, f"damaged-{hashlib.sha256(place.encode()).hexdigest()[:24]}.parquet")
-    unfinished = f"{path}.{os.getpid()}.part"
-    pq.write_table(pa.Table.from_pylist([row], QUARANTINE_SCHEMA), unfinished)
-    os.replace(unfinished, path)
+    path = Path(directory, f"damaged-{hashlib.sha256(place.encode()).hexdigest()[:24]}.parquet")
+    write_part(pa.Table.from_pylist([row], QUARANTINE_SCHEMA), path)

@@ -17,6 +17,7 @@ from pipeline.inputs import InputCluster, find_inputs
 from pipeline.ranges import task_from_json, task_to_json
 from pipeline.source.batch_reader import read_task
 from pipeline.source.options import SourceOptions
+from pipeline.source.quarantine import make_quarantine
 from pipeline.source.rows import RowPlan
 from pipeline.tail import UNKNOWN, Place, advance, first_place, readable_end, tasks_between
 from pipeline.walk import Wanted
@@ -65,6 +66,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         """One for each task between two places."""
+        make_quarantine(self._options.quarantine)
         tasks = []
         for cluster in self._clusters():
             to = _from_json(end.get(cluster.cluster_id))

@@ -200,7 +200,7 @@ def test_cluster_that_the_tables_lack_is_refused(spark: SparkSession, tmp_path: 
 def test_log_itself_gives_state_and_records_by_day(spark: SparkSession, kafka_data: Path) -> None:
     """Of the captured cluster with 3,061 partitions, two of its four brokers dead."""
     log = kafka_data / "static" / "m2" / "log"
-    found = capacity(spark, [log], Wishes())
+    found = capacity(spark, [str(log)], Wishes())
 
     expected = json.loads((kafka_data / "static" / "m2" / "expected.json").read_text())
     assert found.summary.partitions == sum(len(topic["partitions"]) for topic in expected["topics"].values()) == 3061

@@ -1,6 +1,11 @@
 """The history job: its tables against the controllers' own states, and what a failure leaves."""
 
 import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from metadata_log.records import NoOpRecord
@@ -25,6 +31,7 @@ from pipeline.jobs.incidents import find_incidents, version_tables
 from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.table_clusters import WhichCluster
 from pipeline.table_format import TableFormat
+from pipeline.written import NotShared
 from scripts.history import making
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
@@ -111,7 +118,7 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
     versions, _ = version_tables(out, cluster_id=SMALL_CLUSTER)
     assert len(versions.brokers()) == pc.sum(pc.equal(both["broker_versions"]["cluster_id"], SMALL_CLUSTER)).as_py()
     assert version_tables(out, mixed=True)[1] == set(images)
-    not_of_it = find_incidents(spark, out, [logs[1]], Thresholds(), cluster_id=SMALL_CLUSTER)
+    not_of_it = find_incidents(spark, out, [str(logs[1])], Thresholds(), cluster_id=SMALL_CLUSTER)
     with pytest.raises(InputError, match=f"is of cluster {LARGE_CLUSTER}, not of {SMALL_CLUSTER}"), not_of_it:
         pass
 
@@ -159,6 +166,40 @@ def test_paths_that_may_not_be_mixed_are_refused(spark: SparkSession, kafka_data
     with pytest.raises(InputError, match="different segments of one name"):
         make_history(spark, [log, str(other.path)], out, mixed)
     assert [path.name for path in tmp_path.iterdir()] == ["node"]
+
+
+@pytest.mark.parametrize("is_worker_directory_there", [False, True])
+def test_results_in_a_directory_that_workers_do_not_share_are_none(
+    spark: SparkSession, kafka_data: Path, elsewhere: Path, is_worker_directory_there: bool
+) -> None:
+    """The path means another directory to each process: with that of the worker there, all of its writing succeeds."""
+    log, out = str(kafka_data / "dynamic-small/m1/log"), Path("/proc/self/cwd") / elsewhere.name
+    if is_worker_directory_there:
+        elsewhere.with_name(f"{elsewhere.name}.writing").mkdir()
+    sentence = rf"{out}\.writing: .*; give a directory that the driver and all workers see, as on a shared file system$"
+
+    for job in (
+        lambda: make_history(spark, [log], out, HistoryOptions()),
+        lambda: replay(spark, [log], out, ReplayOptions()),
+    ):
+        with pytest.raises((NotShared, PythonException)) as raised:
+            job()
+        found = raised.value if isinstance(raised.value, NotShared) else translated(raised.value)
+        assert re.match(sentence, str(found))
+        assert not list(Path.cwd().iterdir())
+    written = list(elsewhere.parent.glob(f"{elsewhere.name}.writing/**/*.parquet"))
+    assert bool(written) == is_worker_directory_there
+
+
+@pytest.fixture
+def elsewhere(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A name in the workers' own current directory, which from now on is not this process's."""
+    working = spark.sparkContext.parallelize([0], 1).map(lambda _: os.getcwd()).first()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    name = Path(working) / f"unshared-{os.getpid()}-{time.monotonic_ns()}"
+    yield name
+    shutil.rmtree(f"{name}.writing", ignore_errors=True)
 
 
 def test_damage_is_named_and_no_table_is_left(spark: SparkSession, tmp_path: Path) -> None:

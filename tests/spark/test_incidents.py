@@ -33,7 +33,7 @@ def found(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempPa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "BUCKET_BYTES", 100_000)
         patch.setattr(search, "TASK_BYTES", 50_000)
-        with find_incidents(spark, tables, [log], THRESHOLDS) as incidents_found:
+        with find_incidents(spark, tables, [str(log)], THRESHOLDS) as incidents_found:
             yield incidents_found
 
 

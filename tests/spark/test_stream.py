@@ -1,5 +1,6 @@
 """Streams into tables: every offset once, however often a step is run again; damage is one sentence."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from metadata_log.reader import find_files, iter_batches
 from pipeline.failures import translated
 from pipeline.jobs.stream import Step, follow
 from pipeline.stream_table import BrokenTable, StreamTable
+from pipeline.written import require_rows
 from tests.pipeline_logs import KAFKA_LOG, LogWriter
 
 Run = Callable[..., list[Step]]
@@ -50,6 +52,26 @@ def test_stream_over_a_growing_log_goes_on_where_it_ended(run: Run, tmp_path: Pa
     assert run(log.path) == []
     log.roll()
     log.append_small(3)
+    run(log.path)
+    assert offsets(tmp_path / "table") == list(range(log.offset))
+
+
+def test_step_whose_rows_are_not_all_here_is_refused(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers on a machine of their own would write theirs there: here, a file is lost behind Spark's back."""
+    log = LogWriter(tmp_path / "node")
+    log.append_small(12)
+
+    def lose_then_count(table: Path, rows: int) -> None:
+        next(table.glob("*.parquet")).unlink()
+        require_rows(table, rows)
+
+    monkeypatch.setattr("pipeline.stream_table.require_rows", lose_then_count)
+    with pytest.raises(PySparkException) as raised:
+        run(log.path)
+
+    assert re.search(r"of the \d+ rows that workers wrote \d+ are here: the workers do not share", str(raised.value))
+    assert not list((tmp_path / "table").glob("chunk=*"))
+    monkeypatch.undo()
     run(log.path)
     assert offsets(tmp_path / "table") == list(range(log.offset))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipeline.uris import local
 from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, workers_line
 
@@ -24,15 +25,23 @@ def audit(
         int | None, typer.Option("--at", metavar="OFFSET", min=1, help="Read the log up to there; default: its end.")
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="Write the certificate, as JSON with a seal.")
+        Path | None,
+        typer.Option("--certificate", metavar="FILE", parser=local, help="Write the certificate, as JSON with a seal."),
     ] = None,
     sign_key: Annotated[
         Path | None,
-        typer.Option("--sign-key", metavar="FILE", help="Sign it with this Ed25519 key (PEM, without a password)."),
+        typer.Option(
+            "--sign-key", metavar="FILE", parser=local, help="Sign it with this Ed25519 key (PEM, without a password)."
+        ),
     ] = None,
     digests: Annotated[
         Path | None,
-        typer.Option("--digests", metavar="FILE", help="Compare with these too: what scripts/replay-digests printed."),
+        typer.Option(
+            "--digests",
+            metavar="FILE",
+            parser=local,
+            help="Compare with these too: what scripts/replay-digests printed.",
+        ),
     ] = None,
     cluster_id: Annotated[
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
@@ -60,7 +69,7 @@ def audit(
     given = read_digests(digests) if digests is not None else {}
     options = AuditOptions(at, cluster_id, task_bytes, given)
     with run.session("audit", hands_on=True) as spark:
-        result = run_audit(spark, [str(path) for path in paths], options)
+        result = run_audit(spark, paths, options)
     document = sealed(result.document(), key)
     _write(result, document, certificate, html)
     run.show(_lines(result, document), document)
@@ -102,9 +111,10 @@ def _lines(result: AuditResult, document: dict[str, Any]) -> list[str]:
 
 
 def verify_certificate(
-    certificate: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate that audit wrote.")],
+    certificate: Annotated[Path, typer.Argument(metavar="FILE", parser=local, help="A certificate that audit wrote.")],
     public_key: Annotated[
-        Path | None, typer.Option("--public-key", metavar="FILE", help="It must be signed with this key's (PEM).")
+        Path | None,
+        typer.Option("--public-key", metavar="FILE", parser=local, help="It must be signed with this key's (PEM)."),
     ] = None,
 ) -> None:
     """Find out whether a certificate is as it was written, and by whom. Exit code 1: it is not to be believed.

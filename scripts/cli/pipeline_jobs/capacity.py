@@ -7,12 +7,18 @@ from typing import Annotated
 
 import typer
 
+from pipeline.uris import local
 from scripts.cli.arguments import broker_ids
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
 
 Tables = Annotated[
     Path | None,
-    typer.Option("--tables", metavar="DIR", help="What `quorate pipeline history` made of them: tells of growth, too."),
+    typer.Option(
+        "--tables",
+        metavar="DIR",
+        parser=local,
+        help="What `quorate pipeline history` made of them: tells of growth, too.",
+    ),
 ]
 Cluster = Annotated[
     str | None,
@@ -32,10 +38,13 @@ Exclude = Annotated[
 ]
 Sizes = Annotated[
     Path | None,
-    typer.Option("--sizes", metavar="FILE", help="Lines of topic,partition,bytes; else every replica counts one."),
+    typer.Option(
+        "--sizes", metavar="FILE", parser=local, help="Lines of topic,partition,bytes; else every replica counts one."
+    ),
 ]
 PlanDirectory = Annotated[
-    Path | None, typer.Option("--plan", metavar="DIR", help="Write the plan there, for `quorate reassign apply`.")
+    Path | None,
+    typer.Option("--plan", metavar="DIR", parser=local, help="Write the plan there, for `quorate reassign apply`."),
 ]
 
 

@@ -7,16 +7,23 @@ from typing import Annotated
 
 import typer
 
+from pipeline.uris import local
 from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Run
 
 A = Annotated[
     Path,
     typer.Argument(
-        metavar="A", help="A log, a checkpoint, or tables that `history` or `replay` made.", show_default=False
+        metavar="A",
+        parser=local,
+        help="A log, a checkpoint, or tables that `history` or `replay` made.",
+        show_default=False,
     ),
 ]
-B = Annotated[Path | None, typer.Argument(metavar="B", help="Others; default: A, for two moments.", show_default=False)]
+B = Annotated[
+    Path | None,
+    typer.Argument(metavar="B", parser=local, help="Others; default: A, for two moments.", show_default=False),
+]
 AtA = Annotated[
     str | None, typer.Option("--at-a", metavar="MOMENT", help="A's state below this offset, or at this time.")
 ]

@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from pipeline.uris import local
 from scripts.cli.pipeline_jobs.running import Html, Run
 
 Reports = Annotated[
     list[Path],
-    typer.Argument(metavar="DIR...", help="Directories given to `quorate drill run --report`.", show_default=False),
+    typer.Argument(
+        metavar="DIR...", parser=local, help="Directories given to `quorate drill run --report`.", show_default=False
+    ),
 ]
 
 

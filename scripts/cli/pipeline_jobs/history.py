@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.table_format import TableFormat
+from pipeline.uris import local
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ def history(
     run: Run,
     paths: Inputs,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the tables go: empty, or not there.", show_default=False)
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", parser=local, help="Where the tables go: empty, or not there.", show_default=False
+        ),
     ],
     at: Annotated[
         int | None, typer.Option("--at", min=1, metavar="OFFSET", help="Only records below it; default: all.")
@@ -52,7 +56,7 @@ def history(
         end_offset=at, cluster_id=cluster_id, mixed=mixed, table_format=table_format, bucket_bytes=bucket_mb * 2**20
     )
     with run.session("history", hands_on=True) as spark:
-        report = make_history(spark, [str(path) for path in paths], out, options)
+        report = make_history(spark, paths, out, options)
         if html is not None:
             drawn = {one.cluster_id: history_series(spark, out, one.cluster_id) for one in report.clusters}
             history_page(report, drawn).write(html)

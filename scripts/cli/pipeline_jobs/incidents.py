@@ -8,10 +8,14 @@ from typing import Annotated
 
 import typer
 
+from pipeline.uris import local
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
 
 Tables = Annotated[
-    Path, typer.Option("--tables", metavar="DIR", help="The tables that `quorate pipeline history` made of the paths.")
+    Path,
+    typer.Option(
+        "--tables", metavar="DIR", parser=local, help="The tables that `quorate pipeline history` made of the paths."
+    ),
 ]
 Mass = Annotated[
     int, typer.Option("--mass", min=1, metavar="N", help="So many partitions changed at once are a mass event.")

@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from pipeline.uris import local
+
 
 def pack(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write, as quorate.zip.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", parser=local, help="The archive to write, as quorate.zip.")],
 ) -> None:
     """Write our packages as one archive for `spark-submit --py-files`.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.table_format import TableFormat
+from pipeline.uris import local
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ def replay(
     run: Run,
     paths: Inputs,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the tables go: empty, or not there.", show_default=False)
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", parser=local, help="Where the tables go: empty, or not there.", show_default=False
+        ),
     ],
     at: Annotated[
         int | None, typer.Option("--at", metavar="OFFSET", min=0, help="The state before it; default: the end.")
@@ -30,7 +34,9 @@ def replay(
     ] = None,
     base: Annotated[
         Path | None,
-        typer.Option("--base", metavar="DIR", help="Begin with these tables, which an earlier replay wrote."),
+        typer.Option(
+            "--base", metavar="DIR", parser=local, help="Begin with these tables, which an earlier replay wrote."
+        ),
     ] = None,
     cluster_id: Annotated[
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
@@ -55,7 +61,7 @@ def replay(
     table_format.require_writer()
     options = ReplayOptions(at, time_ms, base, cluster_id, table_format)
     with run.session("replay", hands_on=True) as spark:
-        result = run_replay(spark, [str(path) for path in paths], out, options)
+        result = run_replay(spark, paths, out, options)
         if html is not None:
             replay_page(spark, out, result).write(html)
     run.show(_lines(result, out), result.as_json())

@@ -21,6 +21,7 @@ import typer
 
 from metadata_log.errors import QuorateError
 from pipeline.table_format import TableFormat
+from pipeline.uris import local
 from scripts.cli.output import reader_may_leave
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 #: The argument of a job that reads logs.
 Inputs = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
         metavar="PATH...",
         help="Metadata directories, segments, checkpoints, and archives of them (.gz, .zip, .tar.gz).",
@@ -40,9 +41,13 @@ Mixed = Annotated[bool, typer.Option("--mixed", help="The paths may hold several
 
 #: Options of the jobs that write pages or tables.
 Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page with tables and plots.")
+    Path | None,
+    typer.Option("--html", metavar="FILE", parser=local, help="Write one self-contained page with tables and plots."),
 ]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the result's tables there, as Parquet.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", parser=local, help="Write the result's tables there, as Parquet."),
+]
 
 WrittenAs = Annotated[
     TableFormat, typer.Option("--table-format", help="Directories of Parquet files, or Delta tables of the same files.")
@@ -79,7 +84,8 @@ class Run:
     ] = None
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False
     spark_log: Annotated[
-        Path | None, typer.Option("--spark-log", metavar="FILE", help="Keep what Spark itself has to say.")
+        Path | None,
+        typer.Option("--spark-log", metavar="FILE", parser=local, help="Keep what Spark itself has to say."),
     ] = None
 
     @contextmanager

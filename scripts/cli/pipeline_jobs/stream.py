@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.uris import local
 from scripts.cli.output import reader_may_leave
 from scripts.cli.pipeline_jobs.running import Inputs, Run
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def stream(
     run: Run,
     paths: Inputs,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The table, made or gone on with.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=local, help="The table, made or gone on with.")],
     now: Annotated[bool, typer.Option("--now", help="Read what is there now and end, instead of following.")] = False,
     every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="From one look to the next.")] = 1.0,
     max_records: Annotated[
@@ -41,7 +42,7 @@ def stream(
     with run.session("stream") as spark:
         table = follow(
             spark,
-            [str(path) for path in paths],
+            paths,
             out,
             every_s=None if now else every,
             options=options,

@@ -4,14 +4,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from pipeline.uris import local
 from scripts.cli import pipeline
 from scripts.cli.pipeline_jobs import running
+from scripts.cli.pipeline_jobs.audit import verify_certificate
+from scripts.cli.pipeline_jobs.pack import pack
 from scripts.cli.pipeline_jobs.running import ExtraMissing, Inputs, Run, job_command
 
 
@@ -60,6 +63,19 @@ def test_job_without_the_extra_says_what_to_install(app: typer.Typer, monkeypatc
 def test_every_job_teaches_with_an_example_of_itself(job: Callable[..., None]) -> None:
     name = job.__name__.replace("_", "-")
     assert f"Example: quorate pipeline {name}" in str(job.__doc__)
+
+
+@pytest.mark.parametrize("job", [*pipeline.JOBS, pack, verify_certificate])
+def test_every_path_of_a_job_may_not_be_a_uri_of_a_store(job: Callable[..., None]) -> None:
+    """`Path("s3a://bucket/x")` is the local directory `s3a:`; logs are given as they are, and looked up by `inputs`."""
+    hints = {**get_type_hints(job, include_extras=True), **get_type_hints(Run, include_extras=True)}
+    parsers = {
+        name: hint.__metadata__[0].parser
+        for name, hint in hints.items()
+        if hasattr(hint, "__metadata__") and "Path" in str(hint.__origin__)
+    }
+
+    assert set(parsers.values()) == {local}, parsers
 
 
 def test_module_of_a_job_imports_no_spark(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_files_are_by_day_and_nothing_is_visible_before_all_is_written(tmp_path:
     with ResultDirectory(out) as directory:
         written = write_days(table, str(directory.staging), "partition_versions", "0000")
         assert not out.exists()
-        directory.commit({"rows": written.rows})
+        directory.commit({"rows": written.rows}, {"partition_versions": written})
 
     assert (written.rows, written.files) == (3, 2)
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [

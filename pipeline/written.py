@@ -1,0 +1,114 @@
+"""What workers say they wrote, and whether it is there: nothing is called done that was not read back.
+
+A worker on another machine writes to the directory of that name which it sees. Where that is not the driver's, all of
+it succeeds and nothing of it is to be found. So workers refuse a directory that the driver has not made, and the driver
+looks for every file, its bytes and its rows, before results get their name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+
+from pipeline.errors import PipelineError
+
+_REMEDY: Final = "give a directory that the driver and all workers see, as on a shared file system"
+
+
+class NotShared(PipelineError):
+    """The driver does not find what workers wrote, or they do not find where to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written of one table, by one worker or by all."""
+
+    rows: int
+    files: int
+    #: Bytes.
+    size: int
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.rows + other.rows, self.files + other.files, self.size + other.size)
+
+
+NOTHING: Final = Written(0, 0, 0)
+
+
+def require_directory(directory: str) -> None:
+    """In a worker: see to it that the directory that the driver has made is here.
+
+    Raises:
+        NotShared: it is not.
+    """
+    if not os.path.isdir(directory):
+        raise NotShared(f"{directory}: the driver has made this directory, and a worker does not see it; {_REMEDY}")
+
+
+def write_part(table: pa.Table, path: Path, **options: object) -> Written:
+    """Write a file of a table; who does it again, as a task that Spark repeats, writes the same file.
+
+    Args:
+        options: of pyarrow's Parquet writer.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    pq.write_table(table, unfinished, **options)
+    os.replace(unfinished, path)
+    return Written(table.num_rows, 1, path.stat().st_size)
+
+
+def require_written(directory: Path, told: Mapping[str, Written]) -> None:
+    """In the driver: see to it that all of what workers told is there. Files are read as far as they say their rows.
+
+    Args:
+        told: by table, which is the name of a directory in ``directory``.
+
+    Raises:
+        NotShared: something is missing, or is not what was written.
+    """
+    for name, expected in told.items():
+        found = _found(directory / name)
+        if found.files < expected.files:
+            raise NotShared(
+                f"{directory}: of the {expected.files:,} files that workers wrote of {name} {found.files:,} are here: "
+                f"the workers do not share this directory; {_REMEDY}"
+            )
+        if found != expected:
+            raise NotShared(
+                f"{directory}: of {name} workers wrote {_in_words(expected)}, and here are {_in_words(found)}: "
+                f"{_REMEDY}"
+            )
+
+
+def require_rows(table: Path, rows: int) -> None:
+    """In the driver: see to it that so many rows are in the files of a table, which Spark's own writer wrote.
+
+    Raises:
+        NotShared: they are not.
+    """
+    found = _found(table)
+    if found.rows != rows:
+        raise NotShared(
+            f"{table.parent}: of the {rows:,} rows that workers wrote {found.rows:,} are here: the workers do not "
+            f"share this directory; {_REMEDY}"
+        )
+
+
+def _found(table: Path) -> Written:
+    files = [path for path in table.rglob("*.parquet") if not path.name.startswith(".")]
+    try:
+        rows = pads.dataset([str(path) for path in files], format="parquet").count_rows() if files else 0
+    except (pa.ArrowException, OSError) as error:
+        raise NotShared(f"{table}: what workers wrote cannot be read back ({error}); {_REMEDY}") from error
+    return Written(rows, len(files), sum(path.stat().st_size for path in files))
+
+
+def _in_words(written: Written) -> str:
+    return f"{written.files:,} files of {written.size:,} bytes with {written.rows:,} rows"
