@@ -17,6 +17,23 @@ if TYPE_CHECKING:
 
 _PROBLEMS_SHOWN = 10
 
+WrittenCertificate = Annotated[
+    Path | None,
+    typer.Option("--certificate", metavar="FILE", parser=local, help="Write the certificate, as JSON with a seal."),
+]
+SignKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign-key", metavar="FILE", parser=local, help="Sign it with this Ed25519 key (PEM, without a password)."
+    ),
+]
+Digests = Annotated[
+    Path | None,
+    typer.Option(
+        "--digests", metavar="FILE", parser=local, help="Compare with these too: what scripts/replay-digests printed."
+    ),
+]
+
 
 def audit(
     run: Run,
@@ -24,25 +41,9 @@ def audit(
     at: Annotated[
         int | None, typer.Option("--at", metavar="OFFSET", min=1, help="Read the log up to there; default: its end.")
     ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option("--certificate", metavar="FILE", parser=local, help="Write the certificate, as JSON with a seal."),
-    ] = None,
-    sign_key: Annotated[
-        Path | None,
-        typer.Option(
-            "--sign-key", metavar="FILE", parser=local, help="Sign it with this Ed25519 key (PEM, without a password)."
-        ),
-    ] = None,
-    digests: Annotated[
-        Path | None,
-        typer.Option(
-            "--digests",
-            metavar="FILE",
-            parser=local,
-            help="Compare with these too: what scripts/replay-digests printed.",
-        ),
-    ] = None,
+    certificate: WrittenCertificate = None,
+    sign_key: SignKey = None,
+    digests: Digests = None,
     cluster_id: Annotated[
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
     ] = None,
