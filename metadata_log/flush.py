@@ -110,6 +110,12 @@ class FlushJob:
         return self.mark.durable_end
 
     @property
+    def path(self) -> str:
+        """The file that it writes batches to first; the directory where it writes none."""
+        bases = (step.base for step in self.steps if isinstance(step, WriteBatches))
+        return next(map(self.files.path, bases), self.files.directory)
+
+    @property
     def written_bytes(self) -> float:
         """Bytes to write when it is one write to a file that is there; infinite when it changes more than that."""
         (step, *others) = self.steps

@@ -28,6 +28,11 @@ class DiskGroup:
     flush: FlushJob | None
 
     @property
+    def path(self) -> str:
+        """What it writes of the log; empty where it writes a vote only."""
+        return "" if self.flush is None else self.flush.path
+
+    @property
     def is_short(self) -> bool:
         """Whether it is one small write and its sync: on a quick disk the loop thread may run it itself."""
         return self.vote is None and self.flush is not None and self.flush.written_bytes <= _SHORT_BYTES
@@ -63,6 +68,8 @@ class DiskQueue:
         self._running: DiskGroup | None = None
         #: When it was handed out.
         self._began = 0.0
+        #: Seconds that the last group took; 0 while one is out.
+        self.last_took = 0.0
 
     def waited(self, now: float) -> float:
         """Seconds for which the group that is out has been out; 0 when none is."""
@@ -82,6 +89,7 @@ class DiskQueue:
             return False
         group = self._running = DiskGroup(vote, flush)
         self._began = self._now()
+        self.last_took = 0.0
         self._metrics.disk_groups += 1
         try:
             is_done = self._run_group(group)
@@ -95,6 +103,7 @@ class DiskQueue:
         """A group ran to its end: everything in it is durable."""
         assert group is self._running, "groups are handed out one at a time"
         self._running = None
+        self.last_took = self._now() - self._began
         if group.vote is not None:
             self._votes.job_done(group.vote)
         if group.flush is not None:

@@ -59,7 +59,7 @@ class Fitness:
 
     def must_resign(self, now: float) -> bool:
         """Whether this node, which leads, must not go on."""
-        why = self.why_not_lead(now)
+        why = self.why_not_lead(now) or self._why_slow()
         if why is not None:
             logger.error("node %d gives up leadership: %s", self._node_id, why)
             self.hindrance = why
@@ -75,6 +75,11 @@ class Fitness:
                 logger.error("node %d does not stand for election: %s", self._node_id, why)
         self.hindrance = why
         return why is None
+
+    def _why_slow(self) -> str | None:
+        """Of a leader whose loop stood still meanwhile: nobody could ask how long the disk had not answered."""
+        took = self._queue.last_took
+        return f"its disk has taken {took:.1f} s for one write" if took > self._timeout else None
 
     def _why_no_room(self) -> str | None:
         free, least = self._free_bytes(), self._limits.free_bytes

@@ -21,6 +21,7 @@ from quorum.host import QuorumListener
 from quorum.node import QuorumNode
 from quorum.outbox import Channel
 from quorum.storage import NodeStorage
+from quorum.sync_watch import SyncWatch
 from quorum.transport import PeerTransport
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class QuorumRuntime:
         self._timer_due = math.inf
         self._is_stopping = False
         self._pace = DiskPace()
+        self._watch = SyncWatch(config.node_id, config.timing.election_timeout_max)
         self._groups = DiskThread(f"log-disk-{config.node_id}", self._report_group)
         self._bulk = DiskThread(f"checkpoint-disk-{config.node_id}", self._report_bulk)
         self._transport = PeerTransport(config, self, secret)
@@ -70,6 +72,7 @@ class QuorumRuntime:
         self.node.stop()
         if self._timer is not None:
             self._timer.cancel()
+        self._watch.close()
         await self._transport.close()
         if await self._has_ended(self._groups, "log") and await self._has_ended(self._bulk, "checkpoint"):
             self._storage.close()
@@ -129,7 +132,11 @@ class QuorumRuntime:
         if not (group.is_short and self._pace.is_quick(begun)):
             self._groups.submit(group)
             return False
-        drain(group)
+        self._watch.begin(group)
+        try:
+            drain(group)
+        finally:
+            self._watch.end()
         self._pace.took(begun, time.monotonic())
         return True
 

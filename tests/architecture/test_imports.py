@@ -53,6 +53,7 @@ SHELLS = {
     "quorum.disk_thread": "the thread that runs disk jobs",
     "quorum.fitness": "logs why a node does not lead",
     "quorum.runtime": "loop, clock and threads around a node",
+    "quorum.sync_watch": "a thread that speaks where the loop cannot",
     "quorum.transport": "sockets",
 }
 

@@ -85,6 +85,21 @@ class Cluster:
             assert await process.stdout.readline() == b"ready\n", (self.directory / f"{index}.log").read_text()
         self.processes[index] = process
 
+    def make_quick(self, index: int) -> None:
+        """Syncs of the process that is started next take no time."""
+        Path(f"{self.log_directory(index)}.quick").touch()
+
+    def stick(self, index: int) -> None:
+        """The next sync of a process with quick syncs that runs on its loop thread hangs until ``unstick``."""
+        Path(f"{self.log_directory(index)}.stuck").touch()
+
+    def unstick(self, index: int) -> None:
+        Path(f"{self.log_directory(index)}.stuck").unlink()
+
+    def said(self, index: int) -> str:
+        """What a process has written to standard error."""
+        return (self.directory / f"{index}.log").read_text()
+
     async def kill(self, index: int) -> None:
         """kill -9."""
         process = self.processes.pop(index)

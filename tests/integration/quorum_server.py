@@ -1,6 +1,7 @@
 """One node of a quorum as a process for tests: commands come as JSON lines on a loopback port.
 
 Run as ``python quorum_server.py DIRECTORY NODE_ID CONTROL_PORT PORT...`` with one peer port for each voter.
+With DIRECTORY.quick syncs take no time, and one on the loop thread hangs as long as DIRECTORY.stuck is there.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import json
 import os
 import signal
 import sys
+import threading
 from typing import Any
 
 import uvloop
 
 from metadata_log.batch import build_batch
-from metadata_log.disk import RealDisk
+from metadata_log.disk import RealDisk, RealFile
 from metadata_log.errors import ApiError
 from quorum.config import QuorumConfig, VoterAddress
 from quorum.host import CommittedBatches, SnapshotReader
@@ -106,6 +108,19 @@ async def serve(directory: str, control_port: int, ports: list[int]) -> None:
     os._exit(0)
 
 
+def replace_syncs(directory: str) -> None:
+    """Where a test says so, the disk is as quick or as stuck as it needs."""
+    if not os.path.exists(f"{directory}.quick"):
+        return
+    never = threading.Event()
+
+    def sync(self: RealFile) -> None:
+        while threading.current_thread() is threading.main_thread() and os.path.exists(f"{directory}.stuck"):
+            never.wait(0.01)
+
+    RealFile.sync = sync  # type: ignore[method-assign]
+
+
 def _die(error: BaseException) -> None:
     print(f"fatal: {error!r}", file=sys.stderr, flush=True)
     os._exit(7)
@@ -113,4 +128,5 @@ def _die(error: BaseException) -> None:
 
 if __name__ == "__main__":
     NODE_ID = int(sys.argv[2])
+    replace_syncs(sys.argv[1])
     uvloop.run(serve(sys.argv[1], int(sys.argv[3]), [int(port) for port in sys.argv[4:]]))

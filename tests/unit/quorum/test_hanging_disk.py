@@ -15,10 +15,13 @@ from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quo
 from metadata_log.segment_log import MetadataLog
 from quorum import runtime as module
 from quorum.config import QuorumConfig, VoterAddress
+from quorum.disk_queue import DiskGroup, DiskQueue
 from quorum.disk_thread import DiskThread
 from quorum.errors import DiskFailed
+from quorum.fitness import Fitness
 from quorum.host import CommittedBatches, SnapshotReader
 from quorum.messages import StaleEpoch
+from quorum.metrics import QuorumMetrics
 from quorum.outbox import Outbox
 from quorum.runtime import QuorumRuntime
 from quorum.storage import NodeStorage
@@ -142,3 +145,33 @@ async def test_stop_with_a_disk_that_hangs_says_so_and_ends(
     assert runtime._groups.close(WAIT_S)
     assert runtime._bulk.close(WAIT_S)
     runtime._storage.close()
+
+
+def test_leader_whose_own_write_took_too_long_gives_up_and_may_lead_after_the_next_one() -> None:
+    """The loop itself waited for it: nobody could ask meanwhile, and the group is done when anybody can."""
+    disk = MemoryDisk(Random(0))
+    disk.put("log/partition.metadata", b"")
+    voter = VoterAddress(1, "127.0.0.1", 0, bytes(16))
+    config = QuorumConfig("c", 1, voter.directory_id, (voter,))
+    storage = NodeStorage.open(disk, "log", config)
+    took, clock = [config.timing.disk_timeout + 0.1, 0.001], [0.0]
+
+    def run_group(group: DiskGroup) -> bool:
+        drain(group)
+        clock[0] += took.pop(0)
+        return True
+
+    queue = DiskQueue(storage.log, storage.votes, run_group, lambda: clock[0], QuorumMetrics())
+    fitness = Fitness(config, storage.log, queue, lambda: 1 << 40)
+
+    def write() -> None:
+        storage.log.append(place_batch(build_batch(bytes(100), 1, 0), storage.log.end_offset, 1))
+        assert queue.kick()
+
+    assert not fitness.must_resign(clock[0])
+    write()
+    assert fitness.must_resign(clock[0])
+    assert "5.1 s for one write" in (fitness.hindrance or "")
+    assert fitness.may_stand(clock[0])
+    write()
+    assert not fitness.must_resign(clock[0])
