@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
+from controller.confirmed_reads import ConfirmedReads
 from controller.decision import Decision, Slice
 from controller.event_queue import Event, EventQueue, Scheduler
 from controller.faults import FaultHandler, classify
@@ -34,8 +35,6 @@ from controller.seams import (
     UnheardReply,
     WriteContext,
     WriteRequest,
-    into,
-    outcome_of,
 )
 from controller.stable_readers import StableReaders
 from metadata_log.builder import counted
@@ -85,6 +84,7 @@ class QuorumController:
         self._applied_offset = 0
         self._head: Head | None = None
         self._readers = StableReaders()
+        self._confirmed_reads = ConfirmedReads(quorum, limits.queue_length_max)
         #: Called after the stable state has moved.
         self.on_stable: Callable[[], None] = lambda: None
         #: Called with every change that was decided, or refused when its turn came.
@@ -143,32 +143,30 @@ class QuorumController:
 
         Args:
             timeout_ms: bounds the wait in the queue (then nothing was changed) and the wait for the commit
-                (then the outcome is unknown).
+                (then the outcome is unknown), or, where nothing was written, for that to be confirmed.
             applied: called with the decision and the end offset of its records once they are part of the head:
                 the place for soft state.
 
         Raises:
             ApiError: the operation's own refusal; NotController; Overloaded; OutcomeUnknown.
         """
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        reply: FutureReply[T] = FutureReply(asyncio.get_running_loop().create_future())
         deadline = None if timeout_ms is None else self.scheduler.monotonic_ms() + timeout_ms
-        reply = FutureReply(future)
         request = WriteRequest(name, operation, reply, applied, ORIGIN.get(), is_external=True)
         self._refuse_if_overloaded()
         self.events.append(self._write_event(request, deadline))
         # Twice the time: one for the queue, which the event itself enforces, one for the commit.
-        return await outcome_of(future, name, None if timeout_ms is None else 2 * timeout_ms)
+        return await reply.outcome(name, None if timeout_ms is None else 2 * timeout_ms)
 
     async def append_read_event(self, operation: Callable[[MetadataImage], T], *, is_linearizable: bool = False) -> T:
         """Answer from the stable image; a linearizable read waits until it contains all that was acknowledged before.
 
         Raises:
             NotController: linearizable, and this node cannot confirm that it leads.
+            Overloaded: linearizable, and too many wait for that.
         """
         if is_linearizable:
-            confirmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-            self._quorum.read_barrier(into(confirmed))
-            offset = await confirmed
+            offset = await self._confirmed_reads.offset()
             if self.applied_offset < offset:
                 await self._readers.wait(offset)
         return operation(self.stable)
@@ -278,6 +276,7 @@ class QuorumController:
         """Give the reply once it is true for good: see ``Purgatory`` and ``Findings``."""
         reply, result = request.reply, decision.reply
         if request.is_external and decision.is_finding and head.next_offset == base_offset:
+            reply.found()
             self._findings.add(head.next_offset, partial(reply.complete, result), reply.fail)
         elif head.has_uncommitted:
             self._purgatory.add(head.next_offset, reply, result)
@@ -287,6 +286,7 @@ class QuorumController:
     def _refuse(self, head: Head, request: WriteRequest[T], error: Exception) -> None:
         """Nothing was written. A refusal says how things are, too: that a topic exists, that an epoch is stale."""
         if request.is_external and self._head is head:
+            request.reply.found()
             self._findings.add(head.next_offset, partial(request.reply.fail, error), request.reply.fail)
         else:
             request.reply.fail(error)

@@ -9,8 +9,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from controller.decision import Decision
 from controller.origin import Origin
-from controller.purgatory import Reply
-from metadata_log.errors import ApiError, NotController, OutcomeUnknown
+from controller.purgatory import Reply, T_contra
+from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
 
@@ -93,13 +93,20 @@ class DecidedWrite(NamedTuple):
 Applied = Callable[[Decision[T], int], None]
 
 
+class WriteReply(Reply[T_contra], Protocol[T_contra]):
+    """Where a write event's answer goes."""
+
+    def found(self) -> None:
+        """Nothing was written, and the answer waits until that is confirmed: whoever gives it up knows that much."""
+
+
 @dataclass(frozen=True, slots=True)
 class WriteRequest(Generic[T]):
     """What a write event is about."""
 
     name: str
     operation: Callable[[WriteContext], Decision[T]]
-    reply: Reply[T]
+    reply: WriteReply[T]
     #: None: it has no soft state.
     applied: Applied[T] | None = None
     #: Who asked; None: nobody that is known, or the controller itself.
@@ -112,18 +119,20 @@ class WriteRequest(Generic[T]):
 class ControllerLimits:
     """Bounds on what waits; over one of them a request is refused before anything is decided."""
 
-    #: Of requests that wait for their turn, and again of answers that wait until leadership is confirmed.
+    #: Of requests that wait for their turn, again of answers, and of reads, that wait until leadership is confirmed.
     queue_length_max: int = 10_000
     uncommitted_bytes_max: int = 64 * 1024 * 1024
 
 
 class FutureReply(Generic[T]):
-    """``controller.purgatory.Reply`` into a future, unless whoever waited for it has gone."""
+    """``WriteReply`` into a future, unless whoever waited for it has gone."""
 
-    __slots__ = ("_future",)
+    __slots__ = ("_future", "is_finding")
 
     def __init__(self, future: asyncio.Future[T]) -> None:
         self._future = future
+        #: Whether nothing was written for it.
+        self.is_finding = False
 
     def complete(self, result: T) -> None:
         if not self._future.done():
@@ -132,6 +141,29 @@ class FutureReply(Generic[T]):
     def fail(self, error: Exception) -> None:
         if not self._future.done():
             self._future.set_exception(error)
+
+    def found(self) -> None:
+        self.is_finding = True
+
+    async def outcome(self, name: str, timeout_ms: float | None) -> T:
+        """What becomes of the change ``name``.
+
+        Raises:
+            OutcomeUnknown: it did not commit in time. ApiError: it wrote nothing, which was not confirmed in time; and
+                whatever the change was refused with.
+        """
+        if timeout_ms is None:
+            return await self._future
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                # Awaited itself, so that it ends with whoever waits: an answer that nobody takes is no error.
+                return await self._future
+        except TimeoutError as error:
+            if self.is_finding:
+                message = f"{name} changed nothing, and nobody confirmed within {timeout_ms:.0f} ms that it need not"
+                raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{message}: try again") from error
+            message = f"{name} did not commit within {timeout_ms:.0f} ms"
+            raise OutcomeUnknown(f"{message}: read before repeating it") from error
 
 
 def into(future: asyncio.Future[T]) -> Callable[[T | Exception], None]:
@@ -148,24 +180,8 @@ def into(future: asyncio.Future[T]) -> Callable[[T | Exception], None]:
     return settle
 
 
-async def outcome_of(future: asyncio.Future[T], name: str, timeout_ms: float | None) -> T:
-    """What becomes of a change.
-
-    Raises:
-        OutcomeUnknown: it did not commit in time. And whatever the change was refused with.
-    """
-    if timeout_ms is None:
-        return await future
-    try:
-        async with asyncio.timeout(timeout_ms / 1000):
-            # Awaited itself, so that it ends with whoever waits: an answer that nobody takes is no error.
-            return await future
-    except TimeoutError as error:
-        raise OutcomeUnknown(f"{name} did not commit within {timeout_ms:.0f} ms: read before repeating it") from error
-
-
 class UnheardReply:
-    """``controller.purgatory.Reply`` of an event that nobody waits for."""
+    """``WriteReply`` of an event that nobody waits for."""
 
     __slots__ = ("_on_failure",)
 
@@ -177,3 +193,6 @@ class UnheardReply:
 
     def fail(self, error: Exception) -> None:
         self._on_failure(error)
+
+    def found(self) -> None:
+        """Nobody waits for it."""

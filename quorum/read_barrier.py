@@ -1,4 +1,7 @@
-"""Reads that must see everything acknowledged before they began: a round of echoes, never a lease."""
+"""Reads that must see everything acknowledged before they began: a round of echoes, never a lease.
+
+How many may wait is for whoever asks to bound: each is answered, or refused when leadership is lost.
+"""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ SHELLS = {
     "controller.audit_log": "a thread that writes",
     "controller.checkpoint_pace": "pauses of the thread that writes checkpoints",
     "controller.client": "the HTTP client",
+    "controller.confirmed_reads": "its reads wait in futures",
     "controller.connection": "one connection of the HTTP client",
     "controller.digest_watch": "asks the other controllers, with waits between comparisons",
     "controller.host_names": "asks the system's name service",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any
 
 from controller.decision import Decision
 from controller.quorum_controller import QuorumController
-from controller.seams import ControllerLimits
+from controller.seams import ControllerLimits, WriteContext
 from metadata_log.batch import parse_header, place_batch
-from metadata_log.errors import NotController
+from metadata_log.errors import ApiError, ErrorCode, NotController
 from metadata_log.records import FeatureLevelRecord, TopicRecord, VersionedRecord
 from snapshots.replay_state import ReplayState
 from tests.unit.controller.manual_scheduler import ManualScheduler
@@ -162,3 +163,14 @@ def topic(number: int) -> VersionedRecord:
 def writes(*records: VersionedRecord, reply: object = "done") -> Callable[[object], Decision[object]]:
     """An operation that writes these records whatever it sees."""
     return lambda _: Decision(list(records), reply)
+
+
+async def started(bench: Bench, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """The task, run up to where it waits for its commit."""
+    task = asyncio.create_task(coroutine)
+    await bench.settle()
+    return task
+
+
+def refuse(_: WriteContext) -> Decision[None]:
+    raise ApiError(ErrorCode.INVALID_REQUEST, "no")

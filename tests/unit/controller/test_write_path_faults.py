@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from controller import quorum_controller, seams, stable_readers
+from controller import confirmed_reads, quorum_controller, seams, stable_readers
 from controller.decision import Decision
 from controller.http import content, dispatch, forwarding
 from controller.seams import WriteContext
@@ -113,10 +113,10 @@ class Story:
         self.stage.elect(self.node, 0)
         self.everything_commits()
 
-    def write(self, *, slices: int = 0) -> None:
-        """A topic; or many, in slices of a pass."""
+    def write(self, *, slices: int = 0, is_needed: bool = True) -> None:
+        """A topic; or many, in slices of a pass; or nothing, for all is as it should be."""
         self.number += 1
-        records = [topic(self.number * 100 + n) for n in range(slices or 1)]
+        records = [topic(self.number * 100 + n) for n in range(slices or 1)] if is_needed else []
 
         def part(record: Any) -> Callable[[Any], Any]:
             def decide(_: object) -> Any:
@@ -190,6 +190,7 @@ class Story:
         self.fault.is_armed = True
         self.write()
         self.write(slices=3)
+        self.write(is_needed=False)
         self.write()
         self.turns()
         self.stage.read(self.node)
@@ -233,9 +234,8 @@ class Story:
 
 def seams_in_source() -> set[str]:
     """Every call over the controller's borders."""
-    calls = (
-        node.func for node in ast.walk(ast.parse(inspect.getsource(quorum_controller))) if isinstance(node, ast.Call)
-    )
+    trees = [ast.parse(inspect.getsource(module)) for module in (quorum_controller, confirmed_reads)]
+    calls = (node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     names = {ast.unparse(call) for call in calls}
     return {
         name.removeprefix("request.") for name in names if name in SEAM_CALLS or name.rpartition(".")[0] in SEAM_OWNERS
@@ -266,11 +266,18 @@ PLACES: dict[str, Callable[[Story], tuple[Any, str]]] = {
     "self.on_decided": lambda s: (s.node.controller, "on_decided"),
     "reply.complete": lambda _: (seams.FutureReply, "complete"),
     "reply.fail": lambda _: (seams.FutureReply, "fail"),
+    "reply.found": lambda _: (seams.FutureReply, "found"),
 }
 #: In the request itself.
 OWN_PLACES = ("operation", "applied", "part")
-#: Additions to a list; what they wake or tell is a seam of its own.
-ADDITIONS = {"self._purgatory.add", "self._findings.add", "self._readers.wait", "self._readers.fail_all"}
+#: Additions to a list, and waiting; what they wake or tell is a seam of its own.
+ADDITIONS = {
+    "self._purgatory.add",
+    "self._findings.add",
+    "self._readers.wait",
+    "self._readers.fail_all",
+    "reply.outcome",
+}
 
 
 def test_every_seam_of_the_controller_has_its_faults() -> None:
@@ -306,7 +313,8 @@ FORWARDING = "tests/integration/test_http_forwarding.py::"
 #: Every place where the way of a write waits, by function, and the test that cuts the wait short there.
 AWAITS: dict[ModuleType, dict[str, str]] = {
     quorum_controller: {"append_write_event": HERE, "append_read_event": HERE},
-    seams: {"outcome_of": HERE},
+    confirmed_reads: {"offset": HERE},
+    seams: {"outcome": HERE},
     stable_readers: {"wait": HERE},
     dispatch: {
         "handle": BAD_INPUT + "test_bug_of_ours_is_500_with_an_incident_that_the_log_tells_of",
