@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metadata_log.batch import BatchHeader, checked_header
 from scripts.simulation.durable_log import BatchFact, Held, fact_of
+from scripts.simulation.memory_bounds import MemoryBounds
 
 if TYPE_CHECKING:
     from scripts.simulation.host import SimulatedNode
@@ -38,6 +39,7 @@ class Checks:
         #: Times of committed batches, by end offset.
         self.times: dict[int, int] = {}
         self._epochs: dict[int, int] = {}
+        self._memory = MemoryBounds(world)
         #: What nodes held when they were wiped or their disks rotted.
         self._lost: dict[int, list[Held]] = {}
 
@@ -86,6 +88,7 @@ class Checks:
         self._epochs[owner.node_id] = epoch
         if node.is_leader:
             self._leads(epoch, owner.node_id)
+        self._memory.after_event(owner, node)
 
     def restarted(self, owner: SimulatedNode) -> None:
         """A process started: what lived in the memory of the last one is gone."""

@@ -233,6 +233,11 @@ class SimulatedNode:
     def deliver(self, connection: int, peer: int, payload: bytes) -> None:
         self._enter(self._receive, connection, peer, payload)
 
+    def unread(self, connection: int) -> int:
+        """Bytes that arrived on a connection while the process was frozen."""
+        received = (arguments for _, action, arguments in self._deferred if action == self._receive)
+        return sum(len(payload) for number, _, payload in received if number == connection)
+
     def peer_connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None:
         self._enter(self._connected, connection, peer, hello)
 

@@ -13,10 +13,12 @@ from unittest.mock import patch
 from metadata_log import recovery_survey
 from metadata_log.checkpoint_transfer import CheckpointDownload
 from metadata_log.flush import CutTail, DropLog, FlushJob
+from metadata_log.log_entries import EntryTable
 from metadata_log.mark import MarkFile
 from metadata_log.recovery import _Repair
 from metadata_log.segment_files import SegmentFiles
 from metadata_log.segment_log import MetadataLog
+from quorum import outbox
 from quorum.checkpoint_exchange import CheckpointExchange
 from quorum.delivery import Delivery
 from quorum.elections import Elections
@@ -252,6 +254,25 @@ def _a_living_leader_is_no_reason_to_refuse() -> Patches:
     return [(Elections, "has_living_leader", lambda self, now: False)]
 
 
+def _nothing_counts_as_waiting_for_the_disk() -> Patches:
+    return [(MetadataLog, "unwritten_bytes", property(lambda self: 0))]
+
+
+def _all_batches_stay_in_memory() -> Patches:
+    return [(EntryTable, "evict", lambda self, budget, written_end: None)]
+
+
+def _nothing_counts_as_unmatched() -> Patches:
+    def sent(self: Progress, last_index: int, size: int) -> None:
+        self.next_index = last_index + 1
+
+    return [(Progress, "sent", sent)]
+
+
+def _messages_wait_without_bound() -> Patches:
+    return [(outbox, "_WAITING_MAX", 1 << 60)]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "leader-durable-clamp": _leader_counts_itself_at_once,
     "heartbeat-reply-clamp": _heartbeat_replies_are_not_clamped,
@@ -279,6 +300,10 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "disk-timeout": _hung_leaders_lead_on,
     "pre-vote": _nobody_is_asked_before_an_election,
     "living-leader": _a_living_leader_is_no_reason_to_refuse,
+    "unwritten-bytes": _nothing_counts_as_waiting_for_the_disk,
+    "resident-bytes": _all_batches_stay_in_memory,
+    "inflight-bytes": _nothing_counts_as_unmatched,
+    "waiting-messages": _messages_wait_without_bound,
     "download-dropped": _downloads_are_kept_whatever_is_offered,
 }
 

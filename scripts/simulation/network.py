@@ -47,6 +47,7 @@ class Endpoint(Protocol):
     def hello(self) -> tuple[bytes, bool]: ...
     def knows(self, connection: int, peer: int) -> bool: ...
     def deliver(self, connection: int, peer: int, payload: bytes) -> None: ...
+    def unread(self, connection: int) -> int: ...
     def peer_connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None: ...
     def peer_disconnected(self, connection: int, peer: int) -> None: ...
 
@@ -59,6 +60,8 @@ class _Flow:
     last_arrival: float = 0.0
     #: What waits for its retransmission; None stands for the end of the connection.
     held: deque[bytes | None] = field(default_factory=deque)
+    #: Bytes that were sent and have not arrived, of a stream.
+    waiting: int = 0
     #: How long the next wait is.
     backoff: float = _RETRANSMIT_MIN
 
@@ -160,6 +163,17 @@ class Network:
 
     # --- messages ------------------------------------------------------------------------------------
 
+    def waiting(self, source: int, target: int) -> int:
+        """Bytes sent on the connection of which ``source`` has an end open that the target's process has not read.
+
+        0 where connections are no streams: what is lost and doubled cannot be counted.
+        """
+        connection = self._ends.get((source, target))
+        if connection is None or not self.options.is_stream:
+            return 0
+        flows = (connection.flow(source, channel) for channel in Channel)
+        return sum(flow.waiting for flow in flows) + self._nodes[target].unread(connection.number)
+
     def send(self, source: int, target: int, channel: Channel, payload: bytes) -> None:
         """Put a message, or a ping if it is empty, on the connection of which ``source`` has an end open."""
         self.trace = zlib.crc32(payload, zlib.crc32(repr(self._scheduler.now).encode(), self.trace))
@@ -187,6 +201,7 @@ class Network:
         arrival = self._scheduler.now + delay
         if self.options.is_stream or not self.options.is_reordering:
             flow = connection.flow(source, channel)
+            flow.waiting += len(payload or b"")
             arrival = flow.last_arrival = max(arrival, flow.last_arrival)
         self._scheduler.at(arrival, self._arrive, connection, source, target, channel, payload)
 
@@ -203,6 +218,7 @@ class Network:
             if is_cut or flow.held:
                 flow.held.append(payload)
                 return
+            flow.waiting -= len(payload or b"")
         if not is_cut:
             self.take(connection, source, target, payload)
 
@@ -219,6 +235,7 @@ class Network:
             return
         flow.backoff = _RETRANSMIT_MIN
         held, flow.held = flow.held, deque()
+        flow.waiting -= sum(len(payload or b"") for payload in held)
         for payload in held:
             self.take(connection, source, target, payload)
 

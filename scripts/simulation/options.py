@@ -74,6 +74,9 @@ class Options:
     apply_batches: int = 1024
     append_bytes: int = 1024 * 1024
     chunk_bytes: int = 1024 * 1024
+    #: See ``QuorumLimits``.
+    inflight_bytes: int = 32 * 1024 * 1024
+    pass_bytes: int = 4 * 1024 * 1024
     #: Bytes of batches that may wait for a node's disk.
     unwritten_bytes: int = _PLENTY
     #: Writes that are demanded, behind the fault phase, while a majority is well and the others are not.
@@ -135,7 +138,13 @@ def draw(rng: Random) -> Options:
 
 def draw_alone(rng: Random) -> Options:
     """The options of a seed of the quorum alone: with what is of no use, or too much, under the whole system."""
-    return replace(draw(rng), sick_minority_writes=rng.choice((0, 0, 8)))
+    options = draw(rng)
+    return replace(
+        options,
+        sick_minority_writes=rng.choice((0, 0, 8)),
+        inflight_bytes=rng.choice((3_000, options.inflight_bytes)),
+        pass_bytes=rng.choice((1_000, options.pass_bytes)),
+    )
 
 
 def _sometimes(rng: Random, share: float, value: float) -> float:

@@ -42,6 +42,8 @@ class World:
             append_bytes=options.append_bytes,
             chunk_bytes=options.chunk_bytes,
             apply_batches=options.apply_batches,
+            inflight_bytes=options.inflight_bytes,
+            pass_bytes=options.pass_bytes,
             unwritten_bytes=options.unwritten_bytes,
         )
         self.nodes: dict[int, SimulatedNode] = {}

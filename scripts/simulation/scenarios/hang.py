@@ -15,6 +15,8 @@ _OPTIONS: Final = replace(QUIET, unwritten_bytes=_BOUND, append_bytes=500, paylo
 #: Bytes of batches beyond the bound: the message that reaches it, and what a leader takes within one turn.
 _SLACK: Final = 2_000
 _WRITES: Final = 300
+#: More than messages may wait.
+_ROUNDS: Final = 1_500
 
 
 def _node(stage: Stage, index: int) -> QuorumNode:
@@ -49,6 +51,39 @@ def follower_disk_hangs(seed: int) -> None:
     stage.nodes[2].wake_disk()
     stage.wait("the follower to catch up", lambda: stage.end_of(2) == stage.end_of(0))
     stage.claim(stage.epoch_of(0) == epoch, "the follower's return cost an election")
+    stage.finish()
+
+
+def voter_disk_hangs(seed: int) -> None:
+    """A follower cannot store the epoch that it is in: what it would answer waits, and the oldest of it is dropped."""
+    stage = Stage(seed, options=_OPTIONS)
+    stage.lead(0)
+    stage.write_acknowledged(0)
+    stage.wait("all to have it", lambda: stage.end_of(2) == stage.end_of(1) == stage.end_of(0))
+    stage.nodes[2].hang_disk()
+    stage.crash(0)
+    stage.wait("node 1 to stand", lambda: stage.epoch_of(2) > 1)
+    stage.restart(0)
+    stage.wait("a leader", lambda: bool(stage.world.leaders()))
+    leader = stage.world.leaders()[0]
+    for _ in range(_ROUNDS):
+        stage.world.read(leader)
+        stage.pass_time(0.002)
+    stage.suppose(stage.world.confirmed_reads >= _ROUNDS // 2, "the follower heard many rounds")
+    stage.nodes[2].wake_disk()
+    stage.finish()
+
+
+def frozen_follower(seed: int) -> None:
+    """A follower is frozen under writes: it is sent no more than it may leave unmatched."""
+    options = replace(QUIET, is_stream=True, inflight_bytes=3_000, append_bytes=500, chunk_bytes=500)
+    stage = Stage(seed, options=replace(options, payload_bytes_max=2_000))
+    stage.lead(0)
+    stage.write_acknowledged(0)
+    stage.nodes[2].freeze()
+    for _ in range(_WRITES):
+        stage.write_acknowledged(0)
+    stage.suppose(stage.nodes[0].node_id in stage.nodes[2]._connections, "its connection stands")
     stage.finish()
 
 
@@ -123,5 +158,7 @@ HANG_SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "follower-disk-hangs": follower_disk_hangs,
     "leader-disk-hangs": leader_disk_hangs,
     "idle-leader-disk-hangs": idle_leader_disk_hangs,
+    "voter-disk-hangs": voter_disk_hangs,
+    "frozen-follower": frozen_follower,
     "no-room-to-lead": no_room_to_lead,
 }
