@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,15 @@ from metadata_log.segment_log import LogConfig
 from quorum.config import QuorumConfig
 from quorum.disk_queue import DiskGroup
 from quorum.errors import DiskFailed, FatalFault, ProtocolError
+from quorum.frames import framed
 from quorum.node import QuorumNode
 from quorum.outbox import Channel
-from quorum.silence import Pulse, SilenceWatch
+from quorum.silence import SilenceWatch
 from quorum.storage import NodeStorage
+from scripts.simulation.damaged_frames import DamagedFrame
 from scripts.simulation.disk_trouble import DiskTrouble, ProcessEnded
 from scripts.simulation.durable_log import DurableLog
+from scripts.simulation.link import Link
 from scripts.simulation.memory_disk import MemoryDisk
 from scripts.simulation.state_machine import StateMachine
 
@@ -35,16 +37,6 @@ _RECOVERY_CALLS_MAX = 60
 _NOTHING = b""
 
 DIRECTORY = "node/__cluster_metadata-0"
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A connection that the process has noticed."""
-
-    number: int
-    peer: int
-    #: See ``quorum.silence``.
-    pulse: Pulse = field(default_factory=Pulse)
 
 
 class SimulatedNode:
@@ -286,15 +278,34 @@ class SimulatedNode:
             self._schedule((due - self.now()) / self._rate + 1e-6, self._timer, due, is_pump=True)
 
     def _receive(self, connection: int, peer: int, payload: bytes) -> None:
+        """Read what a connection brings, as production's does: what is no message ends it, and nothing else."""
         if not self.knows(connection, peer) or self.node is None:
             return
-        self._connections[peer].pulse.has_read = True
-        if payload == _NOTHING:
-            return
+        link, is_damaged = self._connections[peer], isinstance(payload, DamagedFrame)
+        link.pulse.has_read = True
+        before = self._standing(self.node) if is_damaged else None
         try:
-            self.node.receive(peer, payload)
+            for frame in link.frames.feed(payload if is_damaged else framed(payload)):
+                if frame:
+                    self.node.receive(peer, frame)
         except ProtocolError as error:
-            self.world.violation(f"node {self.node_id} refuses what node {peer} sent: {error}")
+            if not is_damaged:
+                self.world.violation(f"node {self.node_id} refuses what node {peer} sent: {error}")
+            elif before != self._standing(self.node):
+                self.world.violation(f"node {self.node_id} was changed by a frame that it refuses: {error}")
+            self._hang_up_on(link)
+        else:
+            if isinstance(payload, DamagedFrame) and payload.is_nonsense:
+                self.world.violation(f"node {self.node_id} goes on behind a frame of node {peer} that is no message")
+
+    def _standing(self, node: QuorumNode) -> tuple[object, ...]:
+        """What a message may change."""
+        ends = (node.log_end_offset, node.high_watermark, node.applied_end)
+        return node.epoch, node.leader_id, node.is_leader, node.is_voter, node._votes.staged_generation, *ends
+
+    def _hang_up_on(self, link: Link) -> None:
+        self.world.network.close(self.node_id, link.peer)
+        self._disconnected(link.number, link.peer)
 
     def _connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None:
         if not self.world.network.is_open(self.node_id, peer, connection) or self.node is None:
@@ -319,8 +330,7 @@ class SimulatedNode:
         for link in look.idle:
             self.send(link.peer, Channel.CONSENSUS, _NOTHING)
         for link in look.dead:
-            self.world.network.close(self.node_id, link.peer)
-            self._disconnected(link.number, link.peer)
+            self._hang_up_on(link)
         self._look_later()
 
     # --- the disk threads -----------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """A phase of a run in which a majority of the voters is well and the others are not: the quorum goes on all the same.
 
 Well is who runs, has its vote, a disk that works and sound connections to the others that are. The others crash, hang,
-freeze, lose connections and directions of them, again and again, also where they lead. Writes must be acknowledged.
+freeze, send nonsense, lose connections and directions of them, again and again, also where they lead. Writes must be
+acknowledged.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def with_a_sick_minority(world: World, writes: int) -> None:
     sick = [node for node in world.nodes.values() if node not in well]
     world.options = _sickening(world)
     world.network.options = world.options
+    world.network.noisy = {node.node_id for node in sick}
     Faults(world, sick).schedule()
     world.every(world.options.read_rate, world.read)
     world.every(world.options.checkpoint_rate, world.take_checkpoint)
@@ -86,4 +88,5 @@ def _sickening(world: World) -> Options:
         disk_failure_rate=0.2,
         disk_hang_rate=0.8,
         resign_rate=0.2,
+        damage=0.01,
     )

@@ -6,11 +6,11 @@ Switches over the production classes, which know nothing of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 from unittest.mock import patch
 
-from metadata_log import recovery_survey
+from metadata_log import batch_run, recovery_survey
 from metadata_log.checkpoint_transfer import CheckpointDownload
 from metadata_log.flush import CutTail, DropLog, FlushJob
 from metadata_log.log_entries import EntryTable
@@ -22,7 +22,8 @@ from quorum import outbox
 from quorum.checkpoint_exchange import CheckpointExchange
 from quorum.delivery import Delivery
 from quorum.elections import Elections
-from quorum.errors import NotLeader
+from quorum.errors import NotLeader, ProtocolError
+from quorum.fail_stop import FailStop
 from quorum.fitness import Fitness
 from quorum.following import Follower
 from quorum.journal import LogJournal
@@ -273,6 +274,33 @@ def _messages_wait_without_bound() -> Patches:
     return [(outbox, "_WAITING_MAX", 1 << 60)]
 
 
+class _AnyNumber(int):
+    """Equal to every other."""
+
+    __hash__ = int.__hash__
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+def _batches_of_peers_are_not_checked() -> Patches:
+    return [(batch_run, "crc32c", lambda data: _AnyNumber())]
+
+
+def _nonsense_is_passed_over() -> Patches:
+    original = QuorumNode.receive
+
+    def receive(self: QuorumNode, peer: int, payload: bytes) -> None:
+        with suppress(ProtocolError):
+            original(self, peer, payload)
+
+    return [(QuorumNode, "receive", receive)]
+
+
+def _wrong_messages_end_the_process() -> Patches:
+    return [(FailStop, "take", FailStop.run)]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "leader-durable-clamp": _leader_counts_itself_at_once,
     "heartbeat-reply-clamp": _heartbeat_replies_are_not_clamped,
@@ -304,6 +332,9 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "resident-bytes": _all_batches_stay_in_memory,
     "inflight-bytes": _nothing_counts_as_unmatched,
     "waiting-messages": _messages_wait_without_bound,
+    "batch-checksum": _batches_of_peers_are_not_checked,
+    "nonsense-ends-a-connection": _nonsense_is_passed_over,
+    "nothing-else-ends": _wrong_messages_end_the_process,
     "download-dropped": _downloads_are_kept_whatever_is_offered,
 }
 

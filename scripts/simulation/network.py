@@ -22,6 +22,7 @@ from typing import Final, Protocol
 
 from quorum.config import QuorumTiming
 from quorum.outbox import Channel
+from scripts.simulation.damaged_frames import damaged
 from scripts.simulation.options import Options
 from scripts.simulation.scheduler import Scheduler
 
@@ -101,6 +102,8 @@ class Network:
         self._dark: set[int] = set()
         #: Directions in which nothing passes.
         self.cut: set[tuple[int, int]] = set()
+        #: Nodes whose frames are damaged on their way, now and then.
+        self.noisy = set(nodes)
         #: Rolling CRC over every message sent and when: equal for equal runs.
         self.trace = 0
         #: Called with (source, target, payload) for every message sent; a scenario may swallow it by returning True.
@@ -181,6 +184,8 @@ class Network:
         if connection is None or (payload and self.filter(source, target, payload)):
             return
         options, rng = self.options, self._rng
+        if options.damage and payload and source in self.noisy and rng.random() < options.damage:
+            payload = damaged(rng, payload)
         copies = 1
         delay = rng.expovariate(1.0 / options.delay_mean)
         if options.loss and rng.random() < options.loss:

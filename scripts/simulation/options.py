@@ -35,6 +35,8 @@ class Options:
     loss: float = 0.0
     duplication: float = 0.0
     is_reordering: bool = False
+    #: Of frames that arrive with other bytes.
+    damage: float = 0.0
     disk_delay_mean: float = 0.0003
     slow_disk_rate: float = 0.0
     #: Share of the short disk groups that a node runs at once, on its loop thread.
@@ -142,6 +144,7 @@ def draw_alone(rng: Random) -> Options:
     return replace(
         options,
         sick_minority_writes=rng.choice((0, 0, 8)),
+        damage=_sometimes(rng, 0.25, _scaled(rng, 0.003)),
         inflight_bytes=rng.choice((3_000, options.inflight_bytes)),
         pass_bytes=rng.choice((1_000, options.pass_bytes)),
     )

@@ -304,7 +304,11 @@ class World:
         self.is_healed = True
         self.network.cut.clear()
         self.options = replace(
-            self.options, loss=0.0, duplication=0.0, disk_delay_mean=min(self.options.disk_delay_mean, 0.001)
+            self.options,
+            loss=0.0,
+            duplication=0.0,
+            damage=0.0,
+            disk_delay_mean=min(self.options.disk_delay_mean, 0.001),
         )
         self.network.options = self.options
         self.recover(self.nodes.values())

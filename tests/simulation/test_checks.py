@@ -18,11 +18,9 @@ from metadata_log.mark import MARK_NAME
 from metadata_log.segment_files import SegmentFiles, segment_base
 from quorum.errors import DiskFailed, ProtocolError
 from quorum.host import CommittedBatches
-from quorum.messages import AppendReply
 from quorum.node import QuorumNode
 from scripts.simulation.checks import Violation
 from scripts.simulation.host import DIRECTORY, SimulatedNode
-from scripts.simulation.minority import demand_a_write, with_a_sick_minority
 from scripts.simulation.runner import run_seed
 from scripts.simulation.stage import QUIET, Stage
 from scripts.simulation.state_machine import StateMachine
@@ -360,23 +358,6 @@ def test_cluster_that_does_not_converge_is_found(stage: Stage) -> None:
 
     with pytest.raises(Violation, match=r"no convergence 2.0 s after everything healed"):
         stage.world.converge()
-
-
-def test_majority_that_acknowledges_nothing_is_found(stage: Stage) -> None:
-    stage.swallow = lambda source, target, message: isinstance(message, AppendReply)
-
-    with pytest.raises(Violation, match=r"no write was acknowledged in 9\.5 s, though all are well"):
-        demand_a_write(stage.world, "though all are well")
-
-
-def test_faults_of_a_minority_befall_it_alone(stage: Stage) -> None:
-    """Else nothing could be demanded of the others."""
-    before = {node.node_id: node.incarnation for node in stage.nodes}
-
-    with_a_sick_minority(stage.world, writes=8)
-
-    changed = [node.node_id for node in stage.nodes if node.incarnation != before[node.node_id]]
-    assert len(changed) == 1
 
 
 def test_what_a_check_finds_ends_a_random_run(monkeypatch: pytest.MonkeyPatch) -> None:

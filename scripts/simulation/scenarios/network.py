@@ -9,6 +9,7 @@ from typing import Final
 from scripts.simulation.stage import QUIET, Stage
 
 _STREAMS: Final = replace(QUIET, is_stream=True)
+_DAMAGED_WRITES: Final = 60
 
 
 def switch_outage(seed: int) -> None:
@@ -81,6 +82,16 @@ def leader_gone_between_two_epochs(seed: int) -> None:
     stage.finish()
 
 
+def damaged_frames(seed: int) -> None:
+    """Many a frame arrives with other bytes: its connection ends and is made again, and writes go on."""
+    stage = Stage(seed, options=replace(_STREAMS, damage=0.05))
+    stage.wait("a leader", lambda: bool(stage.world.leaders()))
+    for _ in range(_DAMAGED_WRITES):
+        _claim_next_write(stage, 3.0)
+        stage.pass_time(0.01)
+    stage.finish()
+
+
 def _claim_next_write(stage: Stage, seconds: float) -> None:
     """A write is acknowledged within so long."""
     begun = stage.world.scheduler.now
@@ -96,5 +107,6 @@ NETWORK_SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "forgotten-connection": forgotten_connection,
     "swallowed-leader": swallowed_leader,
     "leader-without-power": leader_without_power,
+    "damaged-frames": damaged_frames,
     "leader-gone-between-two-epochs": leader_gone_between_two_epochs,
 }
