@@ -218,6 +218,12 @@ class HttpSettings(Group):
     """host:port to listen on; unset: this node's `http` address in `voters`."""
     body_bytes_max: int = Field(default=8 * _MEBIBYTE, ge=1024, le=256 * _MEBIBYTE)
     """Largest request body."""
+    connections_max: int = Field(default=8_192, ge=16, le=1_000_000)
+    """Connections that may be open at once: one more is answered 429 and closed. Each takes an open file, so they are
+    fewer where the system lets the process open fewer than these and 512."""
+    head_timeout_ms: int = Field(default=10_000, ge=100, le=600_000)
+    """Time the head of a request (line, headers, empty line) may take, from the connection's beginning or, behind
+    another request, from its first byte. Then the answer is 408, and the connection is closed."""
     read_timeout_ms: int = Field(default=10_000, ge=100, le=600_000)
     """Time a read may take, waiting for its turn included."""
     forward_timeout_ms: int = Field(default=40_000, ge=100, le=900_000)

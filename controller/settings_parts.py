@@ -8,6 +8,7 @@ from controller.http.feed import FeedLimits
 from controller.http.ports import NodeLimits
 from controller.protocol_brokers import Listener
 from controller.settings import ControllerSettings, TopicSettings
+from controller.sockets import places
 
 #: Names of a controller's listeners: the quorum's, as in the log's list of voters, and that of the HTTP API.
 QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
@@ -58,7 +59,7 @@ def feed_limits(settings: ControllerSettings) -> FeedLimits:
 
 
 def node_limits(settings: ControllerSettings) -> NodeLimits:
-    """Bounds of the HTTP API."""
+    """Bounds of the HTTP API. The process lets itself open the files that its connections take."""
     return NodeLimits(
         body_bytes_max=settings.http.body_bytes_max,
         request_timeout_ms=settings.limits.request_timeout_ms,
@@ -66,6 +67,8 @@ def node_limits(settings: ControllerSettings) -> NodeLimits:
         read_timeout_ms=settings.http.read_timeout_ms,
         forward_timeout_ms=settings.http.forward_timeout_ms,
         chunk_bytes_max=settings.http.feed_chunk_bytes_max,
+        connections_max=places(settings.http.connections_max),
+        head_timeout_ms=settings.http.head_timeout_ms,
     )
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from controller.http import headers
 from controller.http.answers import node_headers
+from controller.http.content import JSON
 from controller.http.dispatch import encode
 from controller.http.ports import Node, NodePosition
 from controller.http.routing import Route
@@ -51,6 +52,13 @@ class AnswerFrames:
         self._refresh()
         before, after = self._frame(status, media)
         return b"%b%b%b%d\r\n\r\n%b" % (before, request_id.encode("ascii"), after, len(body), body)
+
+    def last_answer(self, request_id: str, status: int, body: bytes) -> bytes:
+        """The bytes of an error that no request was the reason of: the connection is closed behind them."""
+        self._node.cluster.counters().note_answer(("none", status))
+        self._refresh()
+        before, after = self._frame(status, JSON)
+        return b"%b%b\r\nConnection: close%b%d\r\n\r\n%b" % (before, request_id.encode("ascii"), after, len(body), body)
 
     def answer_at_once(self, route: Route, request_id: str, reply: BaseModel, media: str) -> bytes:
         """The same for a reply that may be the object that was given last."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+import structlog
 from pydantic import BaseModel
 
 from controller import sockets
@@ -26,16 +27,18 @@ from controller.http.content import JSON, MSGPACK, decode_body
 from controller.http.dispatch import REQUEST_ID, encode, run_route, timeout_of
 from controller.http.errors import HttpRefusal
 from controller.http.failures import failure_answer
+from controller.http.framework_connection import HEAD_END, FrameworkConnection
 from controller.http.models import Nothing
 from controller.http.ports import Node
 from controller.http.routing import Call, Route, Serving
 from controller.origin import ANONYMOUS, ORIGIN, Origin, check_principal
-from metadata_log.errors import ApiError
+from metadata_log.errors import ApiError, ErrorCode, Overloaded
+
+log = structlog.get_logger()
 
 #: Bytes of a request up to its body, and of the body: above them the framework takes it, piece by piece.
 _HEAD_BYTES_MAX: Final = 4_096
 _BODY_BYTES_MAX: Final = 65_536
-_HEAD_END: Final = b"\r\n\r\n"
 #: Visible ASCII without anything that parsers may disagree about.
 _HEADER: Final = re.compile(r"([A-Za-z0-9-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?[ \t]*")
 #: What clients of ours, and most others, send. `Connection`, `Expect` or `Transfer-Encoding` would change the framing.
@@ -54,8 +57,10 @@ _KNOWN: Final = frozenset(
     }
 )
 _NUMBER_DIGITS_MAX: Final = 7
-#: Idle connections are looked for this often, as a share of the time that they may be idle.
+#: Connections that have had their time are looked for this often, as a share of the shortest time.
 _SWEEP_SHARE: Final = 0.25
+#: Seconds between two lines of the log about connections that there is no place for.
+_QUIET_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +84,19 @@ class ExpressLane:
     ) -> None:
         """``framework`` makes the protocol that takes over a connection.
 
-        ``idle_s``: a connection on which nothing was asked for so long is closed, at the latest a quarter later.
+        ``idle_s``: a connection on which nothing was asked for so long is closed, at the latest a quarter later. For
+        how many connections there is place, and how long a request's head may take, ``node.limits`` say.
         """
         self.node = node
         self.framework = framework
         self.connections: set[ExpressConnection] = set()
+        #: Those that the framework answers.
+        self.handed_over: set[FrameworkConnection] = set()
         self._routes = {f"POST {route.path} HTTP/1.1": route for route in routes if _is_usual(route)}
         self.frames = AnswerFrames(node)
         self._idle_s = idle_s
+        self._head_s = node.limits.head_timeout_ms / 1000
+        self._refused, self._silent_until = 0, 0.0
         self.clock = asyncio.get_running_loop().time
         self._sweep_timer = self._schedule_sweep()
 
@@ -103,15 +113,40 @@ class ExpressLane:
             connection.close()
 
     def _schedule_sweep(self) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(self._idle_s * _SWEEP_SHARE, self._sweep)
+        return asyncio.get_running_loop().call_later(min(self._idle_s, self._head_s) * _SWEEP_SHARE, self._sweep)
 
     def _sweep(self) -> None:
-        """Close the connections that have been idle for too long: one timer for all."""
-        idle_since = self.clock() - self._idle_s
+        """Close the connections that have had their time: one timer for all."""
+        now = self.clock()
         for connection in list(self.connections):
-            if connection.task is None and connection.used_at <= idle_since:
+            patience = self._idle_s if connection.has_asked else min(self._head_s, self._idle_s)
+            if connection.task is None and connection.used_at <= now - patience:
                 connection.close()
+        for slow in list(self.handed_over):
+            if slow.head_since is not None and slow.head_since <= now - self._head_s:
+                message = f"the head of a request may take {self._head_s:g} s: line, headers and an empty line"
+                self.dismiss(slow.transport, HttpRefusal(408, message, ErrorCode.REQUEST_TIMED_OUT))
         self._sweep_timer = self._schedule_sweep()
+
+    def has_place(self, transport: asyncio.Transport) -> bool:
+        """Whether one more connection may be; the one that may not is told so, and closed."""
+        most = self.node.limits.connections_max
+        if len(self.connections) + len(self.handed_over) < most:
+            return True
+        self.dismiss(transport, Overloaded(f"{most} connections are open, and there may be no more: close some"))
+        self._refused += 1
+        if self.clock() >= self._silent_until:
+            self._silent_until = self.clock() + _QUIET_S
+            log.warning("http.connections_refused", most=most, refused=self._refused)
+            self._refused = 0
+        return False
+
+    def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
+        """Say why, and close the connection."""
+        request_id = request_id_of("")
+        status, body = failure_answer(error, "", "", request_id)
+        transport.write(self.frames.last_answer(request_id, status, body))
+        transport.close()
 
     def read_head(self, data: bytes) -> _Head | None:
         """What a request says; None if it is not of the usual form, or anything about it is to be refused."""
@@ -164,6 +199,7 @@ class ExpressConnection(asyncio.Protocol):
         self.task: asyncio.Task[None] | None = None
         #: When something was asked for or answered last, by the loop's clock.
         self.used_at = lane.clock()
+        self.has_asked = False
         #: What came before that was answered.
         self._early: list[bytes] = []
 
@@ -171,6 +207,8 @@ class ExpressConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # that of uvloop is one in all but its class
+        if not self._lane.has_place(self._transport):
+            return
         self._lane.connections.add(self)
         peer = transport.get_extra_info("peername")
         self._address = peer[0] if peer else ""
@@ -192,12 +230,14 @@ class ExpressConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
-        self.used_at = self._lane.clock()
+        opened_at, self.used_at = self.used_at, self._lane.clock()
         if self.task is not None:
             self._transport.pause_reading()
             self._early.append(data)
-        elif not (self._repeats(data) or self._answer(data)):
-            self._hand_over(data)
+        elif self._repeats(data) or self._answer(data):
+            self.has_asked = True
+        else:
+            self._hand_over(data, self.used_at if self.has_asked else opened_at)
 
     def close(self) -> None:
         """Close the connection, and give up what is under way."""
@@ -221,10 +261,10 @@ class ExpressConnection(asyncio.Protocol):
     def _answer(self, data: bytes) -> bool:
         """Whether the request was one for this lane; it is answered, or will be."""
         lane = self._lane
-        end = data.find(_HEAD_END, 0, _HEAD_BYTES_MAX)
+        end = data.find(HEAD_END, 0, _HEAD_BYTES_MAX)
         if end < 0 or not lane.node.controller.is_active:
             return False
-        body_at = end + len(_HEAD_END)
+        body_at = end + len(HEAD_END)
         head_data, body = data[:body_at], data[body_at:]
         head = self._head if head_data == self._head_data else lane.read_head(data[:end])
         if head is None:
@@ -274,10 +314,8 @@ class ExpressConnection(asyncio.Protocol):
         self._transport.resume_reading()
         self.data_received(data)
 
-    def _hand_over(self, data: bytes) -> None:
+    def _hand_over(self, data: bytes, head_since: float) -> None:
         """This request, and all that follow on the connection, are the framework's."""
-        self._lane.connections.discard(self)
-        protocol = self._lane.framework()
-        self._transport.set_protocol(protocol)
-        protocol.connection_made(self._transport)
-        protocol.data_received(data)
+        lane = self._lane
+        lane.connections.discard(self)
+        FrameworkConnection(self._transport, lane.framework(), lane.handed_over).take_over(data, head_since)

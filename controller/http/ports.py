@@ -192,6 +192,8 @@ class NodeLimits:
     read_timeout_ms: int = 10_000
     forward_timeout_ms: int = 40_000
     chunk_bytes_max: int = 8 * 1024 * 1024
+    connections_max: int = 8_192
+    head_timeout_ms: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)

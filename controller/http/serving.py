@@ -10,6 +10,7 @@ from aiohttp import web
 
 from controller.http.app import make_app
 from controller.http.express import ExpressLane
+from controller.http.framework_connection import mark_answering
 from controller.http.ports import Node
 from controller.http.routes import ROUTES
 from controller.http.routing import Route
@@ -48,9 +49,9 @@ class HttpServer:
         Raises:
             OSError: nobody can listen there.
         """
-        runner = web.AppRunner(
-            make_app(node, routes), access_log=None, shutdown_timeout=grace_s, keepalive_timeout=idle_s
-        )
+        app = make_app(node, routes)
+        app.middlewares.insert(0, mark_answering)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace_s, keepalive_timeout=idle_s)
         await runner.setup()
         framework = runner.server
         assert framework is not None

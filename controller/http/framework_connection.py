@@ -1,0 +1,96 @@
+"""A connection that the web framework answers: nobody takes for ever over a request's head.
+
+The framework waits for one as long as a connection may be idle. This stands between it and the transport, and knows of
+a request from its first byte on; that one is being answered the middleware says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from aiohttp import web
+
+HEAD_END: Final = b"\r\n\r\n"
+
+
+class FrameworkConnection(asyncio.Protocol):
+    """Passes everything on. Times are the loop's."""
+
+    def __init__(
+        self, transport: asyncio.Transport, framework: asyncio.Protocol, connections: set[FrameworkConnection]
+    ):
+        """``connections``: of which it is one until it is lost."""
+        self.transport = transport
+        self._framework = framework
+        self._connections = connections
+        self._clock = asyncio.get_running_loop().time
+        #: Since when the head of a request has been on its way; None: none is.
+        self.head_since: float | None = None
+        #: The last bytes of that head, among which its end may begin.
+        self._tail = b""
+        self._is_answering = False
+
+    def take_over(self, data: bytes, head_since: float) -> None:
+        """From now on it is the framework's, beginning with these bytes of a request."""
+        self.head_since = head_since
+        self._connections.add(self)
+        self.transport.set_protocol(self)
+        self._framework.connection_made(self.transport)
+        self.data_received(data)
+
+    def begin(self) -> None:
+        """A request is being answered; what comes meanwhile is its body."""
+        self._is_answering = True
+        self._forget_head()
+
+    def end(self) -> None:
+        """It has been answered."""
+        self._is_answering = False
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_answering:
+            self._note(data)
+        self._framework.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._framework.eof_received()
+
+    def pause_writing(self) -> None:
+        self._framework.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._framework.resume_writing()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._connections.discard(self)
+        self._framework.connection_lost(error)
+
+    def _note(self, data: bytes) -> None:
+        if self.head_since is None:
+            self.head_since = self._clock()
+        seen = self._tail + data
+        if HEAD_END in seen:
+            self._forget_head()
+        else:
+            self._tail = seen[1 - len(HEAD_END) :]
+
+    def _forget_head(self) -> None:
+        self.head_since = None
+        self._tail = b""
+
+
+@web.middleware
+async def mark_answering(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """The outermost of the framework's middlewares: it tells the connection when a request is being answered."""
+    connection = None if request.transport is None else request.transport.get_protocol()
+    if not isinstance(connection, FrameworkConnection):
+        return await handler(request)  # it is gone
+    connection.begin()
+    try:
+        return await handler(request)
+    finally:
+        connection.end()
