@@ -17,6 +17,7 @@ from broker.digest_watch import DigestWatch
 from broker.digests import Digests
 from broker.feed import MetadataFeed
 from broker.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
+from broker.last_run import LastRun
 from broker.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming
 from broker.loader import LoaderTiming, MetadataLoader
 from broker.metadata_cache import MetadataCache
@@ -96,7 +97,7 @@ class BrokerHost:
         Raises:
             StateDiffers: by the watch, the state is not the cluster's.
             NotCaughtUp: no controller could be followed in time. NotInTheImage: an imported broker is not registered.
-            LoaderFault: the log cannot be replayed.
+            LoaderFault: the log cannot be replayed. StorageError: the file of the last run cannot be read or written.
         """
         loader = asyncio.create_task(self.loader.run(), name="metadata-loader")
         brokers = asyncio.create_task(self._play(endpoint), name="brokers")
@@ -133,7 +134,10 @@ class BrokerHost:
         if not await self._first_image():
             return
         cluster_id = self.loader.cluster_id
-        identities = [self._identity(broker_id, endpoint) for broker_id in self.settings.ids]
+        last_run = LastRun(self.settings.last_run_file)
+        ended = last_run.read()
+        identities = [self._identity(broker_id, endpoint, ended.get(broker_id)) for broker_id in self.settings.ids]
+        last_run.begin(self.settings.ids)
         self.sessions = {identity.broker_id: self._session(identity, cluster_id) for identity in identities}
         async with asyncio.TaskGroup() as tasks:
             manager = tasks.create_task(self.replica_manager.run())
@@ -142,6 +146,9 @@ class BrokerHost:
                     session.ready_to_unfence()  # there is an image already
                     sessions.create_task(session.run())
             manager.cancel()
+        lives = {broker_id: session.lifecycle for broker_id, session in self.sessions.items()}
+        left = {broker_id: life.broker_epoch for broker_id, life in lives.items() if life.state is BrokerState.STOPPED}
+        last_run.end(lives, left)
 
     async def _first_image(self) -> bool:
         """Wait for the first image to be published; False if the process is to stop before."""
@@ -159,11 +166,11 @@ class BrokerHost:
             stopping.cancel()
             await asyncio.wait({published, stopping})
 
-    def _identity(self, broker_id: int, endpoint: Endpoint) -> BrokerIdentity:
+    def _identity(self, broker_id: int, endpoint: Endpoint, last_run: int | None) -> BrokerIdentity:
+        image, new_uuid = self.publishers.image, self._surroundings.new_uuid
         if self.settings.is_imported:
-            return imported_identity(broker_id, self.publishers.image)
-        rack = self.settings.rack_of(broker_id)
-        return new_identity(broker_id, self.publishers.image, endpoint, rack, self._surroundings.new_uuid)
+            return imported_identity(broker_id, image, new_uuid, last_run)
+        return new_identity(broker_id, image, endpoint, self.settings.rack_of(broker_id), new_uuid, last_run)
 
     def _session(self, identity: BrokerIdentity, cluster_id: str) -> BrokerSession:
         times, settings = self._surroundings, self.settings.lifecycle

@@ -1,7 +1,7 @@
 """Who a broker says it is: what it registers with.
 
-A broker of ours keeps nothing on a disk. What it must keep over restarts, its directories and whether it left in good
-order, is read from its own registration in the log.
+A broker of ours keeps no data on a disk. What it must keep over restarts is read from its own registration in the log;
+but for whether it left in good order, which the log does not always tell (``broker.last_run``).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from broker.last_run import CRASHED
 from controller.protocol import BrokerRegistrationRequest, Listener, SupportedFeature
 from metadata_log.errors import QuorateError
 from metadata_log.ids import Uuid
@@ -72,15 +73,23 @@ class BrokerIdentity:
 
 
 def new_identity(
-    broker_id: int, image: MetadataImage, endpoint: Endpoint, rack: str | None, new_uuid: Callable[[], Uuid]
+    broker_id: int,
+    image: MetadataImage,
+    endpoint: Endpoint,
+    rack: str | None,
+    new_uuid: Callable[[], Uuid],
+    last_run: int | None = None,
 ) -> BrokerIdentity:
     """A new incarnation. Directories stay what the broker's last registration says, or its replicas would be lost.
 
-    A predecessor that is fenced after a controlled shutdown counts as one that left in good order: a rehearsal has
-    no data that it could have failed to write.
+    Args:
+        last_run: epoch under which the broker left, or ``broker.last_run.CRASHED``; None: not known. Then the image
+            tells: a predecessor that is fenced after a controlled shutdown has left in good order.
     """
     known = image.cluster.brokers.get(broker_id)
-    left_in_order = known is not None and known.in_controlled_shutdown and known.is_fenced
+    if last_run is None:
+        left = known is not None and known.in_controlled_shutdown and known.is_fenced
+        last_run = known.epoch if known is not None and left else CRASHED
     return BrokerIdentity(
         broker_id=broker_id,
         incarnation_id=new_uuid(),
@@ -92,12 +101,20 @@ def new_identity(
         rack=rack,
         directories=known.directories if known is not None and known.directories else (new_uuid(),),
         cordoned_directories=() if known is None else known.cordoned_directories,
-        previous_broker_epoch=known.epoch if known is not None and left_in_order else -1,
+        previous_broker_epoch=last_run,
     )
 
 
-def imported_identity(broker_id: int, image: MetadataImage) -> BrokerIdentity:
-    """The very incarnation that is registered in the image, so that playing it changes nothing in the picture.
+def imported_identity(
+    broker_id: int, image: MetadataImage, new_uuid: Callable[[], Uuid], last_run: int | None = None
+) -> BrokerIdentity:
+    """Everything as it is registered in the image. One that is alive there goes on as the incarnation that it is.
+
+    One that is not, or that has run here before, comes back as another, as every process that is started.
+
+    Args:
+        last_run: how its last run here ended, as for ``new_identity``; None: it has not run here. Then one that was
+            about to leave in the image has left meanwhile.
 
     Raises:
         NotInTheImage: no such broker is registered.
@@ -106,9 +123,12 @@ def imported_identity(broker_id: int, image: MetadataImage) -> BrokerIdentity:
     if known is None:
         registered = ", ".join(map(str, sorted(image.cluster.brokers))) or "none"
         raise NotInTheImage(f"broker {broker_id} is not registered in the metadata; registered are: {registered}")
+    goes_on = last_run is None and not (known.is_fenced or known.in_controlled_shutdown)
+    if last_run is None:
+        last_run = known.epoch if known.in_controlled_shutdown else CRASHED
     return BrokerIdentity(
         broker_id=broker_id,
-        incarnation_id=known.incarnation_id,
+        incarnation_id=known.incarnation_id if goes_on else new_uuid(),
         listeners=_listeners(known),
         features=tuple(
             SupportedFeature(
@@ -121,7 +141,7 @@ def imported_identity(broker_id: int, image: MetadataImage) -> BrokerIdentity:
         rack=known.rack,
         directories=known.directories,
         cordoned_directories=known.cordoned_directories,
-        previous_broker_epoch=-1,
+        previous_broker_epoch=last_run,
     )
 
 

@@ -155,8 +155,13 @@ class BrokerSettings(BaseSettings):
     racks: _Names = ()
     """Racks of the brokers, in the order of `ids`: one for each (an empty one is none), one for all, or none."""
     is_imported: bool = False
-    """Play the brokers as they are registered in the metadata, under their own incarnation and directory ids: nothing
-    changes in the picture. For a cluster made from another one's metadata; `racks` must be unset."""
+    """Play the brokers as they are registered in the metadata, for a cluster made from another one's; `racks` must be
+    unset. Those that are alive there go on as the incarnations that they are: nothing changes in the picture. Others,
+    and those that have run here before, come back as new ones, as every process that is started."""
+    last_run_file: Path | None = None
+    """File in which the process keeps how its brokers' last run ended, for its next start (Kafka's
+    `.kafka_cleanshutdown`): a broker that was killed comes back as after a crash, one that left in good order as such.
+    Unset: the metadata tell it as far as they can, where a broker that led nothing when it left counts as crashed."""
     shared_secret_file: Path | None = None
     """File with the secret that the controllers' HTTP API asks for; unset: they are on loopback and ask for none."""
     http: HttpSettings = Field(default_factory=HttpSettings)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.event_queue import EventQueue
 from controller.http.counters import Histogram
@@ -44,6 +45,8 @@ class Elected(NamedTuple):
     unclean: int = 0
     #: Those whose leader was eligible, and not in sync.
     from_eligible: int = 0
+    #: Of the unclean ones, those whose leader is the last known one, back again.
+    last_known: int = 0
 
 
 @dataclass(slots=True)
@@ -54,6 +57,7 @@ class HeadCounts:
     elections: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     unclean_elections: int = 0
     elections_from_eligible: int = 0
+    last_known_elections: int = 0
     #: By kind: from the beginning of an event that elects until its commit; a pass has one for each slice.
     election_times: dict[str, Histogram] = field(default_factory=lambda: {kind: Histogram() for kind in KINDS})
     #: From the beginning of a batch's last event until its commit.
@@ -118,6 +122,7 @@ class HeadWatch:
             counts.elections[kind] += elected.partitions
             counts.unclean_elections += elected.unclean
             counts.elections_from_eligible += elected.from_eligible
+            counts.last_known_elections += elected.last_known
             counts.election_times[kind].note((now_ms - at_ms) / 1000)
 
 
@@ -129,7 +134,9 @@ def elected_by_record(before: MetadataImage, record: PartitionChangeRecord) -> E
     partition = before.partitions.partition(row)
     if record.leader == partition.leader:
         return Elected()
-    return Elected(1, int(record.leader_recovery_state == _RECOVERING), int(record.leader in partition.elr))
+    is_unclean = record.leader_recovery_state == _RECOVERING
+    is_last_known = is_unclean and partition.last_known_elr == (record.leader,)
+    return Elected(1, int(is_unclean), int(record.leader in partition.elr), int(is_last_known))
 
 
 def elected_by_run(before: MetadataImage, run: PartitionChangeRun) -> Elected:
@@ -146,9 +153,27 @@ def elected_by_run(before: MetadataImage, run: PartitionChangeRun) -> Elected:
         # Only then does the record not say it all: who led, and who was eligible, is looked up.
         columns = before.partitions.gather(before.partitions.rows_for(run.topic_ids[chosen], run.partition_ids[chosen]))
         has_moved = columns.leaders != leaders[chosen]
-        bits = np.uint64(1) << np.arange(columns.width, dtype=np.uint64)
-        is_eligible = (columns.elr[:, None] & bits) != 0
+        is_eligible = (columns.elr[:, None] & _slot_bits(columns.width)) != 0
         from_eligible = int(((columns.slots == leaders[chosen][:, None]) & is_eligible).any(axis=1).sum())
     states = run.leader_recovery_state
-    unclean = 0 if states is None else int(np.count_nonzero((states[chosen] == _RECOVERING) & has_moved))
-    return Elected(int(np.count_nonzero(has_moved)), unclean, from_eligible)
+    unclean = last_known = 0
+    if states is not None:
+        is_unclean = (states[chosen] == _RECOVERING) & has_moved
+        unclean = int(np.count_nonzero(is_unclean))
+        last_known = _elected_as_last_known(before, run, chosen[is_unclean])
+    return Elected(int(np.count_nonzero(has_moved)), unclean, from_eligible, last_known)
+
+
+def _elected_as_last_known(before: MetadataImage, run: PartitionChangeRun, unclean: NDArray[np.intp]) -> int:
+    """How many of these changes elect the only last known leader that their partition had."""
+    if run.leader is None or not len(unclean):
+        return 0
+    columns = before.partitions.gather(before.partitions.rows_for(run.topic_ids[unclean], run.partition_ids[unclean]))
+    is_leader = columns.slots == run.leader[unclean][:, None]
+    is_known = (columns.last_known_elr[:, None] & _slot_bits(columns.width)) != 0
+    return int(np.count_nonzero((is_leader == is_known).all(axis=1)))
+
+
+def _slot_bits(width: int) -> NDArray[np.uint64]:
+    bits: NDArray[np.uint64] = np.uint64(1) << np.arange(width, dtype=np.uint64)
+    return bits

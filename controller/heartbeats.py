@@ -92,11 +92,15 @@ class BrokerHeartbeats:
         return self._brokers[broker_id].shutdown_offset
 
     def may_shut_down(self, broker_id: int) -> bool:
-        """Whether all brokers that stay have applied what the broker's controlled shutdown wrote."""
+        """Whether all brokers that stay have applied what the broker's controlled shutdown wrote.
+
+        One that has no session, as nobody plays it, is not waited for: it would be for ever.
+        """
+        heard = {session.broker_id for session in self._contacts}
         active = [
             broker.metadata_offset
-            for broker in self._brokers.values()
-            if not broker.is_fenced and broker.shutdown_offset == NO_OFFSET
+            for id_, broker in self._brokers.items()
+            if id_ in heard and not broker.is_fenced and broker.shutdown_offset == NO_OFFSET
         ]
         return not active or self._brokers[broker_id].shutdown_offset <= min(active)
 

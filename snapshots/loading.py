@@ -132,6 +132,8 @@ def _load(
     if newest is None and not segments and passed.all:
         raise ImageNotAvailable(f"{path}: no checkpoint is left that is whole, and there is no log{passed}")
     until = None if at is None else at.in_log(state.end_offset, headers_behind(segments, state.end_offset, at))
+    if at is not None and until is not None and not state.end_offset:
+        _require_begun(path, segments, at, until)
     batches = batches_behind(segments, state.end_offset)
     # What lies behind the moment is not replayed where that can be known: it may be damaged.
     while not (until and until.is_reached_at(state.end_offset)) and (batch := next(batches, None)) is not None:
@@ -144,6 +146,13 @@ def _load(
         raise ImageNotAvailable(f"{path}: the log ends {at.shortfall(head.end_offset, head.epoch)}{passed}")
     _require_reached(path, head.end_offset, passed)
     return state.stable
+
+
+def _require_begun(path: Path, segments: Sequence[LogFile], at: Moment, until: Moment) -> None:
+    """A time or an epoch from before the first record is that of no state; offset 0 is that of the empty one."""
+    first = None if at.offset is not None else next(batches_behind(segments, 0), None)
+    if first is not None and until.is_before(first.header):
+        raise ImageNotAvailable(f"{path}: the log begins {at.lead(first.header)}")
 
 
 def _newest_first(checkpoints: Sequence[LogFile]) -> list[LogFile]:

@@ -85,6 +85,12 @@ class Moment:
             return end_offset < self.offset
         return self.epoch is not None and epoch < self.epoch
 
+    def lead(self, first: BatchHeader) -> str:
+        """Where a log begins whose first batch is behind the moment, and what was wanted."""
+        if self.time_ms is not None:
+            return f"at {Moment(time_ms=first.timestamp)}, after {self}"
+        return f"in epoch {first.epoch}, after epoch {self.epoch}"
+
     def shortfall(self, end_offset: int, epoch: int) -> str:
         """Where a log ends that ``lies_beyond``, and what was wanted."""
         if self.offset is not None:

@@ -36,6 +36,7 @@ from controller.http.views import (
     broker_replies,
     broker_reply,
     cluster_reply,
+    elections_reply,
     quorum_reply,
     topic_reply,
     unsupported_entities,
@@ -110,6 +111,7 @@ async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) 
         partitions=counted.counts,
         offline_partitions=counted.offline,
         states=await node.states.count(image),
+        elections=elections_reply(node.controller.head_watch.counts),
         unsupported=unsupported_entities(image),
     )
 

@@ -243,6 +243,8 @@ def _elections(head: HeadCounts) -> Iterator[Metric]:
     )
     text = "UncleanLeaderElectionsPerSec: partitions whose new leader may lack data."
     yield counter("unclean_leader_elections", text, head.unclean_elections)
+    text = "Of the unclean ones, those whose leader is the last known one, back again."
+    yield counter("last_known_leader_elections", text, head.last_known_elections)
     text = "ElectionFromEligibleLeaderReplicasPerSec: partitions whose new leader was eligible, not in sync."
     yield counter("election_from_eligible_leader_replicas", text, head.elections_from_eligible)
 

@@ -84,6 +84,8 @@ class PastImages:
         base = await self._base(moment)
         self.built += 1
         until = await _in_log(self._log, base.provenance.end_offset, moment)
+        if not base.provenance.end_offset and moment.offset is None:
+            self._require_begun(moment, until)
         step = await replayed_to(self._log, base, until)
         head = step.state.head.provenance
         if moment.lies_beyond(head.end_offset, head.epoch):
@@ -93,6 +95,14 @@ class PastImages:
         if step.is_there and not (moment.time_ms is not None and step.state.end_offset >= self._log.high_watermark):
             self._keep(moment, step.state.stable)
         return step.state.stable
+
+    def _require_begun(self, moment: Moment, until: Moment) -> None:
+        """A time or an epoch from before the first record is that of no state; offset 0 is that of the empty one."""
+        if self._log.high_watermark > 0:
+            first = parse_header(self._log.read_from(0, 1).data)
+            if until.is_before(first):
+                what = f"this controller's log begins {moment.lead(first)}"
+                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
 
     async def _base(self, moment: Moment) -> MetadataImage:
         """The newest state at the moment or before it from which the log goes on."""

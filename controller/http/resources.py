@@ -35,6 +35,20 @@ class PartitionCounts(HttpModel):
     """With an open reassignment."""
 
 
+class ElectionsReply(HttpModel):
+    """Partitions that got a leader that was not in sync, by elections of the answering node since its process started.
+
+    The state does not remember them: it forgets how a leader came to lead when the next replica is in sync.
+    """
+
+    from_eligible: int = 0
+    """By an eligible replica that was not in sync: it has everything that was acknowledged."""
+    last_known: int = 0
+    """By their last leader, back after a crash, as nobody was in sync or eligible: what it had not flushed is lost."""
+    unclean: int = 0
+    """By any other replica: what it had not copied is lost."""
+
+
 class StatesReply(HttpModel):
     """Partitions and replicas by the state that Kafka's older controller would have them in."""
 
@@ -230,5 +244,6 @@ class StatusReply(HttpModel):
     offline_partitions: list[str]
     """`topic-partition` of the first ones without a leader."""
     states: StatesReply
+    elections: ElectionsReply
     unsupported: dict[str, int]
     """Entities that are kept and not acted on, by kind."""

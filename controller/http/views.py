@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from controller.config_resources import is_sensitive
+from controller.head_watch import HeadCounts
 from controller.http.heard import BrokerSession
 from controller.http.ports import Peer, QuorumView, VoterView
 from controller.http.resources import (
@@ -13,6 +14,7 @@ from controller.http.resources import (
     BrokerReply,
     BrokerStateName,
     ClusterReply,
+    ElectionsReply,
     PartitionCounts,
     QuorumReply,
     TopicReply,
@@ -220,3 +222,12 @@ def unsupported_entities(image: MetadataImage) -> dict[str, int]:
         "client quotas": len(image.client_quotas.entities),
     }
     return {kind: count for kind, count in counts.items() if count}
+
+
+def elections_reply(counts: HeadCounts) -> ElectionsReply:
+    """Of a node's own elections those that gave a partition a leader that was not in sync."""
+    return ElectionsReply(
+        from_eligible=counts.elections_from_eligible,
+        last_known=counts.last_known_elections,
+        unclean=counts.unclean_elections - counts.last_known_elections,
+    )

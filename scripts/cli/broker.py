@@ -34,7 +34,8 @@ Racks = Annotated[
 Imported = Annotated[
     bool,
     typer.Option(
-        "--imported", help="Take over the registrations in the metadata, ids of incarnations included: for twins."
+        "--imported",
+        help="For twins: as they are registered in the metadata. Those alive there go on, those dead there come back.",
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file with settings.", show_default=False)]

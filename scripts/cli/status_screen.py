@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controller.http.resources import BrokerReply, PartitionCounts, StatesReply, StatusReply, VoterReply
+from controller.http.resources import BrokerReply, ElectionsReply, PartitionCounts, StatesReply, StatusReply, VoterReply
 from scripts.cli.output import ago, or_dash
 from scripts.cli.survey import Survey
 
@@ -36,6 +36,7 @@ def render(survey: Survey) -> RenderableType:
         if status.brokers:
             parts += [Text(), _brokers(status)]
         parts += [Text(), _partitions(status.partitions, status.topics), _replicas(status.states)]
+        parts += [Text(line, style="yellow") for line in doubtful_elections(status.elections)]
         if status.offline_partitions:
             parts.append(_offline(status))
         if status.unsupported:
@@ -146,6 +147,20 @@ def _replicas(states: StatesReply) -> Text:
     """By state, under the names of Kafka's older controller."""
     counted = ((count, state.removesuffix("Replica").lower()) for state, count in states.replicas.items())
     return Text(f"{sum(states.replicas.values())} replicas: {', '.join(f'{count} {name}' for count, name in counted)}")
+
+
+def doubtful_elections(elections: ElectionsReply) -> list[str]:
+    """What elections of leaders that were not in sync mean for the records: a sentence for each kind there was."""
+    told = (
+        (elections.from_eligible, "by eligible replicas, with all that was acknowledged"),
+        (elections.last_known, "by their last known leaders: what these had not flushed when they went down is lost"),
+        (elections.unclean, "uncleanly, by other replicas: what these had not copied is lost"),
+    )
+    return [f"{_partition_count(count)} led again {how}" for count, how in told if count]
+
+
+def _partition_count(count: int) -> str:
+    return "1 partition was" if count == 1 else f"{count} partitions were"
 
 
 def _offline(status: StatusReply) -> Text:

@@ -16,7 +16,7 @@ from rich.live import Live
 from metadata_log.errors import QuorateError
 from scripts.cli import exit_codes
 from scripts.cli.connecting import LOCAL_DIRECTORY
-from scripts.cli.status_screen import render
+from scripts.cli.status_screen import doubtful_elections, render
 from scripts.cli.survey import survey
 from scripts.cluster.lending import Lender
 from scripts.cluster.local import LocalCluster
@@ -93,7 +93,6 @@ async def _up(
         await cluster.start()
         await _or_stopped(_ready(cluster), stopped)
         if not stopped.is_set():
-            _say(_ready_sentence(cluster))
             lender = Lender(cluster, _say)
             async with lender.open():
                 await _or_stopped(_watch(cluster, lender), stopped)
@@ -143,7 +142,10 @@ def _broker_count(text: str | None) -> int:
 
 async def _ready(cluster: LocalCluster) -> None:
     await cluster.wait_for_controllers(_READY_S)
-    await cluster.wait_for_brokers(_READY_S)
+    status = await cluster.wait_for_brokers(_READY_S)
+    for sentence in doubtful_elections(status.elections):
+        _say(sentence)
+    _say(_ready_sentence(cluster))
 
 
 def _ready_sentence(cluster: LocalCluster) -> str:

@@ -16,7 +16,9 @@ from scripts.cluster.process import ManagedProcess, ProcessFailed
 from scripts.cluster.settings_text import ControllerSettingsText, VoterSettings
 from scripts.cluster.watched import WatchedCluster
 
-_STOP_TIMEOUT_S: Final = 15.0
+#: A broker whose partitions nobody takes over leaves by itself after 30 s (``lifecycle.shutdown_timeout_ms``).
+_BROKER_STOP_S: Final = 35.0
+_CONTROLLER_STOP_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class LocalCluster(WatchedCluster):
         That is as long as a majority of the controllers is left; else their end is a failure of the whole.
         """
         super().__init__(plan.members)
+        self.is_import = plan.is_import
         self._tell_lost = tell_lost
         #: Processes that ended by themselves, and were told of.
         self._lost: set[ManagedProcess] = set()
@@ -77,8 +80,8 @@ class LocalCluster(WatchedCluster):
     async def stop(self) -> None:
         """Brokers first, which leave in order; then the controllers."""
         await self.client.close()
-        await asyncio.gather(*(process.stop(_STOP_TIMEOUT_S) for process in self.brokers.values()))
-        await asyncio.gather(*(process.stop(_STOP_TIMEOUT_S) for process in self.controllers.values()))
+        await asyncio.gather(*(process.stop(_BROKER_STOP_S) for process in self.brokers.values()))
+        await asyncio.gather(*(process.stop(_CONTROLLER_STOP_S) for process in self.controllers.values()))
 
     def check(self) -> None:
         """Raise ``ProcessFailed`` if a process has ended that should run, and was not told of."""
@@ -125,7 +128,7 @@ class LocalCluster(WatchedCluster):
 
     def _controller_settings(self, controller: PlannedController) -> str:
         groups = {"quorum": {"kraft_version": str(self.plan.kraft_version)}}
-        if self.plan.source_cluster_id is not None or self.plan.source is not None:
+        if self.plan.is_import:
             groups["brokers"] = {"sessions_begin_with_heartbeat": "true"}
         directory = controller_directory(self.directory, controller)
         return str(
@@ -139,7 +142,8 @@ class LocalCluster(WatchedCluster):
         name = f"broker-{brokers.ids[0]}"
         arguments = ["-m", "scripts.cli", "broker", "--ids", ",".join(map(str, brokers.ids))]
         arguments += ["--controllers", ",".join(self.plan.controller_urls)]
-        settings = {"HTTP__PORT": str(brokers.http_port), **self.options.broker}
+        last_run = (self.directory / f"{name}.json").resolve()
+        settings = {"HTTP__PORT": str(brokers.http_port), "LAST_RUN_FILE": str(last_run), **self.options.broker}
         if brokers.is_twin:
             settings["IS_IMPORTED"] = "true"
         elif brokers.racks:

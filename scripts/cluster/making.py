@@ -32,6 +32,7 @@ from snapshots.whole_checkpoints import PassedOver, TellPassedOver
 _MAKING: Final = ".making"
 _LOGS: Final = "logs"
 _CONTROLLER_PREFIX: Final = "controller-"
+_BROKER_PREFIX: Final = "broker-"
 FRESH_CONTROLLER_IDS: Final = (1, 2, 3)
 FIRST_BROKER_ID: Final = 11
 #: A twin has three controllers; these if the source's are not three.
@@ -242,7 +243,8 @@ def remove(directory: Path) -> None:
 def _checked_names(directory: Path) -> set[str]:
     names = {path.name for path in directory.iterdir()}
     known = (_MAKING, _LOGS, SOCKET_NAME)
-    foreign = {n for n in names if n not in known and not n.startswith((_CONTROLLER_PREFIX, PLAN_NAME))}
+    ours = (_CONTROLLER_PREFIX, _BROKER_PREFIX, PLAN_NAME)
+    foreign = {n for n in names if n not in known and not n.startswith(ours)}
     if foreign:
         raise ClusterError(f"{directory} holds {min(foreign)!r}, which is no part of a cluster: use another --dir")
     return names

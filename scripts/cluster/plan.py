@@ -59,6 +59,11 @@ class ClusterPlan(_Part):
     source_cluster_id: str | None = None
     source: str | None = None
 
+    @property
+    def is_import(self) -> bool:
+        """Whether it was made from another one's metadata."""
+        return self.source_cluster_id is not None or self.source is not None
+
     def save(self, directory: Path) -> None:
         """Write it; whoever sees the file sees a cluster that was made to the end."""
         part = directory / f"{PLAN_NAME}.part"

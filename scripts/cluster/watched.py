@@ -25,6 +25,8 @@ class WatchedCluster:
 
     def __init__(self, members: Members, shared_secret: bytes | None = None) -> None:
         self.members = members
+        #: Whether it was made from another one's metadata, in which brokers are active before anybody plays them.
+        self.is_import = False
         self.client = ControllerClient(members.controller_urls, shared_secret=shared_secret, absent_ms=_ABSENT_MS)
 
     @property
@@ -54,11 +56,13 @@ class WatchedCluster:
         return await self.until(look, "all controllers follow one active controller", deadline_s)
 
     async def wait_for_brokers(self, deadline_s: float) -> StatusReply:
-        """Until every broker that is played is unfenced."""
+        """Until every broker that is played is unfenced, and has spoken where it may have been unfenced before that."""
 
         async def look() -> StatusReply | None:
             status = await self.status()
-            return status if self.awaited.broker_ids <= {b.id for b in status.brokers if b.state == "active"} else None
+            active = [broker for broker in status.brokers if broker.state == "active"]
+            there = {one.id for one in active if one.last_heartbeat_ms is not None or not self.is_import}
+            return status if self.awaited.broker_ids <= there else None
 
         return await self.until(look, f"brokers {sorted(self.awaited.broker_ids)} are active", deadline_s)
 

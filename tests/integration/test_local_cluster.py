@@ -18,8 +18,10 @@ from typing import Any
 
 import pytest
 
+from metadata_log.ids import uuid_text
 from scripts.cluster.plan import ClusterPlan
 from scripts.cluster.ports import free_stretch
+from snapshots.loading import load_image
 from tests.waiting import eventually_sync
 
 READY_S = 120.0
@@ -111,6 +113,28 @@ def test_twin_without_brokers_shows_the_imported_state_and_fences_nobody(tmp_pat
         assert fenced == {b["id"] for b in expected["brokers"] if b["fenced"]}
         assert status["topics"] == len(expected["topics"])
         assert status["cluster_id"] != expected["cluster_id"]
+
+
+@pytest.mark.timeout(300)
+def test_twin_started_again_has_its_brokers_back_in_order(tmp_path: Path, kafka_data: Path) -> None:
+    """The source's broker 12 had crashed; here both are stopped as Ctrl-C stops them, and nothing is lost."""
+    directory = tmp_path / "twin"
+    source = kafka_data / "dynamic-small/m1/log"
+    with running_up(directory, "--base-port", base_port(), "--from", str(source), "--brokers", "all") as first:
+        said_until(first, "ready")
+        before = ready_status(directory, 2)
+    assert first.returncode == 0
+    with running_up(directory) as second:
+        said = said_until(second, "ready")
+        after = ready_status(directory, 2)
+    assert second.returncode == 0
+    assert "led again by eligible replicas" in said
+    assert (after["elections"]["last_known"], after["elections"]["unclean"]) == (0, 0)
+    incarnations = [{b["id"]: b["incarnation_id"] for b in status["brokers"]} for status in (before, after)]
+    imported = {b.id: uuid_text(b.incarnation_id) for b in load_image(source).cluster.brokers.values()}
+    assert incarnations[0][11] == imported[11], "it was alive and goes on"
+    assert incarnations[0][12] != imported[12]
+    assert not set(incarnations[0].values()) & set(incarnations[1].values())
 
 
 def said_until(process: subprocess.Popen[str], word: str) -> str:

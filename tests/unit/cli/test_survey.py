@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from controller.http.resources import (
+    ElectionsReply,
     PartitionCounts,
     QuorumReply,
     StatesReply,
@@ -19,7 +20,10 @@ from controller.http.resources import (
 from controller.http.status import judge as judge_cluster
 from scripts.cli.status_screen import render
 from scripts.cli.survey import Asked, Survey, judge
+from snapshots.state_names import ReplicaState
 
+REPLICAS: dict[ReplicaState, int] = {"NewReplica": 2, "OnlineReplica": 140, "OfflineReplica": 8}
+ELECTIONS = ElectionsReply(last_known=778, unclean=1)
 URLS = [f"http://127.0.0.1:{port}" for port in (1, 2, 3)]
 
 
@@ -68,9 +72,9 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
         partitions=counts,
         offline_partitions=[f"foo-{n}" for n in range(offline)],
         states=StatesReply(
-            partitions={"OnlinePartition": 50 - offline, "OfflinePartition": offline},
-            replicas={"NewReplica": 2, "OnlineReplica": 140, "OfflineReplica": 8},
+            partitions={"OnlinePartition": 50 - offline, "OfflinePartition": offline}, replicas=REPLICAS
         ),
+        elections=ELECTIONS,
         unsupported={"ACLs": 3},
     )
 
@@ -140,3 +144,10 @@ def test_screen_names_offline_partitions_and_what_is_not_acted_on() -> None:
     text = shown(judge(asked(reply(1, 1, offline=2), None, None)))
     assert "Offline: foo-0, foo-1" in text
     assert "Kept and not acted on: 3 ACLs" in text
+
+
+def test_screen_says_what_elections_of_replicas_not_in_sync_mean() -> None:
+    text = shown(judge(asked(reply(1, 1), None, None)))
+    assert "778 partitions were led again by their last known leaders: what these had not flushed" in text
+    assert "1 partition was led again uncleanly, by other replicas: what these had not copied is lost" in text
+    assert "eligible" not in text, "there were none"

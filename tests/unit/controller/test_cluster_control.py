@@ -217,6 +217,20 @@ def test_heartbeats_of_image_give_every_unfenced_broker_a_full_session() -> None
     assert silent.next_check_ms() is None
 
 
+def test_broker_that_leaves_does_not_wait_for_one_that_nobody_plays() -> None:
+    """In a cluster made from another one's metadata brokers are alive that never speak."""
+    cluster = SmallCluster()
+    silent = BrokerHeartbeats.of_image(cluster.image, 9_000, now_ms=50_000.0, starts_sessions=False)
+    silent.note_contact(Session(1, cluster.epoch(1)), 50_001.0)
+    silent.touch(1, is_fenced=False, metadata_offset=900)
+    silent.start_shutdown(1, 901)
+    assert silent.may_shut_down(1)
+    silent.note_contact(Session(2, cluster.epoch(2)), 50_002.0)
+    assert not silent.may_shut_down(1), "it speaks, and has not said how far it is"
+    silent.touch(2, is_fenced=False, metadata_offset=901)
+    assert silent.may_shut_down(1)
+
+
 @pytest.mark.parametrize(
     ("is_fenced", "want_fence", "is_steady"),
     [

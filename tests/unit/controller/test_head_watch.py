@@ -28,12 +28,18 @@ TOPIC = b"t" * 16
 MANY = 40
 
 
-def image(metadata_version: int = 30, *, elr: tuple[int, ...] = (), isr: tuple[int, ...] = (1, 2)) -> MetadataImage:
+def image(
+    metadata_version: int = 30,
+    *,
+    elr: tuple[int, ...] = (),
+    isr: tuple[int, ...] = (1, 2),
+    last_known: tuple[int, ...] = (),
+) -> MetadataImage:
     """Partitions of brokers 1, 2 and 3, led by 1."""
     partitions = [
         PartitionRecord(
             partition_id=number, topic_id=TOPIC, replicas=(1, 2, 3), isr=isr, leader=1 if isr else -1,
-            eligible_leader_replicas=elr or None,
+            eligible_leader_replicas=elr or None, last_known_elr=last_known or None,
         )
         for number in range(MANY)
     ]  # fmt: skip
@@ -76,6 +82,14 @@ def test_record_that_names_the_leader_there_was_elects_nobody(metadata_version: 
 
 def test_elections_that_begin_a_recovery_are_unclean() -> None:
     assert both_ways(image(isr=()), leader=3, isr=(3,), leader_recovery_state=1) == Elected(MANY, unclean=MANY)
+
+
+@pytest.mark.parametrize(("last_known", "count"), [((3,), MANY), ((2,), 0), ((2, 3), 0), ((), 0)])
+def test_unclean_elections_of_the_last_known_leader_are_told_from_others(
+    last_known: tuple[int, ...], count: int
+) -> None:
+    elected = both_ways(image(isr=(), last_known=last_known), leader=3, isr=(3,), leader_recovery_state=1)
+    assert elected == Elected(MANY, unclean=MANY, last_known=count)
 
 
 def test_elections_of_an_eligible_replica_are_told_from_those_of_one_in_sync() -> None:

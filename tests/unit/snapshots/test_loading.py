@@ -73,9 +73,9 @@ def test_image_at_a_time_is_that_after_the_last_batch_that_is_not_later(tmp_path
     batches: list[list[object]] = [[config(setting)] for setting in "abcde"]
     segment = write_segment(tmp_path, 0, *batches, times=(10, 5000, 20, 30, 3000))
 
-    found = {time: value(tmp_path, Moment(time_ms=time)) for time in (9, 10, 19, 20, 29, 30, 4999, 5000)}
+    found = {time: value(tmp_path, Moment(time_ms=time)) for time in (10, 19, 20, 29, 30, 4999, 5000)}
 
-    assert found == {9: None, 10: "a", 19: "a", 20: "c", 29: "c", 30: "d", 4999: "e", 5000: "e"}
+    assert found == {10: "a", 19: "a", 20: "c", 29: "c", 30: "d", 4999: "e", 5000: "e"}
     # A checkpoint on the way makes no difference.
     write_checkpoint(tmp_path, 3, "c", time_ms=20)
     assert {time: value(tmp_path, Moment(time_ms=time)) for time in found} == found
@@ -91,19 +91,31 @@ def test_image_at_a_time_is_that_after_the_last_batch_that_is_not_later(tmp_path
 def test_image_at_a_time_is_that_before_the_first_later_batch(tmp_path: Path) -> None:
     write_segment(tmp_path, 0, [config("a"), config("b")], [config("c")], [config("d")])
 
-    found = {time: value(tmp_path, Moment(time_ms=time)) for time in (-1, 0, 1, 2, 3, 10**15)}
+    found = {time: value(tmp_path, Moment(time_ms=time)) for time in (0, 1, 2, 3, 10**15)}
 
-    assert found == {-1: None, 0: "b", 1: "b", 2: "c", 3: "d", 10**15: "d"}
+    assert found == {0: "b", 1: "b", 2: "c", 3: "d", 10**15: "d"}
 
 
 def test_image_at_an_epoch_is_that_at_its_end(tmp_path: Path) -> None:
     write_segment(tmp_path, 0, [config("a")], [config("b")], [config("c")], [config("d")], epochs=(1, 1, 4, 6))
 
-    found = {epoch: value(tmp_path, Moment(epoch=epoch)) for epoch in range(7)}
+    found = {epoch: value(tmp_path, Moment(epoch=epoch)) for epoch in range(1, 7)}
 
-    assert found == {0: None, 1: "b", 2: "b", 3: "b", 4: "c", 5: "c", 6: "d"}
+    assert found == {1: "b", 2: "b", 3: "b", 4: "c", 5: "c", 6: "d"}
     with pytest.raises(ImageNotAvailable, match="the log ends in epoch 6, before epoch 7"):
         load_image(tmp_path, Moment(epoch=7))
+
+
+def test_time_or_epoch_from_before_the_log_is_that_of_no_state(tmp_path: Path) -> None:
+    write_segment(tmp_path, 0, [config("a")], [config("b")], epochs=(2, 3), times=(1_000, 2_000))
+
+    with pytest.raises(
+        ImageNotAvailable, match=r"the log begins at 1970-01-01T00:00:01\S*, after 1970-01-01T00:00:00\.9"
+    ):
+        load_image(tmp_path, Moment(time_ms=999))
+    with pytest.raises(ImageNotAvailable, match="the log begins in epoch 2, after epoch 1"):
+        load_image(tmp_path, Moment(epoch=1))
+    assert value(tmp_path, 0) is None, "an offset says what is meant: no record at all"
 
 
 def test_moment_that_only_a_checkpoint_reaches_is_loaded_from_it(tmp_path: Path) -> None:
