@@ -18,7 +18,7 @@ from metadata_log.mark import MarkFile
 from metadata_log.recovery import _Repair
 from metadata_log.segment_files import SegmentFiles
 from metadata_log.segment_log import MetadataLog
-from quorum import outbox
+from quorum import outbox, payload
 from quorum.checkpoint_exchange import CheckpointExchange
 from quorum.delivery import Delivery
 from quorum.elections import Elections
@@ -290,15 +290,19 @@ def _batches_of_peers_are_not_checked() -> Patches:
 def _nonsense_is_passed_over() -> Patches:
     original = QuorumNode.receive
 
-    def receive(self: QuorumNode, peer: int, payload: bytes) -> None:
+    def receive(self: QuorumNode, peer: int, frame: bytes) -> None:
         with suppress(ProtocolError):
-            original(self, peer, payload)
+            original(self, peer, frame)
 
     return [(QuorumNode, "receive", receive)]
 
 
 def _wrong_messages_end_the_process() -> Patches:
     return [(FailStop, "take", FailStop.run)]
+
+
+def _batches_of_any_size_are_taken() -> Patches:
+    return [(payload, "BATCH_BYTES_MAX", 1 << 60)]
 
 
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
@@ -335,6 +339,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "batch-checksum": _batches_of_peers_are_not_checked,
     "nonsense-ends-a-connection": _nonsense_is_passed_over,
     "nothing-else-ends": _wrong_messages_end_the_process,
+    "largest-batch": _batches_of_any_size_are_taken,
     "download-dropped": _downloads_are_kept_whatever_is_offered,
 }
 

@@ -28,6 +28,8 @@ class Options:
     events: int = 2600
     write_rate: float = 60.0
     payload_bytes_max: int = 120
+    #: Writes of any size up to the largest that can be appended, among the others.
+    large_writes: int = 0
     read_rate: float = 10.0
     delay_mean: float = 0.001
     #: Whether a connection delivers everything in order, however late.
@@ -144,6 +146,7 @@ def draw_alone(rng: Random) -> Options:
     return replace(
         options,
         sick_minority_writes=rng.choice((0, 0, 8)),
+        large_writes=rng.choice((0,) * 15 + (3,)),
         damage=_sometimes(rng, 0.25, _scaled(rng, 0.003)),
         inflight_bytes=rng.choice((3_000, options.inflight_bytes)),
         pass_bytes=rng.choice((1_000, options.pass_bytes)),

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from random import Random
 
-from metadata_log.batch import build_batch
+from metadata_log.batch import HEADER_BYTES, build_batch
 from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.checkpoints import CheckpointContent
 from metadata_log.errors import ApiError, NoRoom, StorageError
+from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from metadata_log.retention import RetentionConfig
 from quorum.config import QuorumConfig, QuorumLimits, VoterAddress
@@ -25,6 +26,11 @@ from scripts.simulation.scheduler import Scheduler
 _DIAL_INTERVAL = 0.04
 #: Writes that must be acknowledged after everything healed.
 _HEALED_WRITES = 3
+#: Share of the writes that are large, as long as there are to be any.
+_LARGE_SHARE = 0.05
+#: What a batch of one write has beside its filler, and the most that this may be.
+_NUMBER_BYTES = 8
+LARGEST_FILLER_BYTES = BATCH_BYTES_MAX - HEADER_BYTES - _NUMBER_BYTES
 
 
 class World:
@@ -66,6 +72,7 @@ class World:
         self.confirmed_reads = 0
         self.checkpoints_installed = 0
         self._payloads = 0
+        self._large_writes_left = options.large_writes
         self._violation: str | None = None
 
     def _make_checks(self) -> Checks:
@@ -152,8 +159,8 @@ class World:
             and node.machine.leading_epoch == node.node.epoch
         ]
 
-    def write(self, target: SimulatedNode | None = None) -> int | None:
-        """Append to a leader; the end offset, None when nobody took it."""
+    def write(self, target: SimulatedNode | None = None, filler: bytes | None = None) -> int | None:
+        """Append to a leader; the end offset, None when nobody took it. ``filler``: behind the number of the write."""
         leaders = self.leaders() if target is None else [target]
         if not leaders:
             return None
@@ -163,8 +170,7 @@ class World:
         node, machine = owner.node, owner.machine
         self._payloads += 1
         count = self.rng.choice((1, 1, 2, 5))
-        filler = self.rng.randbytes(self.rng.randint(1, self.options.payload_bytes_max))
-        body = self._payloads.to_bytes(8, "big") + filler
+        body = self._payloads.to_bytes(_NUMBER_BYTES, "big") + (self._filler() if filler is None else filler)
         end: int | None = None
         try:
             time_ms = node._delivery.next_time_ms()
@@ -179,6 +185,14 @@ class World:
         machine.pending[end] = self._payloads
         self.after_event(owner)
         return end
+
+    def _filler(self) -> bytes:
+        rng = self.rng
+        if self._large_writes_left and rng.random() < _LARGE_SHARE:
+            self._large_writes_left -= 1
+            size = LARGEST_FILLER_BYTES if rng.random() < 0.2 else int(LARGEST_FILLER_BYTES * 10 ** rng.uniform(-2, 0))
+            return bytes([rng.randrange(256)]) * size
+        return rng.randbytes(rng.randint(1, self.options.payload_bytes_max))
 
     def read(self, target: SimulatedNode | None = None) -> None:
         """A linearizable read on a node that thinks it leads."""

@@ -54,6 +54,7 @@ NOTICED_BY: Final = {
     "batch-checksum": "damaged-frames",
     "nonsense-ends-a-connection": "damaged-frames",
     "nothing-else-ends": "damaged-frames",
+    "largest-batch": "largest-entries",
     "download-dropped": "leader-gone-in-a-transfer",
     "conflict-only-truncation": None,
     "leader-durable-clamp": None,

@@ -14,6 +14,7 @@ from scripts.simulation.scenarios.log import LOG_SCENARIOS
 from scripts.simulation.scenarios.memory import MEMORY_SCENARIOS
 from scripts.simulation.scenarios.minority import MINORITY_SCENARIOS
 from scripts.simulation.scenarios.network import NETWORK_SCENARIOS
+from scripts.simulation.scenarios.size import SIZE_SCENARIOS
 from scripts.simulation.scenarios.transfer import TRANSFER_SCENARIOS
 
 SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
@@ -27,4 +28,5 @@ SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     **CLOCK_SCENARIOS,
     **HANG_SCENARIOS,
     **TRANSFER_SCENARIOS,
+    **SIZE_SCENARIOS,
 }
