@@ -6,7 +6,6 @@ Whatever is wrong with what a peer sends ends the connection it came on, and not
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import socket
 from typing import Final, Protocol
@@ -23,8 +22,6 @@ HANDSHAKE_TIMEOUT: Final = 2.0
 #: What is not acknowledged for this many times the silence that ends a connection, its kernel gives up by itself.
 _USER_TIMEOUT_FACTOR: Final = 2
 _MILLISECONDS: Final = 1000
-
-logger = logging.getLogger(__name__)
 
 
 class ConnectionOwner(Protocol):
@@ -46,6 +43,12 @@ class ConnectionOwner(Protocol):
 
     def established(self, connection: Connection) -> None:
         """Both proofs are through."""
+
+    def closes(self, connection: Connection, reason: str, sentence: str, bug: Exception | None = None) -> None:
+        """It is about to be closed for what ``sentence`` says; ``reason`` is the same for all of a kind.
+
+        ``bug``: what nobody thought of, to be logged with its traceback.
+        """
 
     def lost(self, connection: Connection) -> None:
         """It ended, established or not."""
@@ -90,8 +93,7 @@ class Connection(asyncio.Protocol):
         try:
             self._bound(self._owner.config)
         except OSError as error:  # it broke as it was made
-            logger.warning("connection closed: %s", error)
-            self.close()
+            self._close_for("broke", str(error))
         if self._dialled is not None:
             self._say_hello(self._dialled[1])
 
@@ -105,8 +107,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """More waits to be sent than may: the peer takes too little, and what comes is dropped from now on."""
         waiting = 0 if self.stream is None else self.stream.get_write_buffer_size()
-        logger.warning("connection to %s closed: %d bytes wait to be sent", self.peer_name, waiting)
-        self.close()
+        self._close_for("takes too little", f"{waiting} bytes wait to be sent")
 
     def data_received(self, data: bytes) -> None:
         self.pulse.has_read = True
@@ -120,13 +121,11 @@ class Connection(asyncio.Protocol):
             self._owner.superseded(error)
             return
         except ProtocolError as error:
-            logger.warning("connection to %s closed: %s", self.peer_name, error)
-            self.close()
+            self._close_for(type(error).__name__, str(error))
             return
-        except Exception:
+        except Exception as error:  # noqa: BLE001
             # The node ends by itself over what is its own fault. What is left is what nobody thought of in a frame.
-            logger.exception("connection to %s closed: a frame of it could not be handled", self.peer_name)
-            self.close()
+            self._close_for(type(error).__name__, "a frame of it could not be handled", error)
             return
         if self.is_established:
             self._owner.read_through()
@@ -171,6 +170,10 @@ class Connection(asyncio.Protocol):
         if user_timeout is not None:
             milliseconds = int(_USER_TIMEOUT_FACTOR * config.timing.silence_max * _MILLISECONDS)
             self.stream.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, user_timeout, milliseconds)
+
+    def _close_for(self, reason: str, sentence: str, bug: Exception | None = None) -> None:
+        self._owner.closes(self, reason, sentence, bug)
+        self.close()
 
     def _give_up(self) -> None:
         if not self.is_established:

@@ -8,13 +8,13 @@ which nothing is heard is closed: see ``silence``.
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
 from quorum.addresses import PeerAddresses
+from quorum.closed_log import ClosedLog
 from quorum.config import QuorumConfig
 from quorum.connection import Connection
 from quorum.dialling import keep_connected
@@ -26,8 +26,6 @@ from quorum.silence import SilenceWatch
 #: Connections that were accepted and have proved nothing yet, at most. Over it the oldest one goes: a handshake takes
 #: milliseconds, so a peer's is never the oldest for long, however many others come and say nothing.
 UNPROVED_MAX: Final = 64
-
-logger = logging.getLogger(__name__)
 
 
 class TransportOwner(Protocol):
@@ -72,6 +70,7 @@ class PeerTransport:
         self._established: dict[tuple[int, Channel], Connection] = {}
         self._diallers: list[asyncio.Task[None]] = []
         self._watch = SilenceWatch(config.timing, owner.now())
+        self._closed_log = ClosedLog()
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
         #: Set once the last connection is gone after ``close``.
@@ -165,6 +164,10 @@ class PeerTransport:
         if hello.channel is Channel.CONSENSUS:
             self._owner.connected(hello.node_id, hello.directory_id, is_voter=hello.is_voter)
 
+    def closes(self, connection: Connection, reason: str, sentence: str, bug: Exception | None = None) -> None:
+        """See ``ConnectionOwner``."""
+        self._closed_log.closed(connection.peer_name, reason, sentence, self._owner.now(), bug)
+
     def lost(self, connection: Connection) -> None:
         """See ``ConnectionOwner``."""
         self._open.pop(connection, None)
@@ -206,6 +209,7 @@ class PeerTransport:
     def _look(self) -> None:
         try:
             self._ping_or_close()
+            self._closed_log.look(self._owner.now())
         except Exception as error:  # noqa: BLE001  # see ``quorum.fail_stop``
             self._owner.failed(error)
         else:
@@ -217,5 +221,5 @@ class PeerTransport:
         for connection in look.idle:
             connection.ping()
         for connection in look.dead:
-            logger.warning("connection to %s closed: silent for %.1f s", connection.peer_name, connection.pulse.silence)
+            self.closes(connection, "silent", f"silent for {connection.pulse.silence:.1f} s")
             connection.close()

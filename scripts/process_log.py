@@ -1,4 +1,7 @@
-"""How a long-running process logs: one event a line on standard error, JSON or text for people."""
+"""How a long-running process logs: one event a line on standard error, JSON or text for people.
+
+What libraries, and the packages below the process, say to `logging` comes in the same form.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,20 @@ def configure_log(level: Literal["debug", "info", "warning", "error"], form: Lit
     else:
         plain = structlog.dev.plain_traceback
         renderers = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+    usual: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *renderers,
-        ],
+        processors=[*usual, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+    handler = logging.StreamHandler(sys.stderr)
+    plain_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=usual, processors=[plain_meta, *renderers])
+    )
+    logging.basicConfig(level=_LEVELS[level], handlers=[handler])

@@ -48,6 +48,7 @@ SHELLS = {
     "metadata_log.checkpoints": "logs a manifest that rotted",
     "quorum.addresses": "asks the name service, on a thread",
     "quorum.checkpoint_exchange": "logs what cannot be sent or kept",
+    "quorum.closed_log": "logs what was closed",
     "quorum.connection": "a socket",
     "quorum.core": "silences the library's logger",
     "quorum.dialling": "dials, with pauses",

@@ -275,6 +275,17 @@ async def test_oldest_connection_without_proof_makes_room_for_another() -> None:
             stranger.writer.close()
 
 
+async def test_many_who_knock_with_garbage_are_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with alone() as (_, transport):
+        with caplog.at_level(logging.WARNING):
+            for number in range(50):
+                knock = await Stranger.at(transport.port)
+                knock.writer.write(framed(b"garbage %d" % number))
+                await knock.closed()
+
+        assert [message[:32] for message in caplog.messages] == ["connection to an unknown peer cl"]
+
+
 async def test_length_above_the_largest_batch_closes_the_connection() -> None:
     async with alone() as (node, transport):
         peer = await Stranger.at(transport.port)

@@ -1,0 +1,59 @@
+"""Log lines of connections that were closed: one for a peer and a reason in a while, and a count of the others.
+
+A peer that comes and goes, or anybody who knocks with what is no handshake, would fill the log otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between two lines of one peer and reason.
+QUIET_S: Final = 10.0
+
+
+class _Told:
+    """What was said of one peer and reason."""
+
+    __slots__ = ("at", "last", "left_out")
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        #: Times that it happened again, and with what words the last time.
+        self.left_out = 0
+        self.last = ""
+
+
+class ClosedLog:
+    """Of one node. Times in seconds of one monotonic clock.
+
+    There are as many peers as the quorum has voters, and one of those that nobody knows; so what is kept is bounded.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str], _Told] = {}
+
+    def closed(self, peer: str, reason: str, sentence: str, now: float, bug: Exception | None = None) -> None:
+        """The connection to ``peer`` was closed. ``reason`` is one of a few words, ``sentence`` may say anything.
+
+        ``bug``: its traceback is logged, too.
+        """
+        told = self._told.get((peer, reason))
+        if told is None:
+            self._told[peer, reason] = _Told(now)
+            logger.warning("connection to %s closed: %s", peer, sentence, exc_info=bug)
+        else:
+            told.left_out += 1
+            told.last = sentence
+
+    def look(self, now: float) -> None:
+        """Say what was left out for long enough. To be called now and then."""
+        for key, told in list(self._told.items()):
+            if now - told.at < QUIET_S:
+                continue
+            del self._told[key]
+            if told.left_out:
+                logger.warning("connection to %s closed %d times more, the last: %s", key[0], told.left_out, told.last)
+                self._told[key] = _Told(now)
