@@ -19,7 +19,7 @@ from controller.event_queue import Event
 from controller.heartbeats import BrokerHeartbeats
 from controller.quorum_controller import QuorumController
 from controller.random_source import RandomSource
-from controller.seams import WriteContext
+from controller.seams import NO_OP, WriteContext
 from controller.session_order import Session
 from metadata_log.errors import NotController
 from metadata_log.ids import Uuid
@@ -28,7 +28,6 @@ from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
 
 _FENCING = "fence_stale_broker"
-_NO_OP = "no_op"
 _WATCH = "stall_watch"
 #: Well below any session timeout, so that a stall is noticed before it is taken for silence of the brokers.
 _WATCH_INTERVAL_MS = 250.0
@@ -142,7 +141,7 @@ class ActiveRole:
         """Drop soft state and timers."""
         self._sessions = None
         self.deletions = TopicDeletions()
-        for tag in (_FENCING, _WATCH, _NO_OP, _BALANCE, _UNCLEAN, _SWEEP):
+        for tag in (_FENCING, _WATCH, NO_OP, _BALANCE, _UNCLEAN, _SWEEP):
             self.controller.events.cancel(tag)
 
     # --- by itself -----------------------------------------------------------------------------------
@@ -198,7 +197,7 @@ class ActiveRole:
         interval_ms = self._settings.idle_noop_interval_ms
         if interval_ms > 0:
             now_ms = self.controller.scheduler.monotonic_ms()
-            self.controller.events.schedule(_NO_OP, now_ms + interval_ms, self._noop_event)
+            self.controller.events.schedule(NO_OP, now_ms + interval_ms, self._noop_event)
 
     def _noop_event(self) -> Event:
         def decide(context: WriteContext) -> Decision[None]:
@@ -209,7 +208,7 @@ class ActiveRole:
             self._noop_seen_offset = end_offset
             self._schedule_noop()
 
-        return self.controller.write_internally(_NO_OP, decide, applied)
+        return self.controller.write_internally(NO_OP, decide, applied)
 
     def _sweep_tokens(self, image: MetadataImage, config: ControllerConfig, first: int) -> Decision[int | None]:
         return decide_sweep_tokens(image, self.controller.scheduler.wall_ms())

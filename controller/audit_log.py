@@ -26,8 +26,6 @@ RETAINED_BYTES: Final = 64 * 1024 * 1024
 #: Lines that wait for the thread: beyond them, where the disk does not keep up, they are dropped and counted.
 WAITING_MAX: Final = 100_000
 _PAUSE_SECONDS: Final = 0.5
-#: What keeps an idle log moving: twice a second, and nothing changes by it.
-_NO_OP: Final = "no_op"
 
 
 class AuditLog:
@@ -52,7 +50,7 @@ class AuditLog:
 
     def note(self, write: DecidedWrite) -> None:
         """An event was decided or refused."""
-        if write.end_offset <= write.base_offset or write.error is not None or write.name == _NO_OP:
+        if not write.has_changed:
             return
         if len(self._waiting) >= WAITING_MAX:
             self.dropped += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from controller.decision import Decision
 from controller.origin import Origin
@@ -15,6 +15,9 @@ from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
 
 T = TypeVar("T")
+
+#: What keeps an idle log moving: twice a second, and nothing changes by it.
+NO_OP: Final = "no_op"
 
 
 class Quorum(Protocol):
@@ -87,6 +90,11 @@ class DecidedWrite(NamedTuple):
     end_offset: int
     #: Why it was refused.
     error: ApiError | None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it wrote anything but what keeps an idle log moving."""
+        return self.end_offset > self.base_offset and self.error is None and self.name != NO_OP
 
 
 #: Called with a decision and the exclusive end offset of its records, once they are part of the head.

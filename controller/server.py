@@ -45,7 +45,7 @@ from controller.settings_source import read_secret
 from controller.surroundings import OsRandom, ProcessFaults, new_uuid
 from controller.warm_up import warm_up
 from controller.work_beside import WorkBeside
-from controller.write_log import keep_account
+from controller.write_log import keep_account, tell_state
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
 from metadata_log.disk import RealDisk
@@ -282,8 +282,8 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller, beside, faults)
     audit = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
     stack.callback(audit.close)
-    id_ = directory.meta.cluster_id
-    node = _node(settings, storage, controller, role, cluster, checkpoints, id_, secret, audit, beside)
+    node = _node(settings, storage, controller, role, cluster, checkpoints, directory, secret, audit, beside)
+    stack.callback(tell_state(controller, node.heard, storage.log).close)
     client = ControllerClient([str(voter.http) for voter in settings.voters], shared_secret=secret or None)
     stack.push_async_callback(client.close)
     registrar = Registrar(controller, own_registration(settings.node_id, new_uuid(), listeners(settings)), client)
@@ -311,7 +311,7 @@ def _node(
     role: ActiveRole,
     cluster: ServedCluster,
     checkpoints: CheckpointWriter,
-    cluster_id: str,
+    directory: MetadataDirectory,
     secret: bytes,
     audit: AuditLines,
     beside: WorkBeside,
@@ -319,7 +319,7 @@ def _node(
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
     source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
     return Node(
-        cluster_id=cluster_id,
+        cluster_id=directory.meta.cluster_id,
         peers={voter.id: Peer(voter.id, f"http://{voter.http}") for voter in settings.voters},
         controller=controller,
         operations=Operations(controller, role),

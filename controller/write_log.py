@@ -1,4 +1,4 @@
-"""One line in the process's log for each change that was decided or refused, with who asked for it."""
+"""What is kept of decisions: who asked, in files; what became of the cluster, in the log; for debug each of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 import structlog
 
 from controller.audit_log import AuditLog
+from controller.http.heard import HeardBrokers
 from controller.quorum_controller import QuorumController
 from controller.seams import DecidedWrite
+from controller.state_log import StateLog
+from metadata_log.segment_log import MetadataLog
 
 log = structlog.get_logger()
 
@@ -23,6 +26,22 @@ def keep_account(directory: Path, controller: QuorumController, *, is_logged: bo
     audit.start()
     controller.on_decided = partial(_note_and_log, audit) if is_logged else audit.note
     return audit
+
+
+def tell_state(controller: QuorumController, heard: HeardBrokers, segments: MetadataLog) -> StateLog:
+    """Log what happens to the cluster from now on. The state log is the caller's to close."""
+    state = StateLog(controller, heard.ms_ago, lambda: segments.start_offset)
+    state.start()
+    kept = controller.on_decided
+
+    def note(write: DecidedWrite) -> None:
+        if kept is not None:
+            kept(write)
+        if write.has_changed:
+            state.note(write)
+
+    controller.on_decided = note
+    return state
 
 
 def _note_and_log(audit: AuditLog, write: DecidedWrite) -> None:

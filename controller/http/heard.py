@@ -31,6 +31,11 @@ class HeardBrokers:
             self._epoch = epoch
         self._heard[broker_id] = last_applied_offset + 1, self._monotonic_ms()
 
+    def ms_ago(self, broker_id: int) -> float | None:
+        """How long ago a broker was heard of; None where it was not, in the last epoch. From any thread."""
+        heard = self._heard.get(broker_id)
+        return None if heard is None else self._monotonic_ms() - heard[1]
+
     def sessions(self, epoch: int) -> Mapping[int, BrokerSession]:
         """By broker id; empty for every epoch but the one in which this node was active last."""
         if epoch != self._epoch:

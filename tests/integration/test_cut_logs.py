@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from scripts.cluster.making import controller_directory
 from tests.integration.commands import Ended, alone
 from tests.integration.http_stage import Stage, stage
 from tests.integration.running_cluster import running_cluster
+from tests.waiting import eventually
 
 NAMES = ("one", "two", "three")
 
@@ -143,6 +145,15 @@ async def test_running_cluster_tells_all_of_it_behind_three_checkpoints(tmp_path
                 await client.create_topics(CreateTopicsRequest(topics=[topic]))
                 taken = await client.checkpoints.take(url)
                 moments.append(taken.checkpoint.end_offset)
+        logged = Path(cluster.directory / "logs" / "controller-1.log")
+        assert cluster.plan.controllers[0].id == 1
+
+        async def is_logged() -> bool:
+            lines = map(json.loads, (await asyncio.to_thread(logged.read_text)).splitlines())
+            created = [line for line in lines if line["event"] == "topics.created"]
+            return sorted(name for line in created for name in line["first"]) == sorted(NAMES)
+
+        await eventually(is_logged, "the controller's log names the topics")
         log = controller_directory(cluster.directory, cluster.plan.controllers[0]) / "__cluster_metadata-0"
         ends = sorted(int(file.name[:20]) for file in log.glob("*.checkpoint"))
         assert ends == [0, *moments]
