@@ -31,6 +31,7 @@ def worker_pool(jobs: int, begin: Callable[[], None] = lambda: None) -> ProcessP
 
 def _begin(parent: int, begin: Callable[[], None]) -> None:
     die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it lets what runs come to its end
     if os.getppid() != parent:  # it ended before it was told to tell
         os.kill(os.getpid(), signal.SIGTERM)
     begin()

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import sys
-import time
 import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scripts.simulation.mutations import MUTATIONS, mutated, notices
+from scripts.seed_runs import CTRL_C, SeedOutcome, run_seeds, say_nothing
+from scripts.simulation.mutations import MUTATIONS, notices
 from scripts.simulation.runner import SeedResult, run_seed
 from scripts.simulation.scenarios.named import SCENARIOS
 from scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 #: Seeds tried for a mutation that no scenario finds.
-_MUTATION_SEEDS = 40
+_MUTATION_SEEDS = 20
 _SCENARIO_SEEDS = 5
 
 
-def _attempt(seed: int, mutation: str | None) -> tuple[int, SeedResult | None, str | None]:
+def _attempt(seed: int) -> SeedOutcome[SeedResult]:
     try:
-        if mutation is None:
-            return seed, run_seed(seed), None
-        with mutated(mutation):
-            return seed, run_seed(seed), None
+        return SeedOutcome(seed, run_seed(seed), None)
     except Exception:  # noqa: BLE001  # whatever a seed dies of is its result
-        return seed, None, traceback.format_exc()
+        return SeedOutcome(seed, None, traceback.format_exc())
+
+
+def _tell_failure(outcome: SeedOutcome[SeedResult]) -> None:
+    again = f"scripts/simulate --seeds 1 --seed {outcome.seed}"
+    print(f"{outcome.failure}\nseed {outcome.seed} failed; again with: {again}", flush=True)
 
 
 def _scenario_failure(name: str, seed: int) -> str | None:
@@ -67,7 +71,7 @@ def simulate(
             raise typer.BadParameter(f"{scenario} is none of: {', '.join(SCENARIOS)}")
         failed = _run_scenario(scenario, seed)
     elif mutations:
-        failed = sum(not _find(name) for name in MUTATIONS)
+        failed = _run_mutations(jobs)
     else:
         failed = sum(_run_scenario(name, n) for name in SCENARIOS for n in range(_SCENARIO_SEEDS)) if scenarios else 0
         failed += _run_seeds(range(seed, seed + seeds), jobs)
@@ -92,26 +96,17 @@ def _simulate_system(
 
 
 def _run_seeds(seeds: range, jobs: int) -> int:
-    started = time.monotonic()
-    results = []
-    failed = 0
-    with worker_pool(jobs) as pool:
-        outcomes = pool.map(_attempt, seeds, [None] * len(seeds), chunksize=4)
-        for seed, result, failure in outcomes:
-            if failure is not None:
-                failed += 1
-                again = f"scripts/simulate --seeds 1 --seed {seed}"
-                print(f"{failure}\nseed {seed} failed; again with: {again}", flush=True)
-            elif result is not None:
-                results.append(result)
-    took = time.monotonic() - started
+    runs = run_seeds(_attempt, seeds, jobs, _tell_failure)
+    results = runs.results
     print(
-        f"{len(seeds)} seeds, {failed} failed, {took:.0f} s: "
+        f"{runs.done} seeds, {runs.failed} failed, {runs.seconds:.0f} s: "
         f"{sum(r.events for r in results):,} events, {sum(r.acknowledged for r in results):,} writes acknowledged, "
         f"{sum(r.reads for r in results):,} linearizable reads, {sum(r.epochs for r in results):,} epochs, "
         f"{sum(r.checkpoints_loaded for r in results):,} checkpoints loaded"
     )
-    return failed
+    if runs.is_broken_off:
+        sys.exit(CTRL_C)
+    return runs.failed
 
 
 def _run_scenario(name: str, seed: int) -> int:
@@ -123,18 +118,27 @@ def _run_scenario(name: str, seed: int) -> int:
     return 0
 
 
-def _find(mutation: str) -> bool:
-    """Whether a promise that holds with the measure is broken without it, by a scenario or a seed."""
-    for name in SCENARIOS:
-        for seed in range(_SCENARIO_SEEDS):
-            found = notices(mutation, lambda name=name, seed=seed: SCENARIOS[name](seed))  # type: ignore[misc]
-            if found is not None:
-                print(f"mutation {mutation}: noticed by scenario {name}, seed {seed}: {found}", flush=True)
-                return True
-    for seed in range(_MUTATION_SEEDS):
-        found = notices(mutation, lambda seed=seed: run_seed(seed))  # type: ignore[misc]
-        if found is not None:
-            print(f"mutation {mutation}: noticed by seed {seed}: {found}", flush=True)
-            return True
-    print(f"mutation {mutation}: NOT NOTICED by any scenario and {_MUTATION_SEEDS} seeds")
-    return False
+def _run_mutations(jobs: int) -> int:
+    """Take out one measure after the other, and say who noticed; how many nobody noticed."""
+    missed = 0
+    with worker_pool(jobs, say_nothing) as pool:
+        for name, found in pool.map(_find, MUTATIONS):
+            missed += found is None
+            print(f"{name:28} {found or f'NOT NOTICED by any scenario and {_MUTATION_SEEDS} seeds'}", flush=True)
+    print(f"{len(MUTATIONS)} mutations, {missed} not noticed")
+    return missed
+
+
+def _find(mutation: str) -> tuple[str, str | None]:
+    """Which scenario or seed notices that a measure is missing, and what it says; None if none does."""
+    runs: list[tuple[str, Callable[[], object]]] = [
+        (f"scenario {name}, seed {seed}", partial(SCENARIOS[name], seed))
+        for name in SCENARIOS
+        for seed in range(_SCENARIO_SEEDS)
+    ]
+    runs += [(f"seed {seed}", partial(run_seed, seed)) for seed in range(_MUTATION_SEEDS)]
+    for who, run in runs:
+        said = notices(mutation, run)
+        if said is not None:
+            return mutation, f"{who}: {said}"
+    return mutation, None

@@ -345,13 +345,6 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
 
 
 @contextmanager
-def mutated(name: str) -> Iterator[None]:
-    """Take out one measure while the context is open."""
-    with patched(MUTATIONS[name]()):
-        yield
-
-
-@contextmanager
 def patched(patches: Patches) -> Iterator[None]:
     """Put the replacements in their places while the context is open."""
     with ExitStack() as stack:

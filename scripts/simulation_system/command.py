@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import Final
 
+from scripts.seed_runs import CTRL_C, SeedOutcome, SeedRuns, run_seeds
 from scripts.simulation.mutations import notices_patches
 from scripts.simulation_system.mutations import MUTATIONS
 from scripts.simulation_system.runner import SystemResult, run_system_seed
@@ -18,36 +17,22 @@ from scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_sce
 from scripts.simulation_system.story import Story
 from scripts.worker_pool import worker_pool
 
-#: On a terminal, how often the state of a long run is said (seconds).
-_PROGRESS_SECONDS: Final = 1.0
 #: Seeds tried for a mutation that no scenario notices.
 MUTATION_SEEDS: Final = 300
 
 
 def run_system_seeds(seeds: range, jobs: int, stories: Path) -> int:
     """Run the seeds and say what became of them; how many failed. The story of each that failed is in ``stories``."""
-    progress = _Progress(len(seeds))
-    results: list[SystemResult] = []
-    failed = 0
-    with worker_pool(jobs) as pool:
-        try:
-            for seed, result, failure in pool.map(_attempt, seeds, repeat(stories), chunksize=2):
-                if result is not None:
-                    results.append(result)
-                else:
-                    failed += 1
-                    progress.clear()
-                    print(f"{failure}\nseed {seed} failed; again with: {_again(seed)}")
-                    print(f"its story: {story_path(stories, seed)}", flush=True)
-                progress.at(len(results) + failed, failed)
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            progress.clear()
-            print(f"stopped after {len(results) + failed} of {len(seeds)} seeds", file=sys.stderr)
-            failed += 1
-    progress.clear()
-    print(_summary(results, failed, progress.seconds))
-    return failed
+
+    def tell_failure(outcome: SeedOutcome[SystemResult]) -> None:
+        print(f"{outcome.failure}\nseed {outcome.seed} failed; again with: {_again(outcome.seed)}")
+        print(f"its story: {story_path(stories, outcome.seed)}", flush=True)
+
+    runs = run_seeds(partial(_attempt, stories=stories), seeds, jobs, tell_failure)
+    print(_summary(runs))
+    if runs.is_broken_off:
+        sys.exit(CTRL_C)
+    return runs.failed
 
 
 def _again(seed: int) -> str:
@@ -59,13 +44,13 @@ def story_path(stories: Path, seed: int) -> Path:
     return stories / f"system-seed-{seed}.txt"
 
 
-def _attempt(seed: int, stories: Path) -> tuple[int, SystemResult | None, str | None]:
+def _attempt(seed: int, stories: Path) -> SeedOutcome[SystemResult]:
     try:
-        return seed, run_system_seed(seed), None
+        return SeedOutcome(seed, run_system_seed(seed), None)
     except Exception:  # noqa: BLE001  # whatever a seed dies of is its result
         failure = traceback.format_exc()
         _write_story(seed, stories, failure)
-        return seed, None, failure
+        return SeedOutcome(seed, None, failure)
 
 
 def _write_story(seed: int, stories: Path, failure: str) -> None:
@@ -81,9 +66,10 @@ def _write_story(seed: int, stories: Path, failure: str) -> None:
     story_path(stories, seed).write_text(text, encoding="utf-8")
 
 
-def _summary(results: Sequence[SystemResult], failed: int, took: float) -> str:
+def _summary(runs: SeedRuns[SystemResult]) -> str:
+    results = runs.results
     return (
-        f"{len(results) + failed} seeds, {failed} failed, {took:.0f} s: "
+        f"{runs.done} seeds, {runs.failed} failed, {runs.seconds:.0f} s: "
         f"{sum(r.events for r in results):,} events in {sum(r.seconds for r in results):,.0f} virtual seconds, "
         f"{sum(r.records for r in results):,} records committed in {sum(r.epochs for r in results):,} epochs, "
         f"{sum(r.known_calls for r in results):,} calls of known and {sum(r.unknown_calls for r in results):,} of "
@@ -134,30 +120,3 @@ def find_system_mutation(name: str) -> tuple[str, str | None]:
         if said is not None:
             return name, f"{who}: {said}"
     return name, None
-
-
-class _Progress:
-    """A line that is written over, on a terminal only."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._began = self._said = time.monotonic()
-        self._is_shown = sys.stderr.isatty()
-
-    @property
-    def seconds(self) -> float:
-        """Since it began."""
-        return time.monotonic() - self._began
-
-    def at(self, done: int, failed: int) -> None:
-        """So many seeds are done."""
-        if self._is_shown and time.monotonic() - self._said >= _PROGRESS_SECONDS:
-            self._said = time.monotonic()
-            rate = 60 * done / self.seconds
-            said = f"\r{done} of {self._count} seeds, {failed} failed, {rate:.0f} a minute "
-            print(said, end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self._is_shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
