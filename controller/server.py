@@ -20,6 +20,7 @@ from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from controller.client import ControllerClient
 from controller.controller_registration import own_registration
 from controller.digest_watch import DigestWatch
+from controller.disk_findings import DiskFindings
 from controller.event_queue import EventQueue
 from controller.http.audit_reading import AuditLines, AuditReading
 from controller.http.counters import Counters
@@ -140,13 +141,9 @@ class ServedCluster:
         self._started_at = time.monotonic()
         self._faults = faults
         self._counters = counters
-        self._standing: list[str] = []
-        for damage in storage.damage:
-            self._standing.append(f"its log was damaged and set aside ({damage}): it does not vote yet")
-        if storage.state_damage is not None:
-            self._standing.append(f"its election state could not be read ({storage.state_damage})")
-        if directory.is_short_of_space:
-            self._standing.append("its disk is nearly full: the node stops when it can write no more")
+        is_short = directory.is_short_of_space
+        self._disk = DiskFindings(storage.damage, storage.state_damage, is_short_of_space=is_short)
+        self._disk.write_down(storage.log, storage.set_aside)
         self._behind_since: float | None = None
 
     def quorum(self) -> QuorumView:
@@ -191,8 +188,9 @@ class ServedCluster:
 
     def faults(self) -> list[str]:
         """What is wrong with this node and has not stopped it."""
-        hindrance = self._runtime.node.status().hindrance
-        return [*self._standing, *self._faults.sentences, *([f"it does not lead: {hindrance}"] if hindrance else [])]
+        status = self._runtime.node.status()
+        found = [*self._disk.sentences(is_voting=status.is_voter), *self._faults.sentences]
+        return [*found, f"it does not lead: {status.hindrance}"] if status.hindrance else found
 
     def stalled_ms(self) -> float:
         """How long committed records have been waiting to be applied; 0 when none are."""

@@ -27,6 +27,8 @@ class NodeStorage:
     checkpoints: CheckpointStore
     #: What was found damaged and set aside, in that order. With any of it the node is a non-voter.
     damage: tuple[Damage, ...]
+    #: The names under which it is kept, in the same directory.
+    set_aside: tuple[str, ...]
     #: Why the election state could not be read, None when it could or was not there.
     state_damage: str | None
 
@@ -41,7 +43,8 @@ class NodeStorage:
             OSError: the disk failed.
             BatchTooLarge: the log, sound as it is, holds what cannot be replicated.
         """
-        damage = []
+        damage: list[Damage] = []
+        aside: list[str] = []
         log = MetadataLog.open(disk, directory, log_config)
         while log.damage is not None:
             # More than one thing may be wrong, and only the first shows: the mark says nothing of the segments.
@@ -49,6 +52,7 @@ class NodeStorage:
             damage.append(log.damage)
             names = set_aside(disk, directory, log.damage)
             assert names, "every damage lies in the mark or in a segment"
+            aside += names
             log = MetadataLog.open(disk, directory, log_config)
         try:
             largest = log.largest()
@@ -61,7 +65,7 @@ class NodeStorage:
             raise
         votes = VoteState(store, stored, log.last_epoch, config)
         checkpoints = CheckpointStore(disk, directory, log.checkpoints_at_open)
-        return cls(disk, directory, log, votes, checkpoints, tuple(damage), state_damage)
+        return cls(disk, directory, log, votes, checkpoints, tuple(damage), tuple(aside), state_damage)
 
     def close(self) -> None:
         """Give the handles back. No disk group may be out."""

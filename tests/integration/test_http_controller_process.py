@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -69,6 +70,7 @@ async def test_controllers_stop_in_order_start_again_and_say_when_one_is_left(tm
         first = await registrations(c)
         codes = [await process.stop(STOP_S) for process in c.controllers.values()]
         assert codes == [exit_codes.DONE] * 3, "SIGTERM is an orderly end"
+        segment = cut_short(tmp_path / "controller-3")
 
         await c.start()
         after = await c.wait_for_controllers(READY_S)
@@ -76,6 +78,8 @@ async def test_controllers_stop_in_order_start_again_and_say_when_one_is_left(tm
         assert after.quorum.epoch > before.quorum.epoch
         assert after.quorum.high_watermark > before.quorum.high_watermark
         await c.until(lambda: renewed(c, first), "all three have registered as new processes", READY_S)
+        assert lines_of(tmp_path / "logs" / "controller-3.log", "log.set_aside", segment.name) == 1
+        assert lines_of(tmp_path / "logs" / "controller-2.log", "log.set_aside") == 0
 
         active = after.quorum.active_id
         assert active is not None
@@ -84,6 +88,18 @@ async def test_controllers_stop_in_order_start_again_and_say_when_one_is_left(tm
             if id_ != left:
                 process.kill()
         await eventually(lambda: sees_no_quorum(c), "one of three is left", READY_S)
+
+
+def cut_short(directory: Path) -> Path:
+    """The newest segment of a metadata directory, without its last bytes."""
+    segment = max(directory.glob("__cluster_metadata-0/*.log"))
+    os.truncate(segment, segment.stat().st_size - 20)
+    return segment
+
+
+def lines_of(log: Path, *words: str) -> int:
+    """How many lines of a process's log have all of the words."""
+    return sum(all(word in line for word in words) for line in log.read_text(encoding="utf-8").splitlines())
 
 
 async def registrations(c: LocalCluster) -> dict[int, bytes]:

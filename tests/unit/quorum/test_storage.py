@@ -81,6 +81,8 @@ def test_open_of_a_log_that_is_damaged_twice_sets_both_aside() -> None:
     assert not storage.votes.has_file
     names = set(modelled.disk.list_directory(DIRECTORY))
     assert {f"{MARK_NAME}.damaged", f"{QUORUM_STATE_NAME}.damaged", f"{second:020d}.log.damaged"} <= names
+    assert set(storage.set_aside) <= names
+    assert len(storage.set_aside) == 4
 
 
 def sound(modelled: ModelledLog) -> None:
