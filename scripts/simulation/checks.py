@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metadata_log.batch import BatchHeader, checked_header
 from scripts.simulation.durable_log import BatchFact, Held, fact_of
@@ -12,6 +12,10 @@ from scripts.simulation.memory_bounds import MemoryBounds
 if TYPE_CHECKING:
     from scripts.simulation.host import SimulatedNode
     from scripts.simulation.world import World
+
+
+#: Events between two looks at the memory of the node on which the last one happened.
+_WEIGHED_EVERY: Final = 16
 
 
 class Violation(Exception):
@@ -40,6 +44,7 @@ class Checks:
         self.times: dict[int, int] = {}
         self._epochs: dict[int, int] = {}
         self._memory = MemoryBounds(world)
+        self._events = 0
         #: What nodes held when they were wiped or their disks rotted.
         self._lost: dict[int, list[Held]] = {}
 
@@ -88,7 +93,9 @@ class Checks:
         self._epochs[owner.node_id] = epoch
         if node.is_leader:
             self._leads(epoch, owner.node_id)
-        self._memory.after_event(owner, node)
+        self._events += 1
+        if self._events % _WEIGHED_EVERY == 0:
+            self._memory.weigh(owner, node)
 
     def restarted(self, owner: SimulatedNode) -> None:
         """A process started: what lived in the memory of the last one is gone."""

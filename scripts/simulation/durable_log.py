@@ -89,10 +89,14 @@ class DurableLog:
     def __init__(self, disk: MemoryDisk, directory: str) -> None:
         self._disk = disk
         self._directory = directory
-        self._seen = -1
+        #: Changes of the disk, and of its names, that were taken notice of.
+        self._seen = self._seen_names = -1
+        #: Segments and checkpoints.
         self._files: dict[Inode, _File] = {}
         #: Ascending by base offset.
         self._segments: list[tuple[int, _File]] = []
+        #: All checkpoints but the bootstrap one, ascending.
+        self._of_checkpoints: dict[Inode, CheckpointId] = {}
         #: Whole checkpoints that hold state, ascending.
         self.checkpoints: list[CheckpointId] = []
 
@@ -125,21 +129,35 @@ class DurableLog:
         return Held(facts, self.checkpoints[-1].end_offset if self.checkpoints else 0)
 
     def _look(self) -> None:
-        if self._seen == self._disk.durable_changes:
+        disk = self._disk
+        if self._seen == disk.durable_changes:
             return
-        self._seen = self._disk.durable_changes
+        self._seen = disk.durable_changes
+        is_listed_anew = self._seen_names != disk.durable_name_changes
+        if is_listed_anew:
+            self._seen_names = disk.durable_name_changes
+            self._list_files()
+        is_checkpoint_changed = is_listed_anew
+        for inode, file in self._files.items():
+            if inode.changed_from is not None:
+                file.read(inode)
+                is_checkpoint_changed |= inode in self._of_checkpoints
+        if is_checkpoint_changed:
+            found = self._of_checkpoints.items()
+            self.checkpoints = [checkpoint for inode, checkpoint in found if _is_whole(self._files[inode], inode)]
+
+    def _list_files(self) -> None:
+        """Take notice of names that came and went."""
         before, self._files = self._files, {}
-        self._segments, self.checkpoints = [], []
+        self._segments, self._of_checkpoints = [], {}
         for name, inode in self._disk.durable_files(self._directory):
             base, checkpoint = segment_base(name), checkpoint_id(name)
-            if base is None and checkpoint is None:
-                continue
-            file = self._files[inode] = before.get(inode) or _File()
-            file.read(inode)
             if base is not None:
+                file = self._files[inode] = before.get(inode) or _File()
                 self._segments.append((base, file))
-            elif checkpoint is not None and checkpoint != BOOTSTRAP_ID and _is_whole(file, inode):
-                self.checkpoints.append(checkpoint)
+            elif checkpoint is not None and checkpoint != BOOTSTRAP_ID:
+                self._files[inode] = before.get(inode) or _File()
+                self._of_checkpoints[inode] = checkpoint
 
 
 def _is_whole(file: _File, inode: Inode) -> bool:

@@ -1,12 +1,11 @@
 """What a node holds in memory, weighed object by object, against the bounds that production promises.
 
-Nothing of it is production's own count: the bytes are added up anew. That costs as much as there are objects, so a node
-is weighed behind every sixteenth of its events, and not behind each: what waits does so for many events.
+Nothing of it is production's own count: the bytes are added up anew. That costs as much as there are objects, so it is
+not done behind every event (``checks``): what waits does so for many of them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from scripts.simulation.host import SimulatedNode
     from scripts.simulation.world import World
 
-#: Events of a node between two looks.
-_EVERY: Final = 16
 #: Batches that a leader may be given in one turn, before it looks at what waits for its disk.
 _OF_ONE_TURN: Final = 4
 #: Messages that wait for the vote to be durable, as ``quorum.outbox`` promises; and those of the turn at hand.
@@ -35,16 +32,13 @@ class MemoryBounds:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._events: Counter[int] = Counter()
 
-    def after_event(self, owner: SimulatedNode, node: QuorumNode) -> None:
-        """Something happened on a node."""
-        self._events[owner.node_id] += 1
-        if self._events[owner.node_id] % _EVERY == 0:
-            self._weigh_log(owner, node, node._log)
-            self._weigh_messages(owner, node)
-            self._weigh_checkpoints(owner, node)
-            self._weigh_connections(owner, node)
+    def weigh(self, owner: SimulatedNode, node: QuorumNode) -> None:
+        """Look at all that a node holds."""
+        self._weigh_log(owner, node, node._log)
+        self._weigh_messages(owner, node)
+        self._weigh_checkpoints(owner, node)
+        self._weigh_connections(owner, node)
 
     def _weigh_log(self, owner: SimulatedNode, node: QuorumNode, log: MetadataLog) -> None:
         """Batches that wait for the disk; and those that are in memory beside them, to be read again."""
@@ -61,8 +55,9 @@ class MemoryBounds:
         self._demand(
             owner, "bytes of batches to be read again", resident, self._world.options.resident_bytes + unwritten
         )
-        gathered, last = len(node._journal._gathered[2]), max(log._entries._sizes, default=0)
-        self._demand(owner, "bytes gathered for sending", gathered, max(limits.append_bytes, last))
+        first, last, gathered = node._journal._gathered
+        if first != last:
+            self._demand(owner, "bytes gathered for sending", len(gathered), limits.append_bytes)
 
     def _weigh_messages(self, owner: SimulatedNode, node: QuorumNode) -> None:
         limits, waiting = owner.config.limits, node._outbox._waiting
@@ -87,11 +82,13 @@ class MemoryBounds:
         Twice what may be unmatched: behind a conflict a leader begins anew, with the rest still on its way.
         """
         limits, network = owner.config.limits, self._world.network
-        largest = max(node._log._entries._sizes, default=0)
-        unmatched = limits.inflight_bytes + _message(limits.append_bytes, largest)
-        bound = min(2 * unmatched + 2 * limits.chunk_bytes + _SMALL_TALK_BYTES, limits.write_buffer_bytes)
         for peer in owner.config.peer_ids:
-            self._demand(owner, f"bytes in sockets towards {peer}", network.waiting(owner.node_id, peer), bound)
+            found = network.waiting(owner.node_id, peer)
+            if found > _SMALL_TALK_BYTES:
+                largest = max(node._log._entries._sizes, default=0)
+                unmatched = limits.inflight_bytes + _message(limits.append_bytes, largest)
+                bound = min(2 * unmatched + 2 * limits.chunk_bytes + _SMALL_TALK_BYTES, limits.write_buffer_bytes)
+                self._demand(owner, f"bytes in sockets towards {peer}", found, bound)
 
     def _demand(self, owner: SimulatedNode, what: str, found: int, bound: int) -> None:
         if found > bound:

@@ -44,8 +44,8 @@ class MemoryDisk:
         self.open_handles: list[str] = []
         #: Raised by every crash; a handle of an older generation is dead.
         self.generation = 0
-        #: Raised by everything that changes what a power cut would leave.
-        self.durable_changes = 0
+        #: Raised by everything that changes what a power cut would leave; and by what changes names in it.
+        self.durable_changes = self.durable_name_changes = 0
 
     # --- Disk ----------------------------------------------------------------------------------------
 
@@ -102,8 +102,10 @@ class MemoryDisk:
         path = path.rstrip("/")
         self._require_directory(path)
         self._fail_if_asked(path)
-        self.durable_changes += 1
-        for change in self._pending_names.pop(path, []):
+        changes = self._pending_names.pop(path, [])
+        if changes:
+            self._note_changed_names()
+        for change in changes:
             _apply_names(self._durable_names, change)
 
     def free_bytes(self, path: str) -> int:
@@ -131,7 +133,7 @@ class MemoryDisk:
     def power_cut(self, policy: CrashPolicy) -> None:
         """The machine dies: of what was not synced that remains which ``policy`` says."""
         self.kill()
-        self.durable_changes += 1
+        self._note_changed_names()
         for path in sorted(self._pending_names):
             changes = self._pending_names[path]
             for change in changes[: kept(drawn(policy, self._rng), len(changes), self._rng)]:
@@ -192,17 +194,21 @@ class MemoryDisk:
                 self._names[parent] = self._durable_names[parent] = Inode(is_directory=True)
         inode = Inode(cached=bytearray(data), durable=bytearray(data))
         self._names[path] = self._durable_names[path] = inode
-        self.durable_changes += 1
+        self._note_changed_names()
 
     def wipe(self) -> None:
         """A new, empty disk."""
         self.kill()
-        self.durable_changes += 1
+        self._note_changed_names()
         self._names.clear()
         self._durable_names.clear()
         self._pending_names.clear()
 
     # --- inside --------------------------------------------------------------------------------------
+
+    def _note_changed_names(self) -> None:
+        self.durable_changes += 1
+        self.durable_name_changes += 1
 
     def _require_directory(self, path: str) -> None:
         if not path:

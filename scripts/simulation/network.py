@@ -174,8 +174,8 @@ class Network:
         connection = self._ends.get((source, target))
         if connection is None or not self.options.is_stream:
             return 0
-        flows = (connection.flow(source, channel) for channel in Channel)
-        return sum(flow.waiting for flow in flows) + self._nodes[target].unread(connection.number)
+        sent = sum([flow.waiting for (sender, _), flow in connection.flows.items() if sender == source])
+        return sent + self._nodes[target].unread(connection.number)
 
     def send(self, source: int, target: int, channel: Channel, payload: bytes) -> None:
         """Put a message, or a ping if it is empty, on the connection of which ``source`` has an end open."""
