@@ -6,7 +6,6 @@ download goes on with another peer only if those agree.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -24,8 +23,6 @@ from metadata_log.checkpoint_manifest import decode_manifest
 from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, remove_file, taken_back
 from metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation, StorageError
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class CheckpointOffer:
@@ -37,6 +34,8 @@ class CheckpointOffer:
     crc: int
     #: Content of the manifest file; None when there is none, as with Kafka's checkpoints.
     manifest: bytes | None
+    #: What is wrong with the manifest that was there, which is left out of the offer.
+    manifest_damage: CorruptState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +171,8 @@ class FinishDownloadJob:
     offer: CheckpointOffer
     #: What was received; None until the job has run to its end.
     info: CheckpointInfo | None = field(default=None)
+    #: What is wrong with the manifest that came with it, which is not kept then.
+    manifest_damage: CorruptState | None = field(default=None)
 
     def run(self) -> Iterator[None]:
         """Do the work; see ``DiskJob.run``. A manifest that is not this checkpoint's is left out.
@@ -207,6 +208,6 @@ class FinishDownloadJob:
             try:
                 decode_manifest(self.offer.manifest, path, info)
             except CorruptState as error:
-                logger.error("a checkpoint was received without its manifest: %s", error)
+                self.manifest_damage = error
                 return None
         return self.offer.manifest

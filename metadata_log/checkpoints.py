@@ -11,7 +11,6 @@ Taking one: ``write_job``. Installing one: ``checkpoint_transfer.CheckpointDownl
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -31,9 +30,7 @@ from metadata_log.checkpoint_files import (
 from metadata_log.checkpoint_manifest import CheckpointManifest, decode_manifest, encode_manifest
 from metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointOffer, FinishDownloadJob
 from metadata_log.disk import DAMAGED_SUFFIX, PART_SUFFIX, Disk, OpenMode, read_file, remove_file, taken_back
-from metadata_log.errors import CorruptState, InvariantViolation, StorageError
-
-logger = logging.getLogger(__name__)
+from metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation, StorageError
 
 #: Bytes of a checkpoint between two syncs. A sync makes the file system's journal wait for all data before it, and the
 #: log's own syncs with it: many small waits instead of one long.
@@ -127,6 +124,8 @@ class CheckpointStore:
     def offer(self, checkpoint: CheckpointId) -> CheckpointOffer:
         """What to tell a peer about it. A manifest that has rotted is left out: the checkpoint may be sound without it.
 
+        ``manifest_damage`` of the offer says what is wrong with it then.
+
         Raises:
             UnknownCheckpoint: there is no usable one of this name, or it is the bootstrap one, which says nothing of
                 the log.
@@ -138,27 +137,29 @@ class CheckpointStore:
             try:
                 decode_manifest(manifest, path, info)
             except CorruptState as error:
-                logger.error("a checkpoint is offered without its manifest: %s", error)
-                manifest = None
+                return CheckpointOffer(checkpoint, info.size, info.crc, None, error)
         return CheckpointOffer(checkpoint, info.size, info.crc, manifest)
 
     def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
         """At most ``size_max`` bytes from ``position`` on; the last chunk is the one that reaches the offered size.
 
-        A chunk with fewer bytes than there should be tells that the file has lost its end.
-
         Raises:
             UnknownCheckpoint: as ``offer``; it may have been removed since.
             PositionOutOfRange: ``position`` is not within the file.
+            CorruptCheckpoint: the file has lost its end.
         """
         info = self._served(checkpoint)
         if not 0 <= position < info.size:
             raise PositionOutOfRange(checkpoint, position, info.size)
         file = self._disk.open_file(self.path(checkpoint), OpenMode.READ)
+        size = min(size_max, info.size - position)
         try:
-            data = file.pread(min(size_max, info.size - position), position)
+            data = file.pread(size, position)
         finally:
             file.close()
+        if len(data) < size:
+            reason = f"the file ends there, {info.size} bytes were written"
+            raise CorruptCheckpoint(self.path(checkpoint), reason, position + len(data))
         return CheckpointChunk(checkpoint, position, data, crc32c(data))
 
     def _served(self, checkpoint: CheckpointId) -> CheckpointInfo:

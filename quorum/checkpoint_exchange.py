@@ -27,7 +27,7 @@ from metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointDownload
 from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
 from metadata_log.checkpoints import CheckpointContent, CheckpointStore, PositionOutOfRange, UnknownCheckpoint
 from metadata_log.disk import Disk, OpenMode
-from metadata_log.errors import StorageError
+from metadata_log.errors import CorruptCheckpoint, StorageError
 from metadata_log.records import VotersRecord
 from metadata_log.retention import RetentionConfig, superseded
 from metadata_log.segment_log import MetadataLog
@@ -199,7 +199,9 @@ class CheckpointExchange:
             if sending is None or sending.id != newest.info.id:
                 sending = self._sending[peer] = _Sending(newest.info.id, now)
         if sending.id not in self._offers:
-            self._offers[sending.id] = self._store.offer(sending.id)
+            offer = self._offers[sending.id] = self._store.offer(sending.id)
+            if offer.manifest_damage is not None:
+                logger.error("a checkpoint is offered without its manifest: %s", offer.manifest_damage)
         return self._offers[sending.id]
 
     def received(self, peer: int) -> None:
@@ -218,6 +220,9 @@ class CheckpointExchange:
             chunk = self._store.read_chunk(checkpoint, request.position, self._config.limits.chunk_bytes)
         except (UnknownCheckpoint, PositionOutOfRange):
             chunk = None
+        except CorruptCheckpoint as error:
+            self._set_aside(checkpoint, error.reason)
+            chunk = None
         if chunk is None or not self._is_sound_so_far(peer, chunk):
             chunk = CheckpointChunk(checkpoint, request.position, b"", 0)
             if sending is not None and sending.id == checkpoint:
@@ -226,16 +231,13 @@ class CheckpointExchange:
         self._outbox.put(peer, reply, Channel.BULK)
 
     def _is_sound_so_far(self, peer: int, chunk: CheckpointChunk) -> bool:
-        """Whether what was read of a file is what was written, as far as its size tells, and at its end its CRC.
+        """Whether what was read of a file from its beginning to its end has the CRC of what was written.
 
         Who goes on with what another node sent has it checked at its own end only, and begins again if it is wrong.
         """
         offer, sending = self._offers.get(chunk.id), self._sending.get(peer)
         if offer is None or sending is None or sending.id != chunk.id:
             return True
-        if len(chunk.data) < min(self._config.limits.chunk_bytes, offer.size - chunk.position):
-            self._set_aside(chunk.id)
-            return False
         if chunk.position == 0:
             sending.read_to = sending.crc = 0
         if chunk.position != sending.read_to:
@@ -245,11 +247,12 @@ class CheckpointExchange:
         sending.read_to += len(chunk.data)
         if sending.read_to < offer.size or sending.crc == offer.crc:
             return True
-        self._set_aside(chunk.id)
+        self._set_aside(chunk.id, "its CRC is not that of what was written")
         return False
 
-    def _set_aside(self, checkpoint: CheckpointId) -> None:
-        logger.error("%s has rotted on this disk: set aside, another is sent", self._store.path(checkpoint))
+    def _set_aside(self, checkpoint: CheckpointId, reason: str) -> None:
+        path = self._store.path(checkpoint)
+        logger.error("%s has rotted on this disk: %s; set aside, another is sent", path, reason)
         self._offers.pop(checkpoint, None)
         self._sending = {peer: sending for peer, sending in self._sending.items() if sending.id != checkpoint}
         self._bulk.submit(self._store.set_aside_job(checkpoint), lambda error: self.on_damaged(checkpoint))
@@ -335,6 +338,8 @@ class CheckpointExchange:
                 self._failed(error, now)
             else:
                 self._store.job_done(job)
+                if job.manifest_damage is not None:
+                    logger.error("a checkpoint was received without its manifest: %s", job.manifest_damage)
                 self._rest = _REST_MIN
                 self._received = job.info
 

@@ -218,16 +218,12 @@ def _load(checkpoints: Checkpoints, info: CheckpointInfo) -> MetadataImage:
     Raises:
         CorruptCheckpoint: they are not, or cannot be read.
     """
-    data = bytearray()
     name = checkpoint_name(info.id)
     try:
-        while len(data) < info.size and (
-            chunk := checkpoints.read_chunk(info.id, len(data), info.size - len(data)).data
-        ):
-            data += chunk
+        data = checkpoints.read_chunk(info.id, 0, info.size).data
     except (OSError, StorageError) as error:
         raise CorruptCheckpoint(name, f"it cannot be read any more: {error}") from error
-    if CheckpointInfo.of_bytes(info.id, bytes(data), info.last_contained_timestamp) != info:
+    if CheckpointInfo.of_bytes(info.id, data, info.last_contained_timestamp) != info:
         raise CorruptCheckpoint(name, "its bytes are not those that were there when the log was opened")
     return read_checkpoint(_batches(memoryview(data)), *info.id)
 

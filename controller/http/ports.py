@@ -155,7 +155,7 @@ class Checkpoints(Protocol):
         """A piece of one. Blocks for the disk; may be called on another thread.
 
         Raises:
-            UnknownCheckpoint, PositionOutOfRange.
+            UnknownCheckpoint, PositionOutOfRange. CorruptCheckpoint: the file has lost its end.
         """
 
 

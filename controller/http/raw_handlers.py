@@ -17,7 +17,7 @@ from controller.http.models import CheckpointParameters, FeedParameters, Nothing
 from controller.http.ports import Node
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
 from metadata_log.checkpoints import PositionOutOfRange, UnknownCheckpoint
-from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode
 
 METRICS_MEDIA: Final = "text/plain"
 _METRICS_VERSION: Final = "0.0.4"
@@ -69,6 +69,10 @@ async def get_checkpoint(node: Node, parameters: CheckpointParameters, request: 
         raise ApiError(ErrorCode.POSITION_OUT_OF_RANGE, str(error)) from error
     except (UnknownCheckpoint, FileNotFoundError) as error:
         raise _not_found(info.id) from error  # removed while it was being read
+    except CorruptCheckpoint as error:
+        name = f"{info.id.end_offset}-{info.id.epoch}"
+        message = f"checkpoint {name} is damaged on the disk of node {node.node_id}: take one from another controller"
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
     return web.Response(
         body=chunk.data,
         content_type=OCTETS,

@@ -46,8 +46,6 @@ SHELLS = {
     "controller.server": "composition root: the process and its signals",
     "controller.sockets": "options of sockets",
     "controller.surroundings": "chance, new ids, and the end of the process",
-    "metadata_log.checkpoint_transfer": "logs a manifest that came rotten",
-    "metadata_log.checkpoints": "logs a manifest that rotted",
     "quorum.addresses": "asks the name service, on a thread",
     "quorum.checkpoint_exchange": "logs what cannot be sent or kept",
     "quorum.closed_log": "logs what was closed",

@@ -10,7 +10,9 @@ from crc32c import crc32c
 from controller.http import headers
 from controller.http.content import BATCHES
 from metadata_log.batch import parse_header
+from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from tests.integration.http_stage import Stage, stage
+from tests.log_support import DIRECTORY
 from tests.waiting import eventually
 
 FEED = "/v1/metadata/batches"
@@ -166,6 +168,21 @@ async def test_checkpoint_that_is_not_there_is_refused(query: str, status: int, 
         s.members[1].add_checkpoint(7, 1)
         found, reply, _ = await s.ask(1, "GET", CHECKPOINT + query)
         assert (found, reply["error"]) == (status, error)
+
+
+async def test_checkpoint_that_lost_its_end_is_said_to_be_damaged_and_no_short_piece_is_sent() -> None:
+    async with stage(1) as s:
+        data = s.members[1].add_checkpoint(7, 1)
+        s.members[1].disk.put(f"{DIRECTORY}/{checkpoint_name(CheckpointId(7, 1))}", data[:-10])
+        for query in ("", f"?position={len(data) - 20}&max_bytes=20", f"?position={len(data) - 5}"):
+            status, reply, _ = await s.ask(1, "GET", CHECKPOINT + query)
+            assert (status, reply["error"], reply["retriable"]) == (500, "UNKNOWN_SERVER_ERROR", "no")
+            assert (
+                reply["message"] == "checkpoint 7-1 is damaged on the disk of node 1: take one from another controller"
+            )
+        # What lies before the cut is as it was.
+        async with s.session.get(f"{s.members[1].url}{CHECKPOINT}?max_bytes=20") as answer:
+            assert (answer.status, await answer.read()) == (200, data[:20])
 
 
 async def test_checkpoint_of_a_node_without_one_is_not_found() -> None:

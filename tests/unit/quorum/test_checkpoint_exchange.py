@@ -4,6 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
+import pytest
 from crc32c import crc32c
 
 from metadata_log.checkpoint_files import CheckpointId, checkpoint_name, manifest_name, survey_checkpoints
@@ -148,7 +149,7 @@ def test_what_is_not_to_be_had_is_not_offered_any_more() -> None:
     assert offered.id == newer
 
 
-def test_rotten_manifest_does_not_stop_a_sound_checkpoint() -> None:
+def test_rotten_manifest_does_not_stop_a_sound_checkpoint(caplog: pytest.LogCaptureFixture) -> None:
     leader, follower = Side(), Side()
     data = leader.write(ID)
     leader.disk.flip_bit(f"{DIRECTORY}/{manifest_name(ID)}", 20, 3)
@@ -158,9 +159,12 @@ def test_rotten_manifest_does_not_stop_a_sound_checkpoint() -> None:
     assert received is not None
     assert received.read() == data
     assert received.manifest() is None
+    (said,) = caplog.messages
+    assert said.startswith("a checkpoint is offered without its manifest")
+    assert "the CRC of the manifest does not match" in said
 
 
-def test_checkpoint_offered_with_a_wrong_manifest_is_kept_without_it() -> None:
+def test_checkpoint_offered_with_a_wrong_manifest_is_kept_without_it(caplog: pytest.LogCaptureFixture) -> None:
     leader, follower = Side(), Side()
     data = leader.write(ID)
     stored = leader.exchange.offer(FOLLOWER, 0.0)
@@ -172,6 +176,8 @@ def test_checkpoint_offered_with_a_wrong_manifest_is_kept_without_it() -> None:
     assert received is not None
     assert received.read() == data
     assert received.manifest() is None
+    (said,) = caplog.messages
+    assert said.startswith("a checkpoint was received without its manifest")
 
 
 def test_slow_link_carries_hardly_a_chunk_twice() -> None:
