@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from controller.connection import Connection, Request
-from controller.http.audit_models import AuditReply
+from controller.http.audit_models import AuditReply, RefusalsReply
 
 _PATH: Final = "/v1/audit"
+_REFUSALS_PATH: Final = "/v1/audit/refusals"
 
 
 class AuditClient:
@@ -25,3 +26,13 @@ class AuditClient:
         """
         wanted = {"start_offset": start_offset, "limit": limit}
         return (await self._connect(url).send(Request("GET", _PATH, timeout_ms, wanted))).model(AuditReply)
+
+    async def refusals(self, url: str, limit: int, timeout_ms: float) -> RefusalsReply:
+        """The newest of what it refused.
+
+        Raises:
+            As ``page``.
+        """
+        return (await self._connect(url).send(Request("GET", _REFUSALS_PATH, timeout_ms, {"limit": limit}))).model(
+            RefusalsReply
+        )

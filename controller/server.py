@@ -22,7 +22,6 @@ from controller.controller_registration import own_registration
 from controller.digest_watch import DigestWatch
 from controller.disk_findings import DiskFindings
 from controller.event_queue import EventQueue
-from controller.http.audit_reading import AuditLines, AuditReading
 from controller.http.counters import Counters
 from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
@@ -46,7 +45,7 @@ from controller.settings_source import read_secret
 from controller.surroundings import OsRandom, ProcessFaults, new_uuid
 from controller.warm_up import warm_up
 from controller.work_beside import WorkBeside
-from controller.write_log import keep_account, tell_state
+from controller.write_log import Account, keep_account, tell_state
 from metadata_log.checkpoint_files import BOOTSTRAP_ID
 from metadata_log.directory import ForeignDirectory, MetadataDirectory
 from metadata_log.disk import RealDisk
@@ -278,9 +277,9 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     beside = WorkBeside(settings.log.checkpoint_work_percent)
     stack.callback(beside.close)
     checkpoints = _checkpoint_writer(settings, storage, runtime, controller, beside, faults)
-    audit = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
-    stack.callback(audit.close)
-    node = _node(settings, storage, controller, role, cluster, checkpoints, directory, secret, audit, beside)
+    account = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
+    stack.callback(account.close)
+    node = _node(settings, storage, controller, role, cluster, checkpoints, directory, secret, account, beside)
     stack.callback(tell_state(controller, node.heard, storage.log).close)
     client = ControllerClient([str(voter.http) for voter in settings.voters], shared_secret=secret or None)
     stack.push_async_callback(client.close)
@@ -311,7 +310,7 @@ def _node(
     checkpoints: CheckpointWriter,
     directory: MetadataDirectory,
     secret: bytes,
-    audit: AuditLines,
+    account: Account,
     beside: WorkBeside,
 ) -> Node:
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
@@ -332,7 +331,8 @@ def _node(
         digests=Digests(source, beside.digests, beside.digest_pace),
         limits=node_limits(settings),
         shared_secret=secret or None,
-        audit=AuditReading(audit),
+        audit=account.audit,
+        refusals=account.refusals,
     )
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 
 from controller.audit_log import AuditLog
+from controller.http.audit_reading import AuditReading
 from controller.http.heard import HeardBrokers
+from controller.http.refusals import Refusals
 from controller.quorum_controller import QuorumController
+from controller.refusal_log import RefusalLog
 from controller.seams import DecidedWrite
 from controller.state_log import StateLog
 from metadata_log.segment_log import MetadataLog
@@ -17,15 +22,30 @@ from metadata_log.segment_log import MetadataLog
 log = structlog.get_logger()
 
 
-def keep_account(directory: Path, controller: QuorumController, *, is_logged: bool) -> AuditLog:
-    """Write down in the metadata directory, and log if that is wanted, what the controller decides from now on.
+class Account(NamedTuple):
+    """What one process writes down."""
 
-    ``is_logged``: a busy controller decides thousands of changes a second. The audit log is the caller's to close.
+    audit: AuditReading
+    refusals: Refusals
+    #: Write what waits, and end.
+    close: Callable[[], None]
+
+
+def keep_account(directory: Path, controller: QuorumController, *, is_logged: bool) -> Account:
+    """Write down in the metadata directory what is decided and refused from now on; log decisions if that is wanted.
+
+    ``is_logged``: a busy controller decides thousands of changes a second. The account is the caller's to close.
     """
-    audit = AuditLog(directory, lambda: controller.epoch)
+    audit, refusals = AuditLog(directory, lambda: controller.epoch), RefusalLog(directory)
     audit.start()
+    refusals.start()
     controller.on_decided = partial(_note_and_log, audit) if is_logged else audit.note
-    return audit
+
+    def close() -> None:
+        audit.close()
+        refusals.close()
+
+    return Account(AuditReading(audit), Refusals(refusals), close)
 
 
 def tell_state(controller: QuorumController, heard: HeardBrokers, segments: MetadataLog) -> StateLog:

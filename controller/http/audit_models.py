@@ -1,4 +1,4 @@
-"""Shapes of `GET /v1/audit`. Every field of a reply is always present, null where there is nothing to say."""
+"""Shapes of `GET /v1/audit` and what is below it. Every field is always present, null where there is nothing to say."""
 
 from __future__ import annotations
 
@@ -47,3 +47,38 @@ class AuditReply(HttpModel):
     """By base offset and epoch: of all events that wrote between `start_offset` and `next_offset`."""
     next_offset: int | None
     """`start_offset` of the next page; null at the end."""
+
+
+class RefusalParameters(HttpModel):
+    """How many are wanted."""
+
+    limit: int = Field(default=1_000, ge=1, le=10_000)
+    """Lines of the answer: the newest."""
+
+
+class RefusalReply(HttpModel):
+    """Requests of one kind that were refused for one reason, within about half a second."""
+
+    time_ms: int
+    """Of the first of them, milliseconds since 1970."""
+    times: int
+    """How many; of a request about several things, how many of these."""
+    request: str | None
+    """Method and route; null: refusals of so many kinds, or so many a second, that they were only counted."""
+    principal: str | None
+    """In whose name it was asked; null where the request was refused before that was known."""
+    address: str | None
+    request_id: str | None
+    """Of the first of them."""
+    error: str | None
+    """Kafka's name of the error."""
+    message: str | None
+    """Of the first of them; its first 300 characters."""
+
+
+class RefusalsReply(HttpModel):
+    """What the answering node refused."""
+
+    node_id: int
+    refusals: list[RefusalReply]
+    """Oldest first."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http.audit_models import AuditLineReply, AuditParameters, AuditReply
+from controller.http.audit_models import (
+    AuditLineReply,
+    AuditParameters,
+    AuditReply,
+    RefusalParameters,
+    RefusalReply,
+    RefusalsReply,
+)
 from controller.http.models import Nothing
 from controller.http.routing import Call, Route, Serving, route
 
@@ -21,6 +28,12 @@ async def list_audit_lines(call: Call, parameters: AuditParameters, body: Nothin
     )
 
 
+async def list_refusals(call: Call, parameters: RefusalParameters, body: Nothing) -> RefusalsReply:
+    lines = await call.node.refusals.newest(parameters.limit)
+    refusals = [RefusalReply.model_construct(**line._asdict()) for line in lines]
+    return RefusalsReply(node_id=call.node.node_id, refusals=refusals)
+
+
 AUDIT_ROUTES: Final[tuple[Route, ...]] = (
     route(
         "GET",
@@ -31,6 +44,17 @@ AUDIT_ROUTES: Final[tuple[Route, ...]] = (
         parameters=AuditParameters,
         body=Nothing,
         reply=AuditReply,
+        serving=Serving.HERE,
+    ),
+    route(
+        "GET",
+        "/v1/audit/refusals",
+        "Which requests the node that is asked refused, to whom and why, the newest",
+        list_refusals,
+        tag="audit",
+        parameters=RefusalParameters,
+        body=Nothing,
+        reply=RefusalsReply,
         serving=Serving.HERE,
     ),
 )

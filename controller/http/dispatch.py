@@ -38,6 +38,8 @@ _GRACE_MS: Final = 500.0
 #: A view of the cluster is wanted at once: an active controller that does not answer by then is not waited for.
 _VIEW_MS: Final = 500.0
 
+_SOME_FAILED: Final = 207
+
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -62,6 +64,8 @@ def make_handler(route: Route) -> _Handler:
         model = decode_body(route.body, body, media) if route.has_body else Nothing()
         reply = await run_route(route, Call(node, timeout_ms), parameters, model)
         status, data = encode(reply, media, is_bulk=route.is_bulk)
+        if status == _SOME_FAILED:
+            node.refusals.note_items(request, origin, REQUEST_ID.get(), item_results(reply))
         return web.Response(status=status, body=data, content_type=media)
 
     return handle
@@ -184,7 +188,7 @@ def encode(reply: BaseModel, media: str, *, is_bulk: bool = False) -> tuple[int,
         failed = [result for result in results if result.error_code is not ErrorCode.NONE]
         if failed and len(results) == 1:
             raise ApiError(failed[0].error_code, failed[0].error_message or failed[0].error_code.name)
-        status = 207 if failed else 200
+        status = _SOME_FAILED if failed else 200
     return status, pack(reply) if media == MSGPACK else reply.model_dump_json().encode()
 
 

@@ -16,6 +16,7 @@ from controller.http.feed import MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.partition_counts import CountedImages
 from controller.http.past import PastImages
+from controller.http.refusals import Refusals
 from controller.http.state_counts import CountedStates
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
@@ -217,6 +218,7 @@ class Node:
     limits: NodeLimits = NodeLimits()
     states: CountedStates = field(default_factory=CountedStates)
     audit: AuditReading = field(default_factory=AuditReading)
+    refusals: Refusals = field(default_factory=Refusals)
     #: None: whoever reaches the port may do everything (loopback only).
     shared_secret: bytes | None = None
 

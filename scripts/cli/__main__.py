@@ -16,6 +16,13 @@ from scripts.lean_imports import import_lean_client, import_lean_server
 # Looking into a file must not wait for the libraries of a server.
 
 
+def _refusals(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import refusals
+
+    app.command("refusals")(refusals.show_refusals)
+
+
 def _history(app: typer.Typer) -> None:
     from scripts.cli import history
 
@@ -259,6 +266,7 @@ _COMMANDS: Final = {
         "Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.",
         _FILES,
     ),
+    "refusals": _Command(_refusals, "Show which requests were refused: when, to whom and why.", _FILES),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
     "drill": _Command(_drill, "Rehearse disasters on real processes, and measure what they cost.", _RUNNING),
     "recover": _Command(

@@ -41,6 +41,7 @@ SHELLS = {
     "controller.seams": "its protocols speak of futures",
     "controller.stable_readers": "its readers wait in futures",
     "controller.registrar": "registers the process, with waits between attempts",
+    "controller.refusal_log": "a thread that writes and logs",
     "controller.state_log": "a thread that looks and logs",
     "controller.write_log": "logs what was decided",
     "controller.server": "composition root: the process and its signals",

@@ -28,6 +28,7 @@ EXCEPTIONS = {
     "log verify": "all of a log is to be whole",
     "reassign plan": "a plan is for the cluster as it is",
     "reassign verify": "whether a plan is carried out now",
+    "refusals": "what changed nothing is in no state",
     "snapshot list": "files, not a state",
     "snapshot show": "a checkpoint is the state at one offset",
     "snapshot verify": "files, not a state",

@@ -1,0 +1,69 @@
+"""Which failures of requests are refusals to be written down, and what is written of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from aiohttp import web
+
+from controller.origin import Origin
+from controller.protocol import ItemResult
+from metadata_log.errors import ApiError, ErrorCode
+from metadata_log.refusal_lines import Refusal, RefusalLine
+
+#: Of one reply: each has a line of its own.
+_ERRORS_MAX: Final = 16
+
+
+class RefusalLines(Protocol):
+    """``controller.refusal_log.RefusalLog``."""
+
+    def note(self, refusal: Refusal, request_id: str, message: str, count: int = 1) -> None:
+        """Requests were refused."""
+
+    def newest(self, lines_max: int) -> list[RefusalLine]:
+        """The newest lines, oldest first. Blocks."""
+
+
+class Refusals:
+    """What one node refused."""
+
+    def __init__(self, lines: RefusalLines | None = None) -> None:
+        """None: the node writes nothing down."""
+        self._lines = lines
+
+    def note(self, request: web.Request, origin: Origin | None, request_id: str, error: Exception, status: int) -> None:
+        """A request failed. One that would have changed something, or lacks the secret, and was the asker's fault."""
+        is_refusal = 400 <= status < 500 and (request.method not in ("GET", "HEAD") or status in (401, 403))
+        if self._lines is None or not is_refusal:
+            return
+        code = error.code if isinstance(error, ApiError) else ErrorCode.INVALID_REQUEST
+        self._lines.note(_refusal(request, origin, code), request_id, str(error))
+
+    def note_items(self, request: web.Request, origin: Origin, request_id: str, results: Iterable[ItemResult]) -> None:
+        """Some of the things that a request asked for were refused."""
+        if self._lines is None:
+            return
+        counts: dict[ErrorCode, int] = {}
+        messages: dict[ErrorCode, str] = {}
+        for result in results:
+            code = result.error_code
+            if code is not ErrorCode.NONE:
+                counts[code] = counts.get(code, 0) + 1
+                messages.setdefault(code, result.error_message or code.name)
+        for code, count in list(counts.items())[:_ERRORS_MAX]:
+            self._lines.note(_refusal(request, origin, code), request_id, messages[code], count)
+
+    async def newest(self, lines_max: int) -> list[RefusalLine]:
+        """The newest lines, oldest first."""
+        return [] if self._lines is None else await asyncio.to_thread(self._lines.newest, lines_max)
+
+
+def _refusal(request: web.Request, origin: Origin | None, code: ErrorCode) -> Refusal:
+    resource = request.match_info.route.resource
+    route = f"{request.method} {'an unknown path' if resource is None else resource.canonical}"
+    if origin is None:
+        return Refusal(route, None, request.remote, code.name)
+    return Refusal(route, origin.principal, origin.address, code.name)
