@@ -140,6 +140,7 @@ class ServedCluster:
         self._started_at = time.monotonic()
         self._faults = faults
         self._counters = counters
+        self._directory = directory
         is_short = directory.is_short_of_space
         self._disk = DiskFindings(storage.damage, storage.state_damage, is_short_of_space=is_short)
         self._disk.write_down(storage.log, storage.set_aside)
@@ -174,6 +175,7 @@ class ServedCluster:
             voters=voters,
             voted_id=self._storage.votes.voted_id,
             log_end_epoch=self._storage.log.last_epoch,
+            generation=self._directory.meta.generation,
         )
 
     def position(self) -> NodePosition:

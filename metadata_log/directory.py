@@ -46,6 +46,7 @@ _NOT_OURS: Final = frozenset({LOCK_NAME, "lost+found"})
 _PARTITION_METADATA_NAME: Final = "partition.metadata"
 #: Not formatting: a directory made as those of a new cluster would vote, and have forgotten what it promised.
 _JOIN_AGAIN: Final = "a controller that lost its directory gets one that joins the others by: quorate recover rejoin"
+_MAKE: Final = f"in a cluster that never ran it is made by: quorate format directory; {_JOIN_AGAIN}"
 
 
 class DirectoryError(StorageError):
@@ -151,21 +152,23 @@ def format_directory(disk: Disk, path: str, plan: FormatPlan) -> None:
 def _check_formattable(disk: Disk, path: str) -> None:
     names = set(disk.list_directory(path)) - _NOT_OURS - {_FORMATTING_NAME + PART_SUFFIX}
     if META_PROPERTIES_NAME in names:
-        raise AlreadyFormatted(path, f"is formatted already, {_whose(disk, path)}", "start the node with it")
+        raise _already_formatted(disk, path)
     if names and _FORMATTING_NAME not in names:
         raise ForeignDirectory(
-            path, f"holds {min(names)!r} but no {META_PROPERTIES_NAME}", "choose an empty directory for the node"
+            path, f"holds {min(names)!r} but no {META_PROPERTIES_NAME}", "move that away, or name another directory"
         )
 
 
-def _whose(disk: Disk, path: str) -> str:
-    """What a directory that is formatted says of itself, for a sentence."""
+def _already_formatted(disk: Disk, path: str) -> AlreadyFormatted:
+    """Whose it is, where it says so."""
     meta_path = f"{path}/{META_PROPERTIES_NAME}"
     try:
         meta = decode_meta_properties(read_file(disk, meta_path), meta_path)
     except CorruptState as error:
-        return f"and says not for whom ({error.reason})"
-    return f"for node {meta.node_id} of cluster {meta.cluster_id}, as directory {uuid_text(meta.directory_id)}"
+        problem = f"is formatted already, and says not for whom ({META_PROPERTIES_NAME}: {error.reason})"
+        return AlreadyFormatted(path, problem, "restore that file, or move the directory away")
+    whose = f"for node {meta.node_id} of cluster {meta.cluster_id}, as directory {uuid_text(meta.directory_id)}"
+    return AlreadyFormatted(path, f"is formatted already, {whose}", "start the node with it")
 
 
 def _clear_interrupted(disk: Disk, path: str) -> None:
@@ -242,14 +245,14 @@ class MetadataDirectory:
 
 def _unformatted(disk: Disk, path: str) -> DirectoryError:
     if not disk.exists(path):
-        return NotFormatted(path, "does not exist", _JOIN_AGAIN)
+        return NotFormatted(path, "does not exist", _MAKE)
     names = set(disk.list_directory(path))
     if _FORMATTING_NAME in names:
         return NotFormatted(path, "was being formatted when that was interrupted", "repeat the command that made it")
     if LOG_DIRECTORY_NAME in names:
         problem = f"holds a metadata log but no {META_PROPERTIES_NAME}"
         return DamagedDirectory(path, problem, f"restore {META_PROPERTIES_NAME}, or move all away: then {_JOIN_AGAIN}")
-    return NotFormatted(path, "is not formatted", _JOIN_AGAIN)
+    return NotFormatted(path, "is not formatted", _MAKE)
 
 
 def _checked_meta(disk: Disk, path: str, node_id: int | None, cluster_id: str | None) -> MetaProperties:
@@ -257,7 +260,8 @@ def _checked_meta(disk: Disk, path: str, node_id: int | None, cluster_id: str | 
     try:
         meta = decode_meta_properties(read_file(disk, meta_path), meta_path)
     except CorruptState as error:
-        raise DamagedDirectory(path, f"{META_PROPERTIES_NAME}: {error.reason}", "restore that file") from error
+        remedy = f"restore that file, or move the directory away: then {_JOIN_AGAIN}"
+        raise DamagedDirectory(path, f"{META_PROPERTIES_NAME}: {error.reason}", remedy) from error
     if not disk.exists(f"{path}/{LOG_DIRECTORY_NAME}"):
         raise DamagedDirectory(path, f"has no {LOG_DIRECTORY_NAME}", f"remove the directory: then {_JOIN_AGAIN}")
     if cluster_id is not None and meta.cluster_id != cluster_id:

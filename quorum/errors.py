@@ -38,7 +38,7 @@ class Superseded(FatalFault):
     def __init__(self, own: int, newer: int, node_id: int) -> None:
         super().__init__(
             f"node {node_id} is of generation {newer}, this one of generation {own}: the quorum was founded anew, and"
-            " this directory may take no part in it (seed it again: quorate recover)"
+            " this directory may take no part in it; move it away, then: quorate recover rejoin"
         )
 
 

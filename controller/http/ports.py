@@ -100,6 +100,8 @@ class QuorumView:
     voted_id: int | None
     #: Epoch of the log's last batch.
     log_end_epoch: int
+    #: How often the quorum was founded anew (``quorate recover``), as a number that grows; 0: never.
+    generation: int = 0
     #: Whether a log tells it, and not a node that runs: then leader, epoch and ``high_watermark`` are all it knows.
     is_past: bool = False
 

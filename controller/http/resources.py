@@ -96,6 +96,8 @@ class QuorumReply(HttpModel):
     log_end_offset: int | None
     applied_offset: int
     """End of what the node's state contains."""
+    generation: int | None
+    """Of the quorum: 0, or a number that grows each time that it is founded anew; no log tells it."""
     voters: list[VoterReply]
 
 

@@ -51,6 +51,7 @@ def quorum_reply(
         log_start_offset=view.log_start_offset,
         log_end_offset=view.log_end_offset,
         applied_offset=applied_offset,
+        generation=view.generation,
         voters=[_voter_reply(peers[id_], node_id, view, directories.get(id_)) for id_ in sorted(peers)],
     )
 
@@ -69,6 +70,7 @@ def _past_quorum(
         log_start_offset=None,
         log_end_offset=None,
         applied_offset=applied_offset,
+        generation=None,
         voters=[
             VoterReply(
                 node_id=id_,

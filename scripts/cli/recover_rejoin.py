@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -13,6 +14,7 @@ from metadata_log.ids import ZERO_UUID, uuid_from_text
 from scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory
 from scripts.cluster.formatting import format_to_join
 from scripts.cluster.making import controller_directory
+from scripts.cluster.own_machines import ask_generation
 from scripts.cluster.plan import ClusterPlan
 from scripts.recovery.holdings import local_directories, survey_directory
 
@@ -30,14 +32,20 @@ def rejoin(
         str | None, typer.Option(help="With --config that does not say it: as the others' meta.properties do.")
     ] = None,
     generation: Annotated[
-        int, typer.Option(min=0, help="With --config: of the quorum, as the others' meta.properties say.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            help="With --config: of the quorum, as the others' meta.properties say. Default: the others are asked.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Make a directory for one controller that lost its own, while a majority of the others works.
 
     It has no vote: started on it, the controller catches up with the others first, from a checkpoint if it must. It is
     another directory, with an id of its own, that names the one of the settings as the one it replaces: no settings
-    are to be changed. Keep the old one off, should it turn up again.
+    are to be changed. With --config the others are asked whether the quorum was founded anew (`quorate recover apply`).
+    Keep the old directory off, should it turn up again.
 
     Examples:
 
@@ -68,19 +76,28 @@ class _Lost(NamedTuple):
     generation: int
 
 
-def _of_settings(config: Path, cluster_id: str | None, generation: int) -> _Lost:
+def _of_settings(config: Path, cluster_id: str | None, generation: int | None) -> _Lost:
     settings = load_settings(ControllerSettings, config)
     known = settings.cluster_id or cluster_id
     if known is None:
         raise typer.BadParameter("of which cluster? The settings do not say", param_hint="--cluster-id")
-    return _Lost(settings.directory, known, settings.node_id, settings.voter.directory_id, generation)
+    of = ask_generation(settings, known) if generation is None else generation
+    if of is None:
+        sys.stderr.write(
+            "quorate: no other controller answers: this is for a quorum that was never founded anew; if it was, remove"
+            " the directory and say --generation, as the others' meta.properties do\n"
+        )
+    return _Lost(settings.directory, known, settings.node_id, settings.voter.directory_id, of or 0)
 
 
 def _of_local_cluster(local: Path, node_id: int | None) -> _Lost:
     cluster = ClusterPlan.load(local)
     planned = next((one for one in cluster.controllers if one.id == node_id), None) if cluster else None
+    if cluster is not None and planned is None and node_id is not None:
+        there = ", ".join(str(one.id) for one in cluster.controllers)
+        raise typer.BadParameter(f"the local cluster in {local} has controllers {there}", param_hint="--node-id")
     if cluster is None or planned is None:
-        named = "controller" if node_id is None else f"controller {node_id}"
-        raise typer.BadParameter(f"which {named}? Say --node-id of the local cluster in {local}, or --config")
+        named = "which controller" if cluster is not None else f"{local} holds no local cluster: which controller"
+        raise typer.BadParameter(f"{named}? Say --node-id of a local cluster, with --dir, or --config")
     generation = max((survey_directory(path).generation for path in local_directories(local, cluster)), default=0)
     return _Lost(controller_directory(local, planned), cluster.cluster_id, planned.id, planned.directory_id, generation)

@@ -97,9 +97,19 @@ def found_directory(settings: ControllerSettings, cluster_id: str, *, is_foundin
     format_directory(RealDisk(), str(settings.directory), plan)
 
 
-def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_founding: bool) -> None:
+def ask_generation(settings: ControllerSettings, cluster_id: str) -> int | None:
+    """The highest generation of the quorum that a controller of the settings knows; None: none answers."""
+    answers = [one.status for one in _ask_voters(settings) if one.status is not None]
+    return max((one.quorum.generation or 0 for one in answers if one.cluster_id == cluster_id), default=None)
+
+
+def _ask_voters(settings: ControllerSettings) -> list[Heard]:
     secret = None if settings.shared_secret_file is None else read_secret(settings.shared_secret_file)
-    for one in ask_each([str(voter.http) for voter in settings.voters], secret):
+    return ask_each([str(voter.http) for voter in settings.voters], secret)
+
+
+def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_founding: bool) -> None:
+    for one in _ask_voters(settings):
         reason = _sign_of_life(one, cluster_id)
         if reason is not None:
             raise MayHaveRun(

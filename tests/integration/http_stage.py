@@ -118,6 +118,7 @@ class SoftState:
         self.stalled = 0.0
         self.is_voting = True
         self.lost: set[int] = set()
+        self.generation = 0
         #: Members without a vote, and for whose answers they wait.
         self.without_vote: dict[int, tuple[int, ...]] = {}
 
@@ -148,6 +149,7 @@ class SoftState:
             },
             voted_id=quorum.leader_id,
             log_end_epoch=quorum.leader_epoch,
+            generation=self.generation,
         )
 
     def position(self) -> NodePosition:

@@ -12,7 +12,9 @@ from controller.connection import NoAnswer, NotSent
 from metadata_log.errors import ApiError
 from metadata_log.meta_properties import decode_meta_properties
 from scripts.cluster.formatting import new_id
-from tests.integration.commands import alone
+from scripts.cluster.own_machines import NewController, write_settings
+from tests.integration.commands import Ended, alone
+from tests.integration.http_stage import stage
 from tests.integration.own_machines import READY_S, OwnMachines, own_machines
 from tests.waiting import eventually
 
@@ -51,6 +53,30 @@ async def test_three_machines_are_formatted_and_one_that_loses_its_directory_joi
         await loses_its_directory(cluster, 2)
 
         assert await cluster.client.describe_topic("kept")
+
+
+async def rejoin(home: Path, urls: dict[int, str], cluster_id: str, *options: str) -> tuple[Ended, int]:
+    """Of controller 2, by settings that name those addresses; the generation of what was made."""
+    named = [NewController(node, f"127.0.0.1:{node}", url.removeprefix("http://")) for node, url in urls.items()]
+    files = write_settings(home, cluster_id, named, str(home / "data-{id}"))
+    ended = await alone("recover", "rejoin", "--config", str(files["controller-2.toml"]), *options)
+    path = home / "data-2" / "meta.properties"
+    return ended, decode_meta_properties(path.read_bytes(), str(path)).generation
+
+
+async def test_controller_joins_a_quorum_that_was_founded_anew_in_the_generation_that_the_others_tell(
+    tmp_path: Path,
+) -> None:
+    async with stage(3) as s:
+        cluster_id = s.members[1].node.cluster_id
+        s.members[3].soft.generation = 1001
+        urls = dict(enumerate(s.urls, start=1))
+        assert (await rejoin(tmp_path / "one", urls, cluster_id))[1] == 1001
+        assert (await rejoin(tmp_path / "two", urls, cluster_id, "--generation", "2001"))[1] == 2001
+        for node in urls:
+            await s.members[node].stop_serving()
+        unheard, generation = await rejoin(tmp_path / "three", urls, cluster_id)
+        assert (generation, "no other controller answers" in unheard.err) == (0, True)
 
 
 async def loses_its_directory(cluster: OwnMachines, node: int) -> None:

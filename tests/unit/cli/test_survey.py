@@ -27,6 +27,21 @@ ELECTIONS = ElectionsReply(last_known=778, unclean=1)
 URLS = [f"http://127.0.0.1:{port}" for port in (1, 2, 3)]
 
 
+def voter(voter_id: int, role: VoterRole, *, is_heard: bool) -> VoterReply:
+    """``is_heard``: by a controller to whom the others report."""
+    return VoterReply(
+        node_id=voter_id,
+        http=URLS[voter_id - 1],
+        role=role,
+        log_end_offset=110,
+        lag_records=0 if is_heard else None,
+        last_contact_ms=3 if is_heard else None,
+        directory_id=None,
+        last_caught_up_ms=3 if is_heard else None,
+        vote_waits_for=[],
+    )
+
+
 def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int = 0) -> StatusReply:
     """What one of three controllers sees; the active one hears of all."""
     is_active = node_id == active_id
@@ -45,20 +60,8 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
         log_start_offset=0,
         log_end_offset=110,
         applied_offset=100,
-        voters=[
-            VoterReply(
-                node_id=voter_id,
-                http=url,
-                role=role(voter_id),
-                log_end_offset=110,
-                lag_records=0 if is_active else None,
-                last_contact_ms=3 if is_active else None,
-                directory_id=None,
-                last_caught_up_ms=3 if is_active else None,
-                vote_waits_for=[],
-            )
-            for voter_id, url in enumerate(URLS, start=1)
-        ],
+        generation=0,
+        voters=[voter(voter_id, role(voter_id), is_heard=is_active) for voter_id in range(1, len(URLS) + 1)],
     )
     counts = PartitionCounts(total=50, offline=offline)
     verdict, reasons = judge_cluster(quorum, [], counts, [])

@@ -142,6 +142,13 @@ def test_formatting_again_is_refused_and_changes_nothing() -> None:
     assert {path: disk.content(path) for path in disk.paths()} == before
 
 
+def test_formatting_again_what_says_not_for_whom_tells_no_one_to_start_with_it() -> None:
+    disk = formatted()
+    disk.put("/node/meta.properties", b"#\n")
+    with pytest.raises(AlreadyFormatted, match=r"meta.properties: .* is missing\); restore that file, or move"):
+        format_directory(disk, "/node", FormatPlan(META, None, None, None))
+
+
 def test_formatting_over_something_else_is_refused_and_changes_nothing() -> None:
     disk = MemoryDisk(Random(0))
     disk.put("/node/__cluster_metadata-0/00000000000000000000.log", b"precious")

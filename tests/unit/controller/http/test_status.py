@@ -37,6 +37,7 @@ def quorum(*voters: VoterReply, active_id: int | None = 1) -> QuorumReply:
         log_start_offset=0,
         log_end_offset=100,
         applied_offset=100,
+        generation=0,
         voters=list(voters) or [voter(1, "active"), voter(2, "standby"), voter(3, "standby")],
     )
 
