@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.isr_proposals import IsrProposals
+from broker.replicas.isr_proposals import IsrProposals
 from controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,

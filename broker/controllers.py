@@ -22,7 +22,7 @@ from broker.feed import (
     LogPosition,
     PositionRefused,
 )
-from broker.isr_proposals import IsrProposals
+from broker.replicas.isr_proposals import IsrProposals
 from controller.alter_partition import AlterPartitionColumns
 from controller.client import ControllerClient
 from controller.connection import NoAnswer, NodeState

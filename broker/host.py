@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
 
@@ -23,9 +24,12 @@ from broker.loader import LoaderTiming, MetadataLoader
 from broker.metadata_cache import MetadataCache
 from broker.publisher import Manifest, MetadataPublisher, PublisherSet
 from broker.replica_deletions import RehearsalDeletions
-from broker.replica_manager import RehearsalReplicaManager
+from broker.replicas.manager import ReplicaManager, Station
+from broker.replicas.peers import PeerAddresses, PeerCalls
+from broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
+from broker.replicas.stand_in import Pace, StandInLog
 from broker.session import BrokerSession
-from broker.settings import BrokerSettings
+from broker.settings import BrokerSettings, parse_peers
 from broker.surroundings import Surroundings
 from metadata_log.errors import QuorateError
 from snapshots.cluster import ClusterImage
@@ -33,6 +37,9 @@ from snapshots.delta import MetadataDelta
 from snapshots.image import MetadataImage
 
 log = structlog.get_logger(__name__)
+
+#: What a controller that holds back its answer may take beyond that.
+_ANSWER_MS: Final = 2_000
 
 
 class NotCaughtUp(QuorateError):
@@ -63,17 +70,19 @@ class BrokerHost:
         feeds: Sequence[MetadataFeed],
         rpc: ControllerRpc,
         surroundings: Surroundings,
+        peers: PeerCalls,
         publishers: Sequence[MetadataPublisher] = (),
+        replicas: ReplicaManager | None = None,
     ) -> None:
+        """``replicas``: what keeps the ISRs in place of the rehearsal."""
         self.settings = settings
         self.cache = MetadataCache()
         self.sessions: dict[int, BrokerSession] = {}
-        self.replica_manager = RehearsalReplicaManager(
-            rpc, settings.rehearsal.copy_ms, self._hosted, self._epochs, surroundings.now_ms
-        )
+        self.replicas = replicas or self._rehearsal(peers, surroundings)
+        self.replicas.begin(Station(rpc, self._played, self._epochs, surroundings.now_ms, self._ready_to_unfence))
         self.deletions = RehearsalDeletions(self._hosted)
         watch = RegistrationWatch(lambda: self.sessions)
-        self.publishers = PublisherSet([self.cache, watch, self.replica_manager, self.deletions, *publishers])
+        self.publishers = PublisherSet([self.cache, watch, self.replicas, self.deletions, *publishers])
         self.loader = MetadataLoader(
             feeds,
             self.publishers,
@@ -81,6 +90,7 @@ class BrokerHost:
                 wait_ms=settings.feed.wait_ms,
                 bytes_max=settings.feed.answer_bytes_max,
                 retry_max_ms=settings.feed.retry_max_ms,
+                silence_max_ms=max(settings.lifecycle.session_timeout_ms, settings.feed.wait_ms + _ANSWER_MS),
             ),
             surroundings,
             first_feed=min(settings.ids),  # so that the processes of a cluster spread over the controllers
@@ -114,6 +124,11 @@ class BrokerHost:
             await asyncio.wait(tasks)
             self.publishers.close()
 
+    @property
+    def rehearsal(self) -> RehearsalReplicas | None:
+        """None where a service has put its own replica manager in its place."""
+        return self.replicas if isinstance(self.replicas, RehearsalReplicas) else None
+
     def request_stop(self) -> None:
         """Controlled shutdown of every broker; asked twice, they leave at once."""
         self._stop_requests += 1
@@ -140,10 +155,9 @@ class BrokerHost:
         last_run.begin(self.settings.ids)
         self.sessions = {identity.broker_id: self._session(identity, cluster_id) for identity in identities}
         async with asyncio.TaskGroup() as tasks:
-            manager = tasks.create_task(self.replica_manager.run())
+            manager = tasks.create_task(self.replicas.run())
             async with asyncio.TaskGroup() as sessions:
                 for session in self.sessions.values():
-                    session.ready_to_unfence()  # there is an image already
                     sessions.create_task(session.run())
             manager.cancel()
         lives = {broker_id: session.lifecycle for broker_id, session in self.sessions.items()}
@@ -189,7 +203,8 @@ class BrokerHost:
             applied_offset=lambda: self.loader.last_applied_offset,
             undeleted=lambda: self.deletions.said_by(identity.broker_id),
             now_ms=times.now_ms,
-            on_change=self.replica_manager.wake,
+            failed_directories=lambda: self.replicas.failed_directories(identity.broker_id),
+            on_change=self.replicas.wake,
         )
 
     def _readiness(self, broker_id: int) -> BrokerReadiness:
@@ -215,6 +230,28 @@ class BrokerHost:
 
     def _hosted(self) -> frozenset[int]:
         return frozenset(self.settings.ids)
+
+    def _played(self) -> frozenset[int]:
+        """Brokers that are not over."""
+        over = (broker_id for broker_id, session in self.sessions.items() if session.lifecycle.is_over)
+        return self._hosted().difference(over)
+
+    def _ready_to_unfence(self, broker_id: int) -> None:
+        session = self.sessions.get(broker_id)
+        if session is not None:
+            session.ready_to_unfence()
+
+    def _rehearsal(self, peers: PeerCalls, surroundings: Surroundings) -> RehearsalReplicas:
+        model, timing = self.settings.rehearsal, self.settings.replicas
+        return RehearsalReplicas(
+            StandInLog(model.partition_bytes, model.write_bytes_per_s),
+            Pace(model.copy_bytes_per_s),
+            ExchangeTiming(timing.lag_time_max_ms, timing.interval_ms, timing.retry_max_ms),
+            peers,
+            PeerAddresses(parse_peers(self.settings.peers)),
+            surroundings,
+            lambda: self.loader.cluster_id,
+        )
 
     def _epochs(self) -> Mapping[int, int]:
         """Brokers that hold a registration, and so may speak as leaders."""

@@ -1,11 +1,13 @@
-"""A broker process's HTTP API: reads of its image and of itself, on loopback.
+"""A broker process's HTTP API, on loopback: reads of its image and of itself, and what other broker processes say.
 
-Nothing can be changed through it: changes go to the controllers.
+Nothing of the cluster can be changed through it: changes go to the controllers. What is said of replicas, and how the
+rehearsal runs, is taken from whoever has the shared secret, or, without one, from programs on this machine.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import os
 import re
 import secrets
@@ -19,6 +21,10 @@ from pydantic import BaseModel, ValidationError
 
 from broker.host import BrokerHost
 from broker.identity import Endpoint
+from broker.replicas.messages import FRAME_BYTES_MAX, MalformedMessage
+from broker.replicas.peers import FOLLOW_PATH, MSGPACK, is_loopback
+from broker.replicas.rehearsal import RehearsalReplicas
+from broker.replicas.stand_in import Pace
 from broker.replies import (
     DigestParameters,
     DigestReply,
@@ -28,11 +34,12 @@ from broker.replies import (
     NoParameters,
     ProcessReply,
     ReadinessReply,
+    RehearsalPace,
     TopicParameters,
     TopicReply,
     TopicsReply,
 )
-from broker.views import broker_reply, image_reply, process_reply, topic_reply, topics_reply
+from broker.views import broker_reply, image_reply, process_reply, rehearsal_reply, topic_reply, topics_reply
 from metadata_log.errors import ApiError, ErrorCode, QuorateError
 from snapshots.digest import DIGEST_FORM
 
@@ -42,10 +49,12 @@ _JSON: Final = "application/json"
 #: The client's name of a request, where it gave a proper one; as with the controllers.
 _REQUEST_ID: Final = "X-Request-Id"
 _REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_READ_BYTES: Final = 65_536
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: Statuses of the errors that can happen here; anything else is an internal error.
 _STATUS: Final = {
     ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: 403,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404,
     ErrorCode.RESOURCE_NOT_FOUND: 404,
     ErrorCode.OFFSET_OUT_OF_RANGE: 409,
@@ -63,20 +72,25 @@ class PortTaken(QuorateError):
 class BrokerHttp:
     """The API over one host. Use ``start`` and ``stop``."""
 
-    def __init__(self, host: BrokerHost) -> None:
+    def __init__(self, host: BrokerHost, shared_secret: bytes | None = None) -> None:
         self._host = host
+        self._secret = shared_secret
         self._digests = host.digests
         app = web.Application(middlewares=[_answer_errors])
         app.add_routes([
             web.get("/v1/process", self._process),
             web.get("/v1/image", self._image),
             web.get("/v1/image/digest", self._digest),
+            web.get("/v1/rehearsal", self._rehearsal),
+            web.put("/v1/rehearsal", self._set_rehearsal),
+            web.post(FOLLOW_PATH, self._follow),
             web.get("/v1/topics", self._topics),
             web.get("/v1/topics/{name}", self._topic),
             web.get("/metrics", self._metrics),
             web.get("/livez", self._livez),
             web.get("/readyz", self._readyz),
         ])  # fmt: skip
+        self.app = app
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
 
     async def start(self, host: str, port: int) -> Endpoint:
@@ -126,6 +140,45 @@ class BrokerHttp:
         reply: TopicReply = topic_reply(self._host.cache, request.match_info["name"])
         return _answer(reply)
 
+    async def _follow(self, request: web.Request) -> web.Response:
+        self._check_writer(request, MSGPACK)
+        try:
+            answer = self._require_rehearsal().take(await _body(request))
+        except MalformedMessage as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        return web.Response(body=answer, content_type=MSGPACK)
+
+    async def _rehearsal(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        return _answer(rehearsal_reply(self._require_rehearsal()))
+
+    async def _set_rehearsal(self, request: web.Request) -> web.Response:
+        self._check_writer(request, _JSON)
+        rehearsal = self._require_rehearsal()
+        try:
+            wanted = RehearsalPace.model_validate_json(await _body(request))
+        except ValidationError as error:
+            raise _refusal(error, "field") from error
+        rehearsal.set_pace(Pace(wanted.copy_bytes_per_s, wanted.is_stalled))
+        return _answer(rehearsal_reply(rehearsal))
+
+    def _require_rehearsal(self) -> RehearsalReplicas:
+        rehearsal = self._host.rehearsal
+        if rehearsal is None:
+            raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, "a service keeps the replicas here: there is no rehearsal")
+        return rehearsal
+
+    def _check_writer(self, request: web.Request, content_type: str) -> None:
+        """No web page may do this in its reader's name: it cannot send these types, nor under the name of loopback."""
+        if self._secret is not None:
+            given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+            if not hmac.compare_digest(given, b"Bearer " + self._secret):
+                raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the shared secret is missing or wrong")
+        elif not is_loopback(request.url.host or ""):
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"asked as {request.host[:100]!r}, not as loopback")
+        if request.content_type != content_type:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"the body is {request.content_type[:100]!r}, not {content_type}")
+
     async def _metrics(self, request: web.Request) -> web.Response:
         _parameters(NoParameters, request)
         # Imported by the first scrape: many processes are never scraped, and none while it starts.
@@ -146,6 +199,20 @@ class BrokerHttp:
         return _answer(ReadinessReply(ok=is_ready, brokers=brokers), status=200 if is_ready else 503)
 
 
+async def _body(request: web.Request) -> bytes:
+    """All of it.
+
+    Raises:
+        ApiError: INVALID_REQUEST, it is larger than any message; read no further than that.
+    """
+    body = b""
+    while chunk := await request.content.read(_READ_BYTES):
+        body += chunk
+        if len(body) > FRAME_BYTES_MAX:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"the body has more than {FRAME_BYTES_MAX} bytes")
+    return body
+
+
 def _parameters(model: type[P], request: web.Request) -> P:
     """The query as a model.
 
@@ -158,10 +225,14 @@ def _parameters(model: type[P], request: web.Request) -> P:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in problem["loc"])
-        message = "is not known" if problem["type"] == "extra_forbidden" else problem["msg"]
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"parameter {name[:100]}: {message}") from error
+        raise _refusal(error, "parameter") from error
+
+
+def _refusal(error: ValidationError, what: str) -> ApiError:
+    problem = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in problem["loc"])
+    message = "is not known" if problem["type"] == "extra_forbidden" else problem["msg"]
+    return ApiError(ErrorCode.INVALID_REQUEST, f"{what} {name[:100]}: {message}")
 
 
 def _answer(reply: BaseModel, status: int = 200) -> web.Response:

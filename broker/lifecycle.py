@@ -206,7 +206,7 @@ class BrokerLifecycle:
             self._next_ms = now_ms + wait * (1 - JITTER * self._draw())
 
     def ready_to_unfence(self, now_ms: float) -> None:
-        """The first image has been published: this broker could serve."""
+        """This broker could serve."""
         self._is_ready_to_unfence = True
         if self.state is BrokerState.FENCED:
             self._next_ms = now_ms

@@ -53,6 +53,8 @@ class LoaderTiming:
     #: Wait after all controllers have failed in turn; doubled each round up to ``retry_max_ms``.
     retry_first_ms: float = 50.0
     retry_max_ms: float = 2_000.0
+    #: When no controller has answered for so long, none is known.
+    silence_max_ms: float = 9_000.0
 
 
 @dataclass(slots=True)
@@ -98,6 +100,9 @@ class MetadataLoader:
         self._rotation = Rotation(len(feeds), first_feed, timing.retry_first_ms, timing.retry_max_ms, surroundings.draw)
         self._state = ReplayState()
         self._position = LOG_BEGIN
+        #: When a controller was heard of last; at first, when the loader was made.
+        self._heard_ms = surroundings.now_ms()
+        self._silence: asyncio.TimerHandle
         self._changed = asyncio.Event()
 
     # --- what others may look at ---------------------------------------------------------------------
@@ -145,6 +150,21 @@ class MetadataLoader:
         Raises:
             LoaderFault: a committed batch or checkpoint cannot be replayed.
         """
+        self._look_at_silence()
+        try:
+            await self._follow()
+        finally:
+            self._silence.cancel()
+
+    def _look_at_silence(self) -> None:
+        """Tell that no controller is known when none was heard of for too long: the brokers may have been fenced."""
+        left_ms = self._heard_ms + self._timing.silence_max_ms - self._now_ms()
+        if left_ms <= 0 and self.status is not None and self.publishers.is_published:
+            self.publishers.announce_controller(ControllerEpoch(None, self.status.epoch))
+        wait_ms = left_ms if left_ms > 0 else self._timing.silence_max_ms
+        self._silence = asyncio.get_running_loop().call_later(wait_ms / 1000, self._look_at_silence)
+
+    async def _follow(self) -> None:
         while True:
             try:
                 await self._step(self._feeds[self._rotation.index])
@@ -191,6 +211,7 @@ class MetadataLoader:
                 f"{self.feed_name} is at epoch {status.epoch}; epoch {known.epoch} was seen before"
             )
         self.status = status
+        self._heard_ms = self._now_ms()
         if self.publishers.is_published:
             self._announce()
 

@@ -1,8 +1,8 @@
 """`/metrics` of a broker process, computed when it is scraped.
 
 Where Kafka's brokers have a metric of the same meaning its name is used (``last-applied-record-offset`` is
-``quorate_broker_last_applied_record_offset``). What comes from the rehearsal model says ``rehearsal`` in its name, and
-in its help that no data are moved.
+``quorate_broker_last_applied_record_offset``). What comes from the rehearsal's model says in its help
+that no data are moved.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class HostCollector(Collector):
         yield from self._image()
         yield from self._brokers()
         yield from self._publishers()
-        yield from self._rehearsal()
+        yield from self._replicas()
 
     def _loading(self) -> Iterator[Metric]:
         loader = self._host.loader
@@ -106,19 +106,17 @@ class HostCollector(Collector):
             errors.add_metric([state.publisher.name], state.error_count)
         yield errors
 
-    def _rehearsal(self) -> Iterator[Metric]:
-        manager = self._host.replica_manager
-        counters = manager.counters
-        yield _gauge("rehearsal_copy_seconds", f"{_NO_DATA}modelled copy time of a replica.", manager.copy_ms / 1000)
-        yield _gauge(
-            "rehearsal_following", f"{_NO_DATA}replicas that are modelled as catching up.", manager.following_count
-        )
-        yield _counter("rehearsal_requests", f"{_NO_DATA}alter_partition requests sent.", counters.requests)
-        yield _counter(
-            "rehearsal_requests_failed", f"{_NO_DATA}those that failed as a whole.", counters.failed_requests
-        )
+    def _replicas(self) -> Iterator[Metric]:
+        report = self._host.replicas.report()
+        said = "" if report.moves_data else _NO_DATA
+        counters = report.counters
+        yield _gauge("replicas_outside_isr", f"{said}replicas outside the ISR of what is led here.", report.outside)
+        if report.copying is not None:
+            yield _gauge("replicas_copying", f"{said}replicas here that lack what their leader has.", report.copying)
+        yield _counter("isr_requests", "alter_partition requests sent.", counters.requests)
+        yield _counter("isr_requests_failed", "Those that failed as a whole.", counters.failed_requests)
         answers = CounterMetricFamily(
-            "quorate_broker_rehearsal_answers", f"{_NO_DATA}partitions answered, by error code.", labels=["error"]
+            "quorate_broker_isr_answers", "Partitions answered, by error code.", labels=["error"]
         )
         for name, count in sorted(counters.answers.items()):
             answers.add_metric([name], count)

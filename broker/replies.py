@@ -105,14 +105,16 @@ class PublisherReply(Reply):
 
 
 class ReplicaManagerReply(Reply):
-    """The rehearsal replica manager."""
+    """What keeps the ISRs of the partitions that are led here."""
 
-    moves_data: Literal[False] = False
+    moves_data: bool
+    """False: a rehearsal."""
     notice: str
-    copy_ms: float
-    """How long a replica follows before it counts as caught up."""
-    following: int
-    """Replicas outside their ISR that follow a leader of this process, by that model."""
+    """What the ISRs rest on."""
+    outside: int
+    """Replicas of partitions led here that are outside the ISR."""
+    copying: int | None
+    """Replicas here that do not have what their leader has; null: it is not known."""
     requests: int
     answers: dict[str, int]
     """Partitions answered, by Kafka's name of the error; NONE: the ISR was changed."""
@@ -128,6 +130,15 @@ class ProcessReply(Reply):
     following: FollowingReply
     publishers: list[PublisherReply]
     replica_manager: ReplicaManagerReply
+
+
+class RehearsalPace(Reply):
+    """How fast each replica of this process copies; no data are moved."""
+
+    copy_bytes_per_s: int = Field(ge=0, le=2**60)
+    """0: no limit."""
+    is_stalled: bool = False
+    """Nothing is copied, and nothing said to leaders, as by a process whose disk hangs."""
 
 
 class LivenessReply(Reply):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -12,6 +12,7 @@ from broker.identity import BrokerIdentity
 from broker.lifecycle import BrokerLifecycle, BrokerState, Command, SendHeartbeat, SendRegistration
 from controller.protocol import BrokerHeartbeatRequest, UndeletedReplicas
 from metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
+from metadata_log.ids import Uuid
 from snapshots.cluster import BrokerRegistration
 
 log = structlog.get_logger(__name__)
@@ -23,6 +24,7 @@ class BrokerSession:
     Args:
         applied_offset: last offset that the image contains, asked for when a heartbeat leaves.
         undeleted: what it still has of deleted topics, asked for likewise.
+        failed_directories: log directories that failed since it registered, asked for likewise.
         on_change: called after every change of the lifecycle's state.
     """
 
@@ -34,6 +36,7 @@ class BrokerSession:
         cluster_id: str,
         applied_offset: Callable[[], int],
         undeleted: Callable[[], UndeletedReplicas | None],
+        failed_directories: Callable[[], Sequence[Uuid]],
         now_ms: Callable[[], float],
         on_change: Callable[[], None],
     ) -> None:
@@ -43,6 +46,7 @@ class BrokerSession:
         self._cluster_id = cluster_id
         self._applied_offset = applied_offset
         self._undeleted = undeleted
+        self._failed_directories = failed_directories
         self._now_ms = now_ms
         self._on_change = on_change
         self._wake = asyncio.Event()
@@ -66,7 +70,7 @@ class BrokerSession:
                 await self._sleep()
 
     def ready_to_unfence(self) -> None:
-        """The first image has been published."""
+        """It could serve."""
         self.lifecycle.ready_to_unfence(self._now_ms())
         self._wake.set()
 
@@ -117,6 +121,7 @@ class BrokerSession:
                 current_metadata_offset=self._applied_offset(),
                 want_fence=command.wants_fence,
                 want_shut_down=command.wants_shutdown,
+                offline_log_dirs=list(self._failed_directories()),
                 undeleted=self._undeleted(),
             )
         )

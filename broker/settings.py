@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -19,6 +20,8 @@ _MEBIBYTE: Final = 1024 * 1024
 #: Brokers of one process; 200 are a supported rehearsal.
 BROKERS_MAX: Final = 1_000
 _BROKER_ID_MAX: Final = 2**31 - 1
+_PEERS_MAX: Final = 100_000
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]{1,253}:[0-9]{1,5}", re.ASCII)
 _ID_RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 
 
@@ -46,13 +49,31 @@ def parse_ids(value: Any) -> Any:
     return ids
 
 
+def parse_peers(texts: Sequence[str]) -> dict[int, str]:
+    """``11-13@127.0.0.1:18091`` and so on as host:port by broker id.
+
+    Raises:
+        ValueError: one of them has another form, or there are too many brokers.
+    """
+    peers: dict[int, str] = {}
+    for text in texts:
+        ids, _, address = text.partition("@")
+        if _ADDRESS.fullmatch(address) is None:
+            raise ValueError(f"{text[:100]!r} is not ids, @ and host:port, like 11-13@127.0.0.1:18091")
+        peers |= dict.fromkeys(parse_ids(ids), address)
+        if len(peers) > _PEERS_MAX:
+            raise ValueError(f"more than {_PEERS_MAX} brokers are named")
+    return peers
+
+
 def parse_list(value: Any) -> Any:
     """Comma-separated text as a list; what is no text is left to the type."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
 # Text from the environment or the command line comes as it is, not as JSON.
-_Ids = Annotated[tuple[Annotated[int, Field(ge=0, le=_BROKER_ID_MAX)], ...], NoDecode, BeforeValidator(parse_ids)]
+_BrokerId = Annotated[int, Field(ge=0, le=_BROKER_ID_MAX)]
+_Ids = Annotated[tuple[_BrokerId, ...], NoDecode, BeforeValidator(parse_ids)]
 _Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(parse_list)]
 
 
@@ -95,6 +116,9 @@ class LifecycleSettings(Group):
     registration_timeout_ms: int = Field(default=60_000, ge=100, le=3_600_000)
     """A process that has not caught up, or a broker that has not registered, by then gives up
     (Kafka's initial.broker.registration.timeout.ms)."""
+    session_timeout_ms: int = Field(default=9_000, ge=100, le=3_600_000)
+    """When no controller has answered for so long, publishers are told that none is known: the brokers may have been
+    fenced. The controllers' `brokers.session_timeout_ms`; no less than `feed.wait_ms` and two seconds."""
     shutdown_timeout_ms: int = Field(default=30_000, ge=0, le=3_600_000)
     """A broker that is still leading partitions this long after it wanted to leave goes all the same."""
 
@@ -111,21 +135,38 @@ class FeedSettings(Group):
     """Longest wait between two rounds over all controllers when none of them serves."""
 
 
+class ReplicaSettings(Group):
+    """How brokers follow each other: each process that follows says to each one that leads how far it is."""
+
+    lag_time_max_ms: int = Field(default=30_000, ge=100, le=86_400_000)
+    """A follower that was not level with its leader for so long, or silent, leaves the ISR; looked at twice in that
+    time (Kafka's replica.lag.time.max.ms)."""
+    interval_ms: int = Field(default=500, ge=10, le=60_000)
+    """Time between two messages that have nothing new to say (Kafka's replica.fetch.wait.max.ms); at most a third of
+    `lag_time_max_ms`."""
+    timeout_ms: int = Field(default=5_000, ge=50, le=600_000)
+    """A leader's process that does not answer for so long is spoken to anew."""
+    retry_max_ms: int = Field(default=2_000, ge=50, le=600_000)
+    """Longest wait before a process that cannot be reached is tried again; the waits double from 50 ms on."""
+
+    @model_validator(mode="after")
+    def _check_interval(self) -> Self:
+        if 3 * self.interval_ms > self.lag_time_max_ms:
+            raise ValueError(f"interval_ms is {self.interval_ms}, more than a third of {self.lag_time_max_ms}")
+        return self
+
+
 class RehearsalSettings(Group):
-    """The model that stands in for data: no data are moved. A replica counts as caught up once it has followed for
-    `partition_bytes` / `copy_bytes_per_s`."""
+    """What stands in for data, for no data are moved. Every partition is taken to hold `partition_bytes` and to be
+    written at `write_bytes_per_s`; a replica copies until it has what its leader has."""
 
     partition_bytes: int = Field(default=0, ge=0, le=2**60)
     """Size that every partition is taken to have."""
     copy_bytes_per_s: int = Field(default=0, ge=0, le=2**60)
-    """Rate at which every replica is taken to copy, each on its own; 0: no limit."""
-
-    @property
-    def copy_ms(self) -> float:
-        """How long a replica follows before it counts as caught up."""
-        if not self.copy_bytes_per_s:
-            return 0.0
-        return 1000.0 * self.partition_bytes / self.copy_bytes_per_s
+    """Rate at which every replica is taken to copy, each on its own; 0: no limit. It can be changed while the process
+    runs (`PUT /v1/rehearsal`)."""
+    write_bytes_per_s: int = Field(default=0, ge=0, le=2**32)
+    """Rate at which every partition is taken to be written. Followers that copy more slowly fall out of the ISR."""
 
 
 class LoggingSettings(Group):
@@ -162,13 +203,24 @@ class BrokerSettings(BaseSettings):
     """File in which the process keeps how its brokers' last run ended, for its next start (Kafka's
     `.kafka_cleanshutdown`): a broker that was killed comes back as after a crash, one that left in good order as such.
     Unset: the metadata tell it as far as they can, where a broker that led nothing when it left counts as crashed."""
+    peers: _Names = Field(default=(), max_length=_PEERS_MAX)
+    """Where brokers are played that did not register it, by id, like `11-13@127.0.0.1:18091`.
+    Brokers of ours register where their process is; imported ones keep the listeners they had."""
     shared_secret_file: Path | None = None
-    """File with the secret that the controllers' HTTP API asks for; unset: they are on loopback and ask for none."""
+    """File with the secret that the controllers' HTTP API asks for, and this process asks of what changes anything
+    here; unset: they are on loopback and ask for none."""
     http: HttpSettings = Field(default_factory=HttpSettings)
     lifecycle: LifecycleSettings = Field(default_factory=LifecycleSettings)
     feed: FeedSettings = Field(default_factory=FeedSettings)
+    replicas: ReplicaSettings = Field(default_factory=ReplicaSettings)
     rehearsal: RehearsalSettings = Field(default_factory=RehearsalSettings)
     logging: LoggingSettings = Field(default_factory=LoggingSettings)
+
+    @field_validator("peers")
+    @classmethod
+    def _check_peers(cls, peers: tuple[str, ...]) -> tuple[str, ...]:
+        parse_peers(peers)
+        return peers
 
     @model_validator(mode="after")
     def _check_brokers(self) -> Self:

@@ -14,6 +14,8 @@ class Surroundings:
 
     #: Monotonic milliseconds.
     now_ms: Callable[[], float]
+    #: Milliseconds since 1970.
+    wall_ms: Callable[[], float]
     sleep_ms: Callable[[float], Awaitable[None]]
     #: Numbers in [0, 1), for jitter.
     draw: Callable[[], float]

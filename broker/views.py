@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker.host import BrokerHost, BrokerReadiness
 from broker.metadata_cache import MetadataCache, PartitionView
-from broker.replica_manager import NOTICE
+from broker.replicas.rehearsal import RehearsalReplicas
 from broker.replies import (
     BrokerReply,
     FollowingReply,
@@ -13,6 +13,7 @@ from broker.replies import (
     ProcessReply,
     PublisherReply,
     RegistrationReply,
+    RehearsalPace,
     ReplicaManagerReply,
     TopicParameters,
     TopicReply,
@@ -40,7 +41,7 @@ def broker_reply(readiness: BrokerReadiness) -> BrokerReply:
 
 def process_reply(host: BrokerHost) -> ProcessReply:
     """All that this process is and does."""
-    manager = host.replica_manager
+    replicas = host.replicas.report()
     return ProcessReply(
         cluster_id=host.loader.cluster_id,
         is_ready=host.is_ready,
@@ -51,13 +52,20 @@ def process_reply(host: BrokerHost) -> ProcessReply:
             for state in host.publishers.states()
         ],
         replica_manager=ReplicaManagerReply(
-            notice=NOTICE,
-            copy_ms=manager.copy_ms,
-            following=manager.following_count,
-            requests=manager.counters.requests,
-            answers=dict(sorted(manager.counters.answers.items())),
+            moves_data=replicas.moves_data,
+            notice=replicas.notice,
+            outside=replicas.outside,
+            copying=replicas.copying,
+            requests=replicas.counters.requests,
+            answers=dict(sorted(replicas.counters.answers.items())),
         ),
     )
+
+
+def rehearsal_reply(rehearsal: RehearsalReplicas) -> RehearsalPace:
+    """How the rehearsal runs now."""
+    pace = rehearsal.pace
+    return RehearsalPace(copy_bytes_per_s=pace.copy_bytes_per_s, is_stalled=pace.is_stalled)
 
 
 def _following(host: BrokerHost) -> FollowingReply:

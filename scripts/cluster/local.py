@@ -146,6 +146,9 @@ class LocalCluster(WatchedCluster):
         settings = {"HTTP__PORT": str(brokers.http_port), "LAST_RUN_FILE": str(last_run), **self.options.broker}
         if brokers.is_twin:
             settings["IS_IMPORTED"] = "true"
+            settings["PEERS"] = ",".join(
+                f"{b}@{LOOPBACK}:{one.http_port}" for one in self.plan.brokers for b in one.ids
+            )
         elif brokers.racks:
             settings["RACKS"] = ",".join(rack or "" for rack in brokers.racks)
         extra = {f"QUORATE_BROKER_{key}": value for key, value in settings.items()}

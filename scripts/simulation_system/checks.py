@@ -8,6 +8,7 @@ from controller.seams import DecidedWrite
 from metadata_log.batch import parse_header
 from scripts.simulation.checks import Checks
 from scripts.simulation_system.oracle import ReplayedLog
+from scripts.simulation_system.said import SaidLevel
 from snapshots.image import MetadataImage
 from snapshots.image_digest import ImageDigest, digest_image
 
@@ -47,6 +48,8 @@ class SystemChecks(Checks):
         self._decided: dict[str, Decided] = {}
         #: When a process's state was compared last.
         self._compared_at: dict[str, float] = {}
+        self.said = SaidLevel()
+        self.isr_entries = 0
         self.states_compared = 0
         self.broker_images_compared = 0
 
@@ -59,6 +62,12 @@ class SystemChecks(Checks):
             self.reference.add(batch)
         except AssertionError as error:
             self._world.violation(f"the committed log breaks an invariant at offset {header.base_offset}: {error}")
+        for member in self.reference.take_entered():
+            self.isr_entries += 1
+            if not self.said.has_said(member):
+                self._world.violation(
+                    f"{member} entered an ISR at offset {header.base_offset} and never said to be level"
+                )
 
     def loaded_checkpoint(self, owner: ControllerProcess, end_offset: int, epoch: int) -> None:
         """A controller starts from a checkpoint; its state is compared like any other."""

@@ -151,7 +151,7 @@ class ControllerProcess(SimulatedNode):
         session = WireSession(world.wire, self.node_id)
         node = self._served(storage, role, faults, checkpoints)
         self.http = WireServer(world.wire, self.loop, make_app(node), session, world.answered)
-        client = WireClient(list(world.wire.servers), session)
+        client = WireClient(world.controller_urls, session)
         registration = own_registration(self.node_id, new_uuid(rng), [])
         registrar = Registrar(self.controller, registration, client)
 

@@ -77,10 +77,11 @@ class SystemFaults(Faults):
         world.amnesiac.add(victim.node_id)
 
     def _cut(self) -> None:
-        """Nothing passes between some controller and some broker or client, one way or both."""
+        """Nothing passes between some controllers or brokers and some brokers or clients, one way or both."""
         rng, world = self._rng, self._world
         others = [*world.broker_ids, *(client.client_id for client in world.clients)]
-        near = rng.sample(sorted(world.nodes), rng.randint(1, len(world.nodes)))
+        servers = world.broker_ids if rng.random() < 0.3 else sorted(world.nodes)
+        near = rng.sample(servers, rng.randint(1, len(servers)))
         far = rng.sample(others, rng.randint(1, len(others)))
         cut = {(one, other) for one in near for other in far}
         if rng.random() < 0.6:

@@ -7,8 +7,11 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
+import numpy as np
+
 from broker import feed, loader
 from broker.lifecycle import BrokerLifecycle
+from broker.replicas.led_rows import ALWAYS, LedRows, Standing
 from controller import alter_partition, cluster_control, connection, quorum_controller
 from controller.attempts import Attempts
 from controller.checkpoint_writer import CheckpointWriter
@@ -239,6 +242,20 @@ def _decisions_are_made_on_the_stable_state() -> Patches:
     return [(QuorumController, "_decide", decide)]
 
 
+def _leaders_believe_that_everybody_has_everything() -> Patches:
+    usual = Standing.wanted_isr
+
+    def wanted_isr(self: Standing, led: LedRows) -> Any:
+        known = led.caught_up_ms
+        led.caught_up_ms = np.full_like(known, ALWAYS)
+        try:
+            return usual(self, led)
+        finally:
+            led.caught_up_ms = known
+
+    return [(Standing, "wanted_isr", wanted_isr)]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "reply-after-commit": _replies_leave_before_their_commit,
     "answer-rests-on-committed": _answers_rest_on_what_may_be_lost,
@@ -265,4 +282,5 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "forwarded-is-sent": _a_forwarded_write_without_answer_counts_as_refused,
     "forgotten-registers": _a_forgotten_broker_does_not_register_again,
     "every-batch-replayed": _loaders_believe_every_answer,
+    "in-sync-is-said": _leaders_believe_that_everybody_has_everything,
 }

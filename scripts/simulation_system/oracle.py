@@ -19,6 +19,7 @@ from metadata_log.records import (
     RegisterBrokerRecord,
     VersionedRecord,
 )
+from scripts.simulation_system.said import Membership
 from snapshots.image import MetadataImage
 from snapshots.image_digest import EMPTY_DIGEST, digest_image
 from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -46,6 +47,12 @@ class ReplayedLog:
         #: The broker whose return is being written. It may be elected though it said that it shuts down: only a broker
         #: that takes this back asks to be unfenced (Kafka's ``brokerToAdd``).
         self._unfenced: int | None = None
+        self._entered: list[Membership] = []
+
+    def take_entered(self) -> list[Membership]:
+        """Who has entered an ISR since this was asked last, other than by being elected."""
+        entered, self._entered = self._entered, []
+        return entered
 
     @property
     def end_offset(self) -> int:
@@ -68,6 +75,7 @@ class ReplayedLog:
             )
             self._note_unfenced(logged.record)
             _check_step(before.head, after.head, logged.record, self._unfenced)
+            self._entered += _entered(before.head, after.head, logged.record)
             self.states.append(after)
             self.epochs.append(header.epoch)
         self.batch_ends.append(header.end_offset)
@@ -126,6 +134,20 @@ def _check_step(before: MetadataImage, after: MetadataImage, record: object, unf
             assert record.broker_epoch >= present.epoch, f"the epoch of broker {record.broker_id} fell"
             is_same = record.incarnation_id == present.incarnation_id
             assert is_same == (record.broker_epoch == present.epoch), "an incarnation has an epoch of its own"
+
+
+def _entered(before: MetadataImage, after: MetadataImage, record: object) -> list[Membership]:
+    if not isinstance(record, PartitionChangeRecord):
+        return []
+    old = _partition(before, record.topic_id, record.partition_id)
+    new = _partition(after, record.topic_id, record.partition_id)
+    assert old is not None
+    assert new is not None
+    members = sorted(set(new.isr) - set(old.isr) - {new.leader})
+    return [
+        Membership(record.topic_id, record.partition_id, old.leader_epoch, broker, after.cluster.brokers[broker].epoch)
+        for broker in members
+    ]
 
 
 def _check_change(image: MetadataImage, old: Partition | None, new: Partition, unfenced: int | None) -> None:

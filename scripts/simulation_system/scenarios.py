@@ -65,7 +65,7 @@ class SystemStage:
 
     def finish(self) -> None:
         """Heal everything, and demand that all comes to rest and was linearizable."""
-        self.client.urls = list(self.world.wire.servers)
+        self.client.urls = self.world.controller_urls
         self.world.heal()
         self.world.converge()
 

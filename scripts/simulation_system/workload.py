@@ -54,7 +54,7 @@ class AdminClient:
         self.loop = world.new_loop(f"client {client_id}", 1.0)
         self._session = WireSession(world.wire, client_id)
         #: The controllers that it asks.
-        self.urls = list(world.wire.servers)
+        self.urls = world.controller_urls
         self._task: asyncio.Task[None] | None = None
 
     @property

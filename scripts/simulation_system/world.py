@@ -50,6 +50,7 @@ class SystemWorld(World):
         self.topic_names = TopicNames(system.topics)
         self.broker_ids = [FIRST_BROKER + k for k in range(system.brokers)]
         self.brokers = [BrokerProcess(self, broker_id) for broker_id in self.broker_ids]
+        self.wire.servers |= {url_of(broker.broker_id): broker for broker in self.brokers}
         self.clients = [AdminClient(self, FIRST_CLIENT + k) for k in range(system.clients)]
 
     def _make_checks(self) -> SystemChecks:
@@ -57,6 +58,11 @@ class SystemWorld(World):
 
     def _make_node(self, config: QuorumConfig) -> ControllerProcess:
         return ControllerProcess(self, config)
+
+    @property
+    def controller_urls(self) -> list[str]:
+        """Where every controller serves HTTP."""
+        return [url_of(node_id) for node_id in self.nodes]
 
     @property
     def controllers(self) -> list[ControllerProcess]:

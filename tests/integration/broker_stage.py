@@ -16,8 +16,9 @@ from broker.controllers import connect_controllers
 from broker.host import BrokerHost
 from broker.http_api import BrokerHttp
 from broker.identity import Endpoint
-from broker.process import real_surroundings
+from broker.process import connect_peers, real_surroundings
 from broker.publisher import MetadataPublisher
+from broker.replicas.manager import ReplicaManager
 from broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
 from broker.surroundings import Surroundings
 from tests.integration.http_stage import Stage, stage
@@ -74,17 +75,23 @@ def broker_settings(ids: Sequence[int] | str, urls: Sequence[str], **more: Any) 
 
 @asynccontextmanager
 async def playing(
-    ids: Sequence[int] | str, urls: Sequence[str], publishers: Sequence[MetadataPublisher] = (), **more: Any
+    ids: Sequence[int] | str,
+    urls: Sequence[str],
+    publishers: Sequence[MetadataPublisher] = (),
+    port: int = 0,
+    replicas: ReplicaManager | None = None,
+    **more: Any,
 ) -> AsyncIterator[Played]:
     """A host with its HTTP API; it is killed at the end unless it has left before."""
     settings = broker_settings(ids, urls, **more)
     async with (
         connect_controllers(settings.controllers, None, 3_000, settings.ids) as controllers,
+        connect_peers(None, 3_000) as peers,
         aiohttp.ClientSession() as session,
     ):
-        host = BrokerHost(settings, controllers.feeds, controllers.rpc, surroundings(), publishers)
+        host = BrokerHost(settings, controllers.feeds, controllers.rpc, surroundings(), peers, publishers, replicas)
         http = BrokerHttp(host)
-        endpoint = await http.start("127.0.0.1", 0)
+        endpoint = await http.start("127.0.0.1", port)
         task = asyncio.create_task(host.run(endpoint))
         try:
             yield Played(host, endpoint, session, task)

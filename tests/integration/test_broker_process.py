@@ -99,7 +99,7 @@ async def test_broker_process_sigterm_hands_over_and_exits_zero() -> None:
         assert [partition(built, "t", number).leader for number in (0, 1)] == [1, 1]
         assert leaving.errors == []
         assert staying.process.returncode is None
-        notice = await staying.said("replica_manager.started")
+        notice = await staying.said("replicas.started")
         assert "no data are moved" in str(notice["notice"])
 
 
@@ -112,7 +112,7 @@ async def test_broker_process_killed_leaves_http_and_port_to_the_next() -> None:
             port = (await first.said("http.listening"))["port"]
             async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
                 text = await answer.text()
-            assert "# HELP quorate_broker_rehearsal_following Rehearsal, no data are moved" in text
+            assert "# HELP quorate_broker_replicas_copying Rehearsal, no data are moved" in text
             assert 'quorate_broker_state{id="1",state="running"} 1.0' in text
         async with broker_process(*arguments, "--imported", QUORATE_BROKER_HTTP__PORT=str(port)):
 

@@ -13,6 +13,7 @@ import numpy as np
 from controller.client import ControllerClient
 from controller.protocol import ElectionPartitions, ElectLeadersRequest
 from metadata_log.batch import parse_header
+from scripts.cluster.ports import LOOPBACK, free_ports
 from snapshots.image import MetadataImage
 from snapshots.summary import summarize
 from tests.elections_in_logs import doubtful_elections
@@ -66,18 +67,21 @@ async def test_twin_dead_brokers_come_back_and_make_the_elections_of_the_real_lo
         before = summarize(imported)
         assert (before.partitions, before.without_leader, before.reassigning) == (3061, 782, 2)
 
-        async with playing([11, 12], built.urls, is_imported=True) as live:
+        one, other, another = free_ports(3)
+        # They keep Kafka's listeners: how they find each other has to be said.
+        peers = [f"11-12@{LOOPBACK}:{one}", f"14@{LOOPBACK}:{other}", f"13@{LOOPBACK}:{another}"]
+        async with playing([11, 12], built.urls, port=one, is_imported=True, peers=peers) as live:
             await live.ready()
             assert image_of(built).partitions.pages == imported.partitions.pages, "the picture is as it was imported"
             assert image_of(built).cluster.brokers == imported.cluster.brokers
 
-            async with playing([14], built.urls, is_imported=True) as first:
+            async with playing([14], built.urls, port=other, is_imported=True, peers=peers) as first:
                 await first.ready()
                 stuck = ElectionPartitions(topic="stuck", partitions=[0, 1])
                 await client.elect_leaders(ElectLeadersRequest(election_type="UNCLEAN", topic_partitions=[stuck]))
                 for leader in (11, 12, 14):
                     await until_no_follower_lags(built, leader)
-                async with playing([13], built.urls, is_imported=True) as last:
+                async with playing([13], built.urls, port=another, is_imported=True, peers=peers) as last:
                     await last.ready()
 
                     async def healed() -> bool:

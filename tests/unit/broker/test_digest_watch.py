@@ -48,7 +48,7 @@ def watch(*digests: str | None) -> tuple[DigestWatch, list[Controller], list[flo
         if wait_ms > 1_000:
             raise Slept
 
-    surroundings = Surroundings(lambda: 0.0, sleep_ms, lambda: 0.5, lambda: b"")
+    surroundings = Surroundings(lambda: 0.0, lambda: 0.0, sleep_ms, lambda: 0.5, lambda: b"")
     return DigestWatch(cast("Digests", Own()), controllers, "b", surroundings), controllers, sleeps
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from broker.settings import BrokerSettings
+from broker.settings import BrokerSettings, parse_peers
 from controller.settings_source import InvalidSettings, load_settings
 
 GIVEN = ["controllers=127.0.0.1:18080"]
@@ -28,11 +28,11 @@ def test_racks_one_for_each_one_for_all_or_none() -> None:
     assert settings("ids=1").rack_of(1) is None
 
 
-def test_copy_time_is_size_over_rate_and_nothing_by_default() -> None:
-    assert settings("ids=1").rehearsal.copy_ms == 0
-    assert settings("ids=1", "rehearsal.partition_bytes=1000").rehearsal.copy_ms == 0
-    both = settings("ids=1", "rehearsal.partition_bytes=1000", "rehearsal.copy_bytes_per_s=4000")
-    assert both.rehearsal.copy_ms == 250
+def test_peers_ranges_of_ids_with_an_address_each_are_taken() -> None:
+    peers = settings("ids=1", PEERS="11-12@127.0.0.1:18091,20@localhost:18092").peers
+
+    assert parse_peers(peers) == {11: "127.0.0.1:18091", 12: "127.0.0.1:18091", 20: "localhost:18092"}
+    assert settings("ids=1").peers == ()
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,12 @@ def test_copy_time_is_size_over_rate_and_nothing_by_default() -> None:
         (["ids=1", "racks=a,b"], "racks has 2 names for 1 brokers"),
         (["ids=1", "racks=a", "is_imported=true"], "racks cannot be set for imported brokers: they keep theirs"),
         (["ids=1", "http.host=0.0.0.0"], "http.host: it must be a loopback address, not '0.0.0.0'"),
+        (["ids=1", "peers=127.0.0.1:80"], "peers: '127.0.0.1:80' is not ids, @ and host:port, like 11-13@"),
+        (["ids=1", "peers=7@nowhere"], "peers: '7@nowhere' is not ids, @ and host:port"),
+        (
+            ["ids=1", "replicas.interval_ms=500", "replicas.lag_time_max_ms=1000"],
+            "replicas: interval_ms is 500, more than a third of 1000",
+        ),
         (["ids=1", "feed.wait=1"], "feed.wait: no setting has this name"),
         (["ids=1", "lifecycle.heartbeat_interval_ms=1"], "lifecycle.heartbeat_interval_ms: Input should be greater"),
     ],

@@ -45,13 +45,12 @@ def proposals_of(
     image: MetadataImage,
     columns: PartitionColumns,
     at: NDArray[np.int64],
-    caught_up: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
 ) -> IsrProposals:
-    """Proposals to add the ``caught_up`` slots (masks) to the ISRs of the rows ``at`` of some columns of ``image``.
+    """Proposals to make the ``wanted`` slots (masks) the ISRs of the rows ``at`` of some columns of ``image``.
 
-    ``leader`` leads them all. Members are registered brokers: those in an ISR are, and only active ones catch up.
+    ``leader`` leads them all. Members are registered brokers: those in an ISR are, and only active ones enter it.
     """
-    wanted = columns.isr[at] | caught_up
     in_isr = (wanted[:, None] >> np.arange(columns.width, dtype=np.uint64)) & np.uint64(1) == 1
     ids = np.where(in_isr, columns.slots[at], np.int32(_NO_ID))
     ids.sort(axis=1)

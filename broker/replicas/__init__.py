@@ -1,0 +1,9 @@
+"""Who has what: followers say how far they are, leaders keep the ISRs by what they were told.
+
+``follower`` and ``leader`` are the two sides without clock and I/O; ``exchange`` lets them speak; ``isr_book`` knows
+which ISRs leaders would ask for, ``isr_requests`` asks. ``stand_in`` is what takes the place of data in a rehearsal.
+"""
+
+from broker.replicas.service import NotNoted, ServiceReplicas
+
+__all__ = ["NotNoted", "ServiceReplicas"]

@@ -1,0 +1,341 @@
+"""What each replica here holds that follows another process's broker, or one of this process, page by page.
+
+A replica *copies* until it holds what its leader had when it answered last; from then on it is *level*, and what all
+level replicas of a link hold is the link's position. A replica that is in the ISR when it begins to follow holds what
+the leader has; any other one holds what it had before, as long as this process lives, and nothing otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows, no_rows
+from broker.replicas.online_replicas import online_places
+from broker.replicas.places import Flags, Ints, in_slots, is_alike, is_among, remembered
+from broker.replicas.stand_in import Pace
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.pages import PAGE_ROWS, PAGE_SHIFT, Page
+
+NEVER: Final = np.inf
+#: Of a broker that cannot be followed.
+NO_LINK: Final = -1
+
+#: States of a replica: not followed from here; to be said; said to copy; to be said to be level; said to be level.
+_NONE: Final = -1
+_NEW: Final = 0
+_COPYING: Final = 1
+_ARRIVED: Final = 2
+_LEVEL: Final = 3
+
+_EVERYTHING: Final = np.inf
+_ROW_COLUMNS: Final = tuple(FollowedRows.__dataclass_fields__)
+
+Brokers = NDArray[np.int32]
+Positions = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkColumns:
+    """How all links stand, by their index."""
+
+    #: float64[links]: what level replicas hold; infinite where that is not known.
+    positions: Positions
+    #: bool[links]: whether there was an answer, and where it said that logs begin and end.
+    is_answered: Flags
+    starts: Positions
+    ends: Positions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaders:
+    """Which broker is led over which link."""
+
+    #: int32[n], ascending, and int32[n].
+    brokers: Brokers
+    links: NDArray[np.int32]
+
+    def links_of(self, leaders: Brokers) -> NDArray[np.int32]:
+        """The link of each broker; NO_LINK."""
+        links = np.full(len(leaders), NO_LINK, np.int32)
+        is_known = is_among(leaders, self.brokers)
+        links[is_known] = self.links[np.searchsorted(self.brokers, leaders[is_known])]
+        return links
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedChanges:
+    """What another image brought."""
+
+    #: Whether who follows whom may be another matter now.
+    is_any: bool
+    #: Links over which replicas are followed no more that were said to be, under the same leader.
+    dropped_links: frozenset[int]
+
+
+@dataclass(slots=True, eq=False)
+class _Followed:
+    """The rows of one page that are followed from here. ``n`` of them."""
+
+    page: Page
+    #: int64[n], ascending: rows within the page.
+    rows: Ints
+    #: int32[n]: by index.
+    links: NDArray[np.int32]
+    #: int8[width, n]
+    states: NDArray[np.int8]
+    #: float64[width, n]: positions of those that are not level.
+    held: Positions
+    is_copying: bool = False
+    has_unsaid: bool = True
+
+    def look(self) -> None:
+        """Find out what there is to do."""
+        self.is_copying = bool((self.states == _COPYING).any())
+        self.has_unsaid = bool(((self.states == _NEW) | (self.states == _ARRIVED)).any())
+
+    def brokers(self, slot: int) -> Brokers:
+        """int32[n]: who is in a slot."""
+        brokers: Brokers = self.page.slots[slot, self.rows]
+        return brokers
+
+
+class FollowedPages:
+    """See the module. Links are known by their index."""
+
+    def __init__(self) -> None:
+        self._image = EMPTY_IMAGE
+        self._online = online_places(EMPTY_IMAGE, ())
+        #: Of the update that is under way.
+        self._dropped_links: set[int] = set()
+        self._pages: dict[int, _Followed] = {}
+
+    @property
+    def copying_count(self) -> int:
+        """Replicas that do not hold what their leader has."""
+        return sum(int(np.isin(one.states, (_NEW, _COPYING)).sum()) for one in self._pages.values())
+
+    def row_counts(self, links: int) -> list[int]:
+        """Rows followed over each of so many links."""
+        counts = np.zeros(links, np.int64)
+        for followed in self._pages.values():
+            counts += np.bincount(followed.links[followed.links >= 0], minlength=links)
+        numbers: list[int] = counts.tolist()
+        return numbers
+
+    # --- what happened -------------------------------------------------------------------------------
+
+    def update(
+        self,
+        image: MetadataImage,
+        hosted: Collection[int],
+        leaders: Leaders,
+        columns: LinkColumns,
+        own_end: int,
+        *,
+        is_recast: bool,
+    ) -> FollowedChanges:
+        """Take a new image.
+
+        Args:
+            own_end: where the logs that are led here end now.
+            is_recast: all pages must be looked at anew; otherwise only those that changed are.
+        """
+        before, self._image = self._image, image
+        directories = image.partitions.directories
+        if is_recast or image.cluster is not before.cluster or directories is not before.partitions.directories:
+            online, self._online = self._online, online_places(image, sorted(hosted))
+            is_recast = is_recast or online != self._online
+        self._dropped_links = set()
+        old_pages, pages = before.partitions.pages, image.partitions.pages
+        fresh: dict[int, _Followed] = {}
+        for number, page in enumerate(pages):
+            if not is_recast and number < len(old_pages) and old_pages[number] is page:
+                continue
+            known = self._pages.get(number)
+            if known is not None and not is_recast and is_alike(known.page, page):
+                known.page = page
+                continue
+            fresh[number] = self._scan(before, number, leaders, columns, own_end)
+        gone = [number for number in self._pages if number >= len(pages)]
+        for number in gone:
+            del self._pages[number]
+        for number, followed in fresh.items():
+            self._pages[number] = followed
+            if not len(followed.rows):
+                del self._pages[number]
+        return FollowedChanges(bool(fresh or gone), frozenset(self._dropped_links))
+
+    def say_again(self, brokers: Collection[int] | None, link: int | None, columns: LinkColumns) -> None:
+        """Let what some brokers follow (None: all), over one link (None: any), be said again."""
+        wanted = None if brokers is None else np.array(sorted(brokers), np.int32)
+        for followed in self._pages.values():
+            on_link = np.ones(len(followed.rows), np.bool_) if link is None else followed.links == link
+            if not on_link.any():
+                continue
+            for slot, states in enumerate(followed.states):
+                again = on_link if wanted is None else on_link & is_among(followed.brokers(slot), wanted)
+                is_level = again & (states == _LEVEL)
+                followed.held[slot, is_level] = columns.positions[followed.links[is_level]]
+                states[is_level] = _ARRIVED
+                states[again & (states == _COPYING)] = _NEW
+            followed.look()
+
+    def copy(self, pace: Pace, elapsed_ms: float, columns: LinkColumns) -> None:
+        """Let all that copies copy for some time, each no further than its leader's log was answered to reach."""
+        copied = pace.copied(elapsed_ms)
+        for followed in self._pages.values():
+            if not followed.is_copying:
+                continue
+            links = followed.links
+            for slot, states in enumerate(followed.states):
+                at = np.flatnonzero((states == _COPYING) & (links != NO_LINK) & columns.is_answered[links])
+                ends, held = columns.ends[links[at]], followed.held[slot, at]
+                reached = np.minimum(np.where(held == NOTHING, columns.starts[links[at]], held) + copied, ends)
+                followed.held[slot, at] = reached
+                states[at[reached >= ends]] = _ARRIVED
+            followed.look()
+
+    def needed_ms(self, pace: Pace, columns: LinkColumns) -> float:
+        """Until the next replica holds what its leader was answered to have; NEVER: none copies."""
+        missing = [NEVER]
+        for followed in self._pages.values():
+            if not followed.is_copying:
+                continue
+            ends = np.where(columns.is_answered, columns.ends, NEVER)[followed.links]
+            for slot, states in enumerate(followed.states):
+                at = states == _COPYING
+                missing.append(float((ends[at] - followed.held[slot, at]).min(initial=NEVER)))
+        least = min(missing)
+        return NEVER if least == NEVER else pace.needed_ms(least)
+
+    # --- what is said --------------------------------------------------------------------------------
+
+    def take_unsaid(self, link: int, followers: Collection[int], rows_max: int) -> FollowedRows:
+        """What there is to say over a link for some brokers, which counts as said now."""
+        parts: list[FollowedRows] = []
+        left = rows_max
+        wanted = np.array(sorted(followers), np.int32)
+        for followed in self._pages.values():
+            on_link = followed.links == link
+            if not left or not followed.has_unsaid or not on_link.any():
+                continue
+            for slot, states in enumerate(followed.states):
+                unsaid = on_link & ((states == _NEW) | (states == _ARRIVED)) & is_among(followed.brokers(slot), wanted)
+                at = np.flatnonzero(unsaid)[:left]
+                if len(at):
+                    parts.append(_say(followed, slot, at))
+                    left -= len(at)
+            followed.look()
+        if len(parts) < 2:
+            return parts[0] if parts else no_rows()
+        return FollowedRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in _ROW_COLUMNS))
+
+    def unsay(self, rows: FollowedRows, at: Ints) -> None:
+        """Let some rows that were said be said again, if they still hold."""
+        found = self._image.partitions.rows_for(rows.topic_ids[at], rows.partition_ids[at])
+        for number in np.unique(found[found >= 0] >> PAGE_SHIFT).tolist():
+            followed = self._pages.get(number)
+            if followed is not None:
+                here = np.flatnonzero((found >= 0) & (found >> PAGE_SHIFT == number))
+                _unsay(followed, found[here] & (PAGE_ROWS - 1), rows, at[here])
+
+    # --- pages ---------------------------------------------------------------------------------------
+
+    def _scan(
+        self, before: MetadataImage, number: int, leaders: Leaders, columns: LinkColumns, own_end: int
+    ) -> _Followed:
+        """The rows of a page that are followed from here; of those followed before what they hold is kept."""
+        page = self._image.partitions.pages[number]
+        is_followed = np.zeros((page.width, PAGE_ROWS), np.bool_)
+        for slot in range(page.width):
+            is_followed[slot] = (page.leader_slots >= 0) & (page.leader_slots != slot) & (page.replica_counts > slot)
+            is_followed[slot] &= self._online.has(page.slots[slot], page.directories[slot])
+        rows = np.flatnonzero(is_followed.any(axis=0))
+        links = leaders.links_of(page.slots[page.leader_slots[rows], rows])
+        states = np.where(is_followed[:, rows] & (links != NO_LINK), np.int8(_NEW), np.int8(_NONE))
+        held = np.full(states.shape, float(NOTHING))
+        for slot in range(page.width):
+            held[slot, in_slots(page.isr[rows], slot)] = _EVERYTHING
+        followed = _Followed(page, rows, links, states, held)
+        table = self._image.partitions
+        for old, (new_at, old_at) in remembered(before.partitions, self._pages, table, number, rows):
+            self._dropped_links |= _carry(followed, new_at, old, old_at, columns.positions)
+        if number < len(before.partitions.pages):
+            _keep_what_was_led(followed, before.partitions.pages[number], own_end)
+        followed.look()
+        return followed
+
+
+def _carry(new: _Followed, new_at: Ints, old: _Followed, old_at: Ints, positions: Positions) -> set[int]:
+    """What replicas held they hold, whoever leads; what was said to a leader under its epoch stays said.
+
+    Returns the links over which that was said of a replica that does not follow any more, though it still could.
+    """
+    dropped: set[int] = set()
+    page, before = new.page, old.page
+    rows, old_rows = new.rows[new_at], old.rows[old_at]
+    is_same_leader = page.leader_epochs[rows] == before.leader_epochs[old_rows]
+    is_same_leader &= new.links[new_at] == old.links[old_at]
+    for slot in range(page.width):
+        for old_slot in range(before.width):
+            is_same = page.slots[slot, rows] == before.slots[old_slot, old_rows]
+            is_same &= (old.states[old_slot, old_at] != _NONE) & (page.replica_counts[rows] > slot)
+            is_dropped = is_same & is_same_leader & (new.states[slot, new_at] == _NONE)
+            dropped.update(old.links[old_at[is_dropped]].tolist())
+            is_same &= new.states[slot, new_at] != _NONE
+            to, source = new_at[is_same], old_at[is_same]
+            states, held = old.states[old_slot, source], old.held[old_slot, source]
+            is_level = states == _LEVEL
+            held[is_level] = positions[old.links[source[is_level]]]
+            # What "everything" is depends on the moment: whether it is in the ISR now says it anew.
+            new.held[slot, to] = np.where(held == _EVERYTHING, new.held[slot, to], held)
+            new.states[slot, to] = np.where(is_same_leader[is_same], states, np.int8(_NEW))
+    return dropped
+
+
+def _keep_what_was_led(followed: _Followed, old: Page, own_end: int) -> None:
+    """A replica that led until now holds what it had as a leader."""
+    page, rows = followed.page, followed.rows
+    is_same = page.partition_ids[rows] == old.partition_ids[rows]
+    if page.topic_ids is not old.topic_ids:
+        is_same &= (page.topic_ids[rows] == old.topic_ids[rows]).all(axis=1)
+    is_same &= old.leader_slots[rows] >= 0
+    had = old.slots[old.leader_slots[rows], rows]
+    for slot, states in enumerate(followed.states):
+        followed.held[slot, is_same & (followed.brokers(slot) == had) & (states == _NEW)] = own_end
+
+
+def _say(followed: _Followed, slot: int, at: Ints) -> FollowedRows:
+    page, rows, states = followed.page, followed.rows[at], followed.states[slot]
+    held = followed.held[slot, at]
+    has_everything = held == _EVERYTHING
+    is_level = (states[at] == _ARRIVED) | has_everything
+    states[at] = np.where(is_level, np.int8(_LEVEL), np.int8(_COPYING))
+    said = np.where(has_everything, 0.0, held).astype(np.int64)
+    said[has_everything] = EVERYTHING
+    return FollowedRows(
+        page.topic_ids[rows],
+        page.partition_ids[rows],
+        page.leader_epochs[rows],
+        page.slots[slot, rows],
+        said,
+        is_level,
+    )
+
+
+def _unsay(followed: _Followed, wanted: Ints, rows: FollowedRows, at: Ints) -> None:
+    """``at``: of the rows of a message, those that stand in the rows ``wanted`` of a page."""
+    found = np.minimum(np.searchsorted(followed.rows, wanted), len(followed.rows) - 1)
+    page, here = followed.page, followed.rows[found]
+    is_same = (here == wanted) & (page.leader_epochs[here] == rows.leader_epochs[at])
+    for slot, states in enumerate(followed.states):
+        its = is_same & (page.slots[slot, here] == rows.followers[at]) & (states[found] != _NONE)
+        said = rows.held[at[its]]
+        followed.held[slot, found[its]] = np.where(said == EVERYTHING, _EVERYTHING, said.astype(np.float64))
+        states[found[its]] = _NEW
+    followed.look()

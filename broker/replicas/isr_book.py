@@ -1,0 +1,329 @@
+"""Which ISRs the leaders of this process would ask for, by what is known of their followers.
+
+Of every follower of a partition that is led here the book knows when it was caught up last, by itself or by the
+*group* of its broker (see ``Group``), whose times are one number for all partitions. A follower enters the ISR when it
+is level with the leader, and leaves it when it has not been caught up for longer than ``lag_max_ms`` (Kafka's
+``Replica.lastCaughtUpTimeMs`` and ``Partition.isFollowerOutOfSync``).
+
+Work is done by the page of the partition table, as columns. What is known about a broker costs the same for one of its
+partitions as for all; a page is looked at when it, or somebody's being level, changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.replicas.isr_proposals import IsrProposals, proposals_of
+from broker.replicas.led_rows import ALWAYS, NEVER, UNKNOWN, Group, LedRows, Standing, Times, carry, with_new_isr
+from broker.replicas.online_replicas import online_places
+from broker.replicas.places import Flags, Ints, in_slots, is_among, remembered
+from metadata_log.errors import ErrorCode
+from snapshots import page_access
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+from snapshots.pages import PAGE_ROWS, PAGE_SHIFT
+
+#: Answered "done": the image shows it soon. If it does not by then, ask again; that is harmless.
+CONFIRM_MS: Final = 10_000.0
+#: Refused for a reason that passes: the controller is behind or ahead of the image, a broker is on its way.
+RETRY_MS: Final = 200.0
+#: As what is told of it: nothing new.
+AS_BEFORE: Final = np.nan
+
+#: Errors that end a proposal: the partition has another leader, is gone, or the request made no sense.
+_FINAL_ERRORS: Final = np.array(
+    [
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.NEW_LEADER_ELECTED,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_REQUEST,
+    ]
+)
+
+
+class IsrBook:
+    """See the module. Not thread-safe; times are milliseconds of one clock.
+
+    Args:
+        lag_max_ms: how long an ISR member may go without being caught up.
+        trusts_isr: ISR members count as level until told otherwise (``ALWAYS``); otherwise as caught up when their
+            leader began.
+    """
+
+    def __init__(self, lag_max_ms: float, *, trusts_isr: bool = False) -> None:
+        self.lag_max_ms = lag_max_ms
+        #: Of brokers that follow as members, by id.
+        self.groups: dict[int, Group] = {}
+        self._trusts_isr = trusts_isr
+        self._image = EMPTY_IMAGE
+        self._leaders: frozenset[int] = frozenset()
+        self._online = online_places(EMPTY_IMAGE, ())
+        self._pages: dict[int, LedRows] = {}
+
+    # --- what happened -------------------------------------------------------------------------------
+
+    def update(self, image: MetadataImage, leaders: Collection[int], now_ms: float) -> None:
+        """Take a new image, and the brokers that are played here. Only pages that changed are looked at."""
+        before, self._image = self._image, image
+        is_same_cast = self._leaders == leaders
+        self._leaders = frozenset(leaders)
+        old_pages, pages = before.partitions.pages, image.partitions.pages
+        fresh: dict[int, LedRows] = {}
+        for number, page in enumerate(pages):
+            if is_same_cast and number < len(old_pages) and old_pages[number] is page:
+                continue
+            known = self._pages.get(number)
+            same = known and with_new_isr(known, page)
+            fresh[number] = same or self._scan(before, number, now_ms)
+        for number, led in fresh.items():
+            led.find_oldest()
+            self._pages[number] = led
+            if not len(led.rows):
+                del self._pages[number]
+        for number in [number for number in self._pages if number >= len(pages)]:
+            del self._pages[number]
+        directories = image.partitions.directories
+        if image.cluster is not before.cluster or directories is not before.partitions.directories:
+            online, self._online = self._online, online_places(image, image.cluster.active_brokers())
+            if online != self._online:
+                self.look_again()
+            self._forget_restarted(before, image)
+
+    def note(
+        self,
+        topic_ids: NDArray[np.uint8],
+        partition_ids: NDArray[np.int32],
+        leader_epochs: NDArray[np.int32],
+        brokers: NDArray[np.int32],
+        caught_up_ms: Times,
+        is_member: Flags,
+    ) -> NDArray[np.int16]:
+        """Take what is known of n followers; of one that is named twice the last holds.
+
+        Args:
+            caught_up_ms: float64[n]: by itself; taken if it is later than what was known, or UNKNOWN.
+
+        Returns:
+            int16[n]: NONE, or why nothing was noted, as a leader refuses a fetch.
+        """
+        table = self._image.partitions
+        rows = table.rows_for(topic_ids, partition_ids)
+        codes = np.full(len(rows), ErrorCode.UNKNOWN_TOPIC_ID, np.int16)
+        for number in np.unique(rows[rows >= 0] >> PAGE_SHIFT).tolist():
+            at = np.flatnonzero((rows >= 0) & (rows >> PAGE_SHIFT == number))
+            codes[at] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            led = self._pages.get(number)
+            if led is None:
+                continue
+            wanted = rows[at] & (PAGE_ROWS - 1)
+            found = np.minimum(np.searchsorted(led.rows, wanted), len(led.rows) - 1)
+            is_led = led.rows[found] == wanted
+            at, found = at[is_led], found[is_led]
+            present = led.page.leader_epochs[led.rows[found]]
+            codes[at[leader_epochs[at] < present]] = ErrorCode.FENCED_LEADER_EPOCH
+            codes[at[leader_epochs[at] > present]] = ErrorCode.UNKNOWN_LEADER_EPOCH
+            is_now = leader_epochs[at] == present
+            self._note_in(led, at[is_now], found[is_now], brokers, caught_up_ms, is_member, codes)
+        return codes
+
+    def leave_group(self, broker: int) -> None:
+        """The group of a broker speaks for nobody any more; what it said last holds for each partition by itself."""
+        group = self.groups.pop(broker, None)
+        if group is None:
+            return
+        for led in self._pages.values():
+            for slot in range(led.page.width):
+                is_its = led.is_member[slot] & (led.page.slots[slot, led.rows] == broker)
+                if is_its.any():
+                    led.is_member[slot, is_its] = False
+                    led.caught_up_ms[slot, is_its] = np.maximum(led.caught_up_ms[slot, is_its], group.caught_up_ms)
+                    led.find_oldest()
+
+    def look_again(self) -> None:
+        """Somebody is level who was not, or may enter ISRs who might not."""
+        for led in self._pages.values():
+            led.next_due_ms = -np.inf
+
+    def expire(self, now_ms: float) -> None:
+        """Look for ISR members that lag; to be called every ``lag_max_ms / 2`` (as Kafka's ``isr-expiration``)."""
+        limit = now_ms - self.lag_max_ms
+        if any(group.caught_up_ms < limit for group in self.groups.values()):
+            self.look_again()
+            return
+        for led in self._pages.values():
+            if led.oldest_ms < limit:
+                led.next_due_ms = -np.inf
+
+    # --- what to ask for -----------------------------------------------------------------------------
+
+    @property
+    def outside_count(self) -> int:
+        """Replicas of partitions led here that are not in the ISR."""
+        return sum(
+            int(led.page.replica_counts[led.rows].sum()) - int(np.bitwise_count(led.page.isr[led.rows]).sum())
+            for led in self._pages.values()
+        )
+
+    def next_due_after(self, now_ms: float) -> float:
+        """When something that is held back falls due; NEVER if an event must come first."""
+        return min((led.next_due_ms for led in self._pages.values() if led.next_due_ms > now_ms), default=NEVER)
+
+    def due(self, now_ms: float, busy: Collection[int], rows_max: int) -> Iterator[IsrProposals]:
+        """The ISRs that leaders would ask for now: for each leader not ``busy``, at most ``rows_max`` partitions.
+
+        What is returned is held back until ``answered`` or ``postponed`` says more.
+        """
+        if self._leaders.issubset(busy):  # As while the answer to the last request of the only leader is out.
+            return
+        rows, masks = self._due_rows(now_ms, np.array(sorted(self._leaders.difference(busy)), np.int32), rows_max)
+        if not len(rows):
+            return
+        columns = self._image.partitions.gather(rows)
+        chosen = {leader: at[:rows_max] for leader, at in _by_value(columns.leaders).items()}
+        held = np.sort(np.concatenate(list(chosen.values())))
+        self._hold(rows[held], np.full(len(held), NEVER))
+        for leader, at in chosen.items():
+            yield proposals_of(leader, self._image, columns, at, masks[at])
+
+    def answered(self, proposals: IsrProposals, error_codes: NDArray[np.int16], now_ms: float) -> None:
+        """The controller answered, one code for each partition in order."""
+        holds = np.where(error_codes == ErrorCode.NONE, now_ms + CONFIRM_MS, now_ms + RETRY_MS)
+        holds[np.isin(error_codes, _FINAL_ERRORS)] = NEVER
+        self._hold_proposed(proposals, holds)
+
+    def postponed(self, proposals: IsrProposals, until_ms: float) -> None:
+        """The request as a whole failed: propose again, not before a time."""
+        self._hold_proposed(proposals, np.full(len(proposals), until_ms))
+
+    # --- pages ---------------------------------------------------------------------------------------
+
+    def _scan(self, before: MetadataImage, number: int, now_ms: float) -> LedRows:
+        """The rows of a page that are led here; of those known before under the same leader epoch all is kept."""
+        page = self._image.partitions.pages[number]
+        rows = np.flatnonzero((page.leader_slots >= 0) & (page.replica_counts > 1))
+        leaders = page.slots[page.leader_slots[rows], rows]
+        rows = rows[is_among(leaders, np.array(sorted(self._leaders), np.int32))]
+        led = LedRows(
+            page,
+            rows,
+            np.full((page.width, len(rows)), UNKNOWN),
+            np.zeros((page.width, len(rows)), np.bool_),
+            np.full(len(rows), -np.inf),
+        )
+        for slot in range(page.width):
+            led.caught_up_ms[slot, in_slots(page.isr[rows], slot)] = ALWAYS if self._trusts_isr else now_ms
+        table = self._image.partitions
+        for old, (new_at, old_at) in remembered(before.partitions, self._pages, table, number, rows):
+            carry(led, new_at, old, old_at)
+        return led
+
+    def _note_in(
+        self,
+        led: LedRows,
+        at: Ints,
+        found: Ints,
+        brokers: NDArray[np.int32],
+        caught_up_ms: Times,
+        is_member: Flags,
+        codes: NDArray[np.int16],
+    ) -> None:
+        """What rows ``at`` of a report say of the rows ``found`` of a page, which they name rightly."""
+        page, rows = led.page, led.rows[found]
+        for slot in range(page.width):
+            is_its = (page.slots[slot, rows] == brokers[at]) & (page.replica_counts[rows] > slot)
+            is_its &= page.leader_slots[rows] != slot
+            to, source = found[is_its], at[is_its]
+            codes[source] = ErrorCode.NONE
+            known, told = led.caught_up_ms[slot, to], caught_up_ms[source]
+            is_recent = (told == UNKNOWN) | (told > known)
+            led.caught_up_ms[slot, to] = np.where(is_recent, told, known)
+            led.is_member[slot, to] = is_member[source]
+        led.next_due_ms = -np.inf
+        led.find_oldest()
+
+    def _forget_restarted(self, before: MetadataImage, image: MetadataImage) -> None:
+        """What is known of a broker by itself is known of one registration."""
+        for broker in restarted_brokers(before, image):
+            for led in self._pages.values():
+                for slot in range(led.page.width):
+                    is_its = led.page.slots[slot, led.rows] == broker
+                    is_its &= ~in_slots(led.page.isr[led.rows], slot)
+                    led.caught_up_ms[slot, is_its] = UNKNOWN
+
+    def _due_rows(self, now_ms: float, free: NDArray[np.int32], rows_max: int) -> tuple[Ints, NDArray[np.uint64]]:
+        """Rows of the table, ascending, that want another ISR, and which, as masks over the slots.
+
+        Of the leaders in ``free`` (sorted) only; pages behind those that fill a request for each are left for later.
+        """
+        all_rows, all_masks = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+        counts = np.zeros(len(free), np.int64)
+        standing = Standing(self.groups, self._online, now_ms - self.lag_max_ms)
+        for number in sorted(self._pages):
+            led = self._pages[number]
+            if led.next_due_ms > now_ms:
+                continue
+            wanted = standing.wanted_isr(led)
+            is_other = wanted != led.page.isr[led.rows]
+            is_due = is_other & (led.hold_ms <= now_ms)
+            later = led.hold_ms[is_other & ~is_due]
+            led.next_due_ms = float(later.min(initial=NEVER))
+            if not is_due.any():
+                continue
+            led.next_due_ms = -np.inf
+            due = np.flatnonzero(is_due)
+            leaders = led.page.slots[led.page.leader_slots[led.rows[due]], led.rows[due]]
+            is_free = is_among(leaders, free)
+            due = due[is_free]
+            all_rows.append(led.rows[due] + (number << PAGE_SHIFT))
+            all_masks.append(wanted[due])
+            counts += np.bincount(np.searchsorted(free, leaders[is_free]), minlength=len(free))
+            if (counts >= rows_max).all():
+                break
+        return np.concatenate(all_rows), np.concatenate(all_masks)
+
+    # --- holds ---------------------------------------------------------------------------------------
+
+    def _hold(self, rows: Ints, holds: Times) -> None:
+        """Set when the rows (ascending) may be proposed again; rows that are not led here any more are left alone."""
+        for number in np.unique(rows >> PAGE_SHIFT).tolist():
+            led = self._pages.get(number)
+            if led is None:
+                continue
+            first, end = np.searchsorted(rows, (number << PAGE_SHIFT, (number + 1) << PAGE_SHIFT))
+            wanted = rows[first:end] & (PAGE_ROWS - 1)
+            at = np.minimum(np.searchsorted(led.rows, wanted), len(led.rows) - 1)
+            is_known = led.rows[at] == wanted
+            led.hold_ms[at[is_known]] = holds[first:end][is_known]
+            led.next_due_ms = min(led.next_due_ms, float(holds[first:end].min()))
+
+    def _hold_proposed(self, proposals: IsrProposals, holds: Times) -> None:
+        """Like ``_hold``, for partitions that are still as they were when they were proposed."""
+        table = self._image.partitions
+        rows = proposals.rows
+        if table.extents is not proposals.image.partitions.extents:  # topics came, went or moved
+            rows = table.rows_for(proposals.topic_ids, proposals.partition_ids)
+        at = np.flatnonzero(rows >= 0)
+        at = at[np.argsort(rows[at], kind="stable")]
+        present = page_access.gather(table.pages, rows[at], ("partition_epochs",))["partition_epochs"]
+        is_same = present == proposals.partition_epochs[at]
+        self._hold(rows[at][is_same], holds[at][is_same])
+
+
+def restarted_brokers(before: MetadataImage, image: MetadataImage) -> frozenset[int]:
+    """Brokers whose registration is another one, or gone."""
+    if image.cluster is before.cluster:
+        return frozenset()
+    updated, removed = image.cluster.brokers.changes_since(before.cluster.brokers)
+    old, new = before.cluster.brokers, image.cluster.brokers
+    return frozenset({b for b in updated if b in old and old[b].epoch != new[b].epoch}) | frozenset(removed)
+
+
+def _by_value(values: NDArray[np.int32]) -> dict[int, Ints]:
+    """Ascending positions of each value."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(values[order][1:] != values[order][:-1]) + 1
+    return {int(values[at[0]]): at for at in np.split(order, starts) if len(at)}

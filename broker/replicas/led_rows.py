@@ -1,0 +1,135 @@
+"""What is known of the followers of the partitions of one page that are led here, and which ISRs follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.replicas.online_replicas import Online
+from broker.replicas.places import Flags, Ints, in_slots, is_alike, is_among
+from snapshots.pages import Page
+
+#: As a time to come: never. As the time when somebody was caught up: always.
+NEVER: Final = np.inf
+ALWAYS: Final = np.inf
+#: When somebody was caught up of whom nothing is known.
+UNKNOWN: Final = -np.inf
+
+Times = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Group:
+    """What is known of all partitions at once that a broker follows as a member."""
+
+    #: When it had all that the leaders had.
+    caught_up_ms: float = UNKNOWN
+    #: Whether it had, when it was heard last.
+    is_level: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class LedRows:
+    """The rows of one page that are led here and have followers. ``n`` of them."""
+
+    page: Page
+    #: int64[n], ascending: rows within the page.
+    rows: Ints
+    #: float64[width, n]: when the replica in a slot was caught up by itself; ALWAYS: it counts as level until told
+    #: otherwise.
+    caught_up_ms: Times
+    #: bool[width, n]: its broker's group speaks for it, too.
+    is_member: Flags
+    #: float64[n]: the row is not proposed before.
+    hold_ms: Times
+    #: No row needs a look before; a lower bound.
+    next_due_ms: float = -np.inf
+    #: Oldest time of an ISR member other than the leader for whom no group speaks.
+    oldest_ms: float = NEVER
+
+    def find_oldest(self) -> None:
+        """Make ``oldest_ms`` exact."""
+        page, rows = self.page, self.rows
+        isr, leader_slots = page.isr[rows], page.leader_slots[rows]
+        alone = [
+            self.caught_up_ms[slot][in_slots(isr, slot) & (leader_slots != slot) & ~self.is_member[slot]]
+            for slot in range(page.width)
+        ]
+        self.oldest_ms = min((float(times.min()) for times in alone if len(times)), default=NEVER)
+
+
+class Standing:
+    """How every broker stands, as columns to look up in."""
+
+    def __init__(self, groups: Mapping[int, Group], online: Online, limit_ms: float) -> None:
+        """``online``: where replicas of brokers are that may enter ISRs."""
+        ids = sorted(groups)
+        self._online = online
+        self._ids = np.array(ids, np.int32)
+        self._caught_up = np.array([groups[id_].caught_up_ms for id_ in ids], np.float64)
+        # One that fell silent was level when it was heard last.
+        self._is_level = np.array([groups[id_].is_level for id_ in ids], np.bool_)
+        self._is_level &= self._caught_up >= limit_ms
+        self._limit_ms = limit_ms
+
+    def wanted_isr(self, led: LedRows) -> NDArray[np.uint64]:
+        """uint64[n]: for each row the ISR that its leader would ask for."""
+        page, rows = led.page, led.rows
+        wanted = page.isr[rows].astype(np.uint64)
+        for slot in range(page.width):
+            brokers = page.slots[slot, rows]
+            is_member = led.is_member[slot] & is_among(brokers, self._ids)
+            at = np.searchsorted(self._ids, brokers[is_member])
+            is_in = in_slots(wanted, slot)
+            caught_up = led.caught_up_ms[slot].copy()
+            enters = caught_up == ALWAYS
+            enters[is_member] |= self._is_level[at]
+            enters &= ~is_in & (page.replica_counts[rows] > slot)
+            enters &= self._online.has(brokers, page.directories[slot, rows])
+            caught_up[is_member] = np.maximum(caught_up[is_member], self._caught_up[at])
+            leaves = is_in & (page.leader_slots[rows] != slot) & (caught_up < self._limit_ms)
+            wanted |= enters.astype(np.uint64) << np.uint64(slot)
+            wanted &= ~(leaves.astype(np.uint64) << np.uint64(slot))
+        return wanted
+
+
+def with_new_isr(led: LedRows, page: Page) -> LedRows | None:
+    """The same rows in a page that differs in nothing but its ISRs and what follows from them; None if it does."""
+    old = led.page
+    if not is_alike(old, page):
+        return None
+    rows = led.rows
+    same = LedRows(page, rows, led.caught_up_ms.copy(), led.is_member, led.hold_ms.copy())
+    same.hold_ms[page.partition_epochs[rows] != old.partition_epochs[rows]] = -np.inf
+    for slot in range(page.width):
+        _expel(same.caught_up_ms[slot], in_slots(old.isr[rows], slot) & ~in_slots(page.isr[rows], slot))
+    return same
+
+
+def _expel(caught_up_ms: Times, left: Flags) -> None:
+    """Who left the ISR is level again only when that is said anew."""
+    caught_up_ms[left & (caught_up_ms == ALWAYS)] = UNKNOWN
+
+
+def carry(new: LedRows, new_at: Ints, old: LedRows, old_at: Ints) -> None:
+    """Give partitions that have the leader epoch they had what was known of their followers."""
+    page, before = new.page, old.page
+    rows, old_rows = new.rows[new_at], old.rows[old_at]
+    goes_on = page.leader_epochs[rows] == before.leader_epochs[old_rows]
+    new_at, old_at, rows, old_rows = new_at[goes_on], old_at[goes_on], rows[goes_on], old_rows[goes_on]
+    for slot in range(page.width):
+        for old_slot in range(before.width):
+            is_same = page.slots[slot, rows] == before.slots[old_slot, old_rows]
+            is_same &= before.replica_counts[old_rows] > old_slot
+            to, source = new_at[is_same], old_at[is_same]
+            caught_up_ms = old.caught_up_ms[old_slot, source]
+            was_in = in_slots(before.isr[old.rows[source]], old_slot)
+            _expel(caught_up_ms, was_in & ~in_slots(page.isr[new.rows[to]], slot))
+            new.caught_up_ms[slot, to] = caught_up_ms
+            new.is_member[slot, to] = old.is_member[old_slot, source]
+    is_unchanged = page.partition_epochs[rows] == before.partition_epochs[old_rows]
+    new.hold_ms[new_at[is_unchanged]] = old.hold_ms[old_at[is_unchanged]]

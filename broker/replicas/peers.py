@@ -1,0 +1,112 @@
+"""The other broker processes: where they are, and how one of them is spoken to.
+
+Broker processes listen on loopback only, so nothing else is ever dialled, whatever a registration says: the message
+carries the shared secret, if there is one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, Protocol
+
+import aiohttp
+
+from broker.identity import HTTP_LISTENER
+from broker.replicas.follower import Address
+from broker.replicas.messages import FRAME_BYTES_MAX
+from metadata_log.errors import QuorateError
+from metadata_log.records import BrokerEndpoint
+from snapshots.cluster import BrokerRegistration, ClusterImage
+from snapshots.image import MetadataImage
+
+#: This very process.
+LOCAL: Final = "local"
+#: Where messages are sent to.
+FOLLOW_PATH: Final = "/v1/replicas/follow"
+MSGPACK: Final = "application/msgpack"
+
+
+class PeerUnreachable(QuorateError):
+    """Another broker process did not answer, or not what it should."""
+
+
+class PeerCalls(Protocol):
+    """How other processes are spoken to."""
+
+    async def exchange(self, address: Address, message: bytes) -> bytes:
+        """Send a message, and return its answer.
+
+        Raises:
+            PeerUnreachable: there is none in time.
+        """
+
+
+class HttpPeers:
+    """``PeerCalls`` over the HTTP API that every broker process has. ``session`` gives its owner's session."""
+
+    def __init__(self, session: Callable[[], aiohttp.ClientSession], secret: bytes | None, timeout_ms: float) -> None:
+        self._session = session
+        self._headers = {"Content-Type": MSGPACK}
+        if secret is not None:
+            self._headers["Authorization"] = f"Bearer {secret.decode('ascii')}"
+        self._timeout = aiohttp.ClientTimeout(total=timeout_ms / 1000)
+
+    async def exchange(self, address: Address, message: bytes) -> bytes:
+        """See ``PeerCalls``."""
+        try:
+            async with self._session().request(
+                "POST",
+                f"http://{address}{FOLLOW_PATH}",
+                data=message,
+                headers=self._headers,
+                allow_redirects=False,
+                timeout=self._timeout,
+            ) as response:
+                length = int(response.headers.get("Content-Length", FRAME_BYTES_MAX + 1))
+                if response.status != 200 or length > FRAME_BYTES_MAX:
+                    raise PeerUnreachable(f"{address} answered {response.status} with {length} bytes")
+                return await response.read()
+        except TimeoutError as error:
+            raise PeerUnreachable(f"{address} did not answer in time") from error
+        except (aiohttp.ClientError, ValueError) as error:
+            raise PeerUnreachable(f"{address}: {error}") from error
+
+
+class PeerAddresses:
+    """Where each broker's process is.
+
+    Args:
+        told: of brokers that did not register where that is, as imported ones.
+    """
+
+    def __init__(self, told: Mapping[int, Address]) -> None:
+        self._told = told
+        self._cluster = ClusterImage()
+        self._registered: dict[int, Address] = {}
+
+    def in_image(self, image: MetadataImage, played: Collection[int]) -> dict[int, Address]:
+        """By broker; those nobody knows the address of are left out. ``played``: the brokers of this process."""
+        if image.cluster is not self._cluster:
+            self._cluster = image.cluster
+            found = ((broker, self._address(known)) for broker, known in image.cluster.brokers.items())
+            self._registered = {broker: address for broker, address in found if address is not None}
+        return self._registered | dict.fromkeys(played, LOCAL)
+
+    def _address(self, broker: BrokerRegistration) -> Address | None:
+        if broker.id in self._told:
+            return self._told[broker.id]
+        ends = (end for end in broker.listeners if end.name == HTTP_LISTENER and is_loopback(end.host))
+        return next((_host_and_port(end) for end in ends), None)
+
+
+def _host_and_port(end: BrokerEndpoint) -> Address:
+    return f"[{end.host}]:{end.port}" if ":" in end.host else f"{end.host}:{end.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, by name or address, is this machine."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

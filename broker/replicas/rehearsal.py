@@ -1,0 +1,181 @@
+"""The rehearsal's replica manager: followers that say how far they are, leaders that believe them; no data at all.
+
+Both sides of the exchange for all brokers of this process. What a replica holds is a model of sizes and rates
+(``stand_in``); that its process lives, and can speak with its leader's, is real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from broker.publisher import Manifest
+from broker.replicas.attended import AttendedClock
+from broker.replicas.follower import FollowerCore, Link
+from broker.replicas.isr_requests import IsrRequests
+from broker.replicas.leader import LeaderCore
+from broker.replicas.manager import ReplicaManager, ReplicaReport, Station
+from broker.replicas.messages import (
+    FollowAnswer,
+    FollowMessage,
+    decode_answer,
+    decode_message,
+    encode_answer,
+    encode_message,
+)
+from broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls
+from broker.replicas.stand_in import Pace, StandInLog
+from broker.surroundings import Surroundings
+from metadata_log.errors import QuorateError
+from snapshots.delta import MetadataDelta
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+
+log = structlog.get_logger(__name__)
+
+#: What every output of it says.
+NOTICE: Final = "rehearsal: no data are moved; how much a replica holds is a model, that its process lives is not"
+#: A wait that is no shorter than this lets others have their turn.
+_WAIT_MIN_MS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeTiming:
+    """Milliseconds."""
+
+    #: How long an ISR member may go without being caught up (Kafka's replica.lag.time.max.ms).
+    lag_max_ms: float = 30_000.0
+    #: Between two messages that have nothing new to say (Kafka's replica.fetch.wait.max.ms).
+    interval_ms: float = 500.0
+    #: Longest wait between two attempts to reach a process.
+    retry_max_ms: float = 2_000.0
+
+
+class RehearsalReplicas(ReplicaManager):
+    """See the module. ``cluster_id`` is "" until it is known."""
+
+    def __init__(
+        self,
+        model: StandInLog,
+        pace: Pace,
+        timing: ExchangeTiming,
+        peers: PeerCalls,
+        addresses: PeerAddresses,
+        surroundings: Surroundings,
+        cluster_id: Callable[[], str],
+    ) -> None:
+        super().__init__()
+        self._model = model
+        self._timing = timing
+        self._peers = peers
+        self._addresses = addresses
+        self._surroundings = surroundings
+        self._cluster_id = cluster_id
+        # Looked at in every turn of ``run``, which comes after every interval at the latest.
+        self._clock = AttendedClock(surroundings.now_ms, 2 * timing.interval_ms)
+        self._leader = LeaderCore(model, timing.lag_max_ms)
+        self._follower = FollowerCore(
+            pace, timing.interval_ms, timing.retry_max_ms, self._new_session, surroundings.now_ms()
+        )
+        self._image = EMPTY_IMAGE
+        self._played: frozenset[int] = frozenset()
+        self._station: Station
+        self._requests: IsrRequests
+
+    @property
+    def name(self) -> str:
+        return "rehearsal-replicas"
+
+    @property
+    def pace(self) -> Pace:
+        """How fast replicas here copy."""
+        return self._follower.pace
+
+    def set_pace(self, pace: Pace) -> None:
+        """Copy at another rate from now on, or not at all."""
+        self._follower.set_pace(pace, self._surroundings.now_ms())
+        log.info("replicas.pace", copy_bytes_per_s=pace.copy_bytes_per_s, is_stalled=pace.is_stalled)
+        self._changed.set()
+
+    def begin(self, station: Station) -> None:
+        self._station = station
+        self._requests = IsrRequests(
+            station.rpc, self._leader.book, station.epochs, self._clock.now_ms, self._changed.set
+        )
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        self._take(image)
+        self._changed.set()
+
+    def report(self) -> ReplicaReport:
+        return ReplicaReport(
+            NOTICE, False, self._leader.book.outside_count, self._follower.copying_count, self._requests.counters
+        )
+
+    def take(self, data: bytes) -> bytes:
+        """A message of another process, and what it is answered.
+
+        Raises:
+            MalformedMessage: it is none.
+        """
+        return encode_answer(self._answer(decode_message(data)))
+
+    async def run(self) -> None:
+        log.info("replicas.started", notice=NOTICE, lag_max_ms=self._timing.lag_max_ms)
+        for broker_id in self._played:
+            self._station.ready_to_unfence(broker_id)  # there is an image already
+        next_expiry_ms = 0.0
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._changed.clear()
+                if self._station.played() != self._played:
+                    self._take(self._image)
+                now_ms, attended_ms = self._surroundings.now_ms(), self._clock.now_ms()
+                self._follower.set_followers(self._station.epochs())
+                for link, message in self._follower.messages(now_ms):
+                    tasks.create_task(self._exchange(link, message))
+                book = self._leader.book
+                if attended_ms >= next_expiry_ms:
+                    book.expire(attended_ms)
+                    next_expiry_ms = attended_ms + book.lag_max_ms / 2
+                self._requests.send_due(tasks, self._played)
+                waits_ms = (self._follower.next_due_ms(now_ms) - now_ms, book.next_due_after(attended_ms) - attended_ms)
+                await self._wait(max(_WAIT_MIN_MS, min(*waits_ms, self._timing.interval_ms)))
+
+    def _take(self, image: MetadataImage) -> None:
+        self._image, self._played = image, self._station.played()
+        self._leader.cluster_id = self._follower.cluster_id = self._cluster_id()
+        self._leader.update(image, self._played, self._clock.now_ms())
+        addresses = self._addresses.in_image(image, self._played)
+        own_end = self._model.end(self._surroundings.wall_ms())
+        self._follower.update(image, self._played, addresses, own_end, self._surroundings.now_ms())
+
+    def _answer(self, message: FollowMessage) -> FollowAnswer:
+        answer = self._leader.answer(message, self._clock.now_ms(), self._surroundings.wall_ms())
+        self._changed.set()
+        return answer
+
+    async def _exchange(self, link: Link, message: FollowMessage) -> None:
+        """Send one message; whatever becomes of it, the next one may leave."""
+        had_failed = link.failures > 0
+        try:
+            if link.address == LOCAL:
+                answer = self._answer(message)
+            else:
+                answer = decode_answer(await self._peers.exchange(link.address, encode_message(message)))
+        except QuorateError as error:
+            self._follower.failed(link, message, self._surroundings.now_ms())
+            if not had_failed:
+                log.warning("replicas.leader_unreachable", address=link.address, reason=str(error))
+        else:
+            self._follower.answered(link, message, answer, self._surroundings.now_ms())
+            if had_failed and not link.failures:
+                log.info("replicas.leader_reached", address=link.address)
+        finally:
+            self._changed.set()
+
+    def _new_session(self) -> int:
+        return int.from_bytes(self._surroundings.new_uuid()[8:], "big") >> 1

@@ -1,0 +1,164 @@
+"""The replica manager of a service that holds data: it says itself who has what.
+
+The service replicates by means of its own. Where a partition is led, it knows which replicas have everything that was
+acknowledged, and says so here; the ISR that Quorate keeps, and elects from, is what it said. An ISR member stays one
+until the service says that it fell behind, or the controllers lose its broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.publisher import Manifest
+from broker.replicas.isr_book import IsrBook
+from broker.replicas.isr_requests import IsrRequests
+from broker.replicas.led_rows import ALWAYS, UNKNOWN
+from broker.replicas.manager import ReplicaManager, ReplicaReport, Station
+from metadata_log.errors import ErrorCode, QuorateError
+from metadata_log.ids import UUID_BYTES, Uuid
+from snapshots.delta import MetadataDelta
+from snapshots.image import EMPTY_IMAGE, MetadataImage
+
+NOTICE: Final = "a replica is in sync when the service says so"
+
+
+class NotNoted(QuorateError):
+    """What was said of a replica does not fit the newest image; ``code`` says why.
+
+    UNKNOWN_TOPIC_ID: there is no such partition. NOT_LEADER_OR_FOLLOWER: it is not led here, or has no such replica.
+    FENCED_LEADER_EPOCH: it has a newer leader epoch. UNKNOWN_LEADER_EPOCH: the image is older, say it again later.
+    STALE_BROKER_EPOCH: the replica's broker is registered under another epoch.
+    """
+
+    def __init__(self, code: ErrorCode, topic_id: Uuid, partition: int, broker_id: int) -> None:
+        super().__init__(f"{topic_id.hex()}-{partition}, replica {broker_id}: {code.name}")
+        self.code = code
+
+
+class ServiceReplicas(ReplicaManager):
+    """See the module. Give it to ``run_broker_process``, and to what replicates. Not thread-safe.
+
+    Args:
+        holds_unfencing: a broker here is unfenced only after ``ready`` was called for it.
+    """
+
+    def __init__(self, *, holds_unfencing: bool = False) -> None:
+        super().__init__()
+        self._holds_unfencing = holds_unfencing
+        self._ready: set[int] = set()
+        self._failed: dict[int, list[Uuid]] = {}
+        self._book = IsrBook(lag_max_ms=0.0, trusts_isr=True)
+        self._image = EMPTY_IMAGE
+        self._played: frozenset[int] = frozenset()
+        self._station: Station | None = None
+        self._requests: IsrRequests
+
+    @property
+    def name(self) -> str:
+        return "service-replicas"
+
+    # --- what a service says -------------------------------------------------------------------------
+
+    def caught_up(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int, broker_epoch: int) -> None:
+        """A replica has everything that was acknowledged, and will be asked before anything more is.
+
+        Its leader here asks for an ISR with it. That it is granted shows in an image: until then writes need not wait
+        for it, and from this call on they must not be lost by it.
+
+        Args:
+            leader_epoch: under which the replica caught up.
+            broker_epoch: under which its process said so (its ``broker_epoch``): another process begins anew.
+
+        Raises:
+            NotNoted: it does not fit the newest image. Nothing was changed.
+        """
+        known = self._image.cluster.brokers.get(broker_id)
+        if known is None or known.epoch != broker_epoch:
+            raise NotNoted(ErrorCode.STALE_BROKER_EPOCH, topic_id, partition, broker_id)
+        self._note(topic_id, partition, leader_epoch, broker_id, ALWAYS)
+
+    def fell_behind(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int) -> None:
+        """A replica does not keep up: its leader here asks for an ISR without it.
+
+        Until that shows in an image nothing may be acknowledged that the replica does not have.
+
+        Raises:
+            NotNoted: it does not fit the newest image. Nothing was changed.
+        """
+        self._note(topic_id, partition, leader_epoch, broker_id, UNKNOWN)
+
+    def ready(self, broker_id: int) -> None:
+        """A broker here can serve: it may be unfenced. Only of use with ``holds_unfencing``."""
+        self._ready.add(broker_id)
+        self._let_in(broker_id)
+
+    def directory_failed(self, broker_id: int, directory: Uuid) -> None:
+        """A log directory of a broker here is lost: the controllers take its replicas offline (KIP-858)."""
+        failed = self._failed.setdefault(broker_id, [])
+        if directory not in failed:
+            failed.append(directory)
+
+    def broker_epoch(self, broker_id: int) -> int | None:
+        """The epoch under which a broker here is registered; None if it is not, or not any more."""
+        return None if self._station is None else self._station.epochs().get(broker_id)
+
+    # --- what a process asks -------------------------------------------------------------------------
+
+    def begin(self, station: Station) -> None:
+        self._station = station
+        self._requests = IsrRequests(station.rpc, self._book, station.epochs, station.now_ms, self._changed.set)
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        self._take(image)
+        self._changed.set()
+
+    def failed_directories(self, broker_id: int) -> list[Uuid]:
+        return self._failed.get(broker_id, [])
+
+    def report(self) -> ReplicaReport:
+        return ReplicaReport(NOTICE, True, self._book.outside_count, None, self._requests.counters)
+
+    async def run(self) -> None:
+        station = self._station
+        assert station is not None
+        for broker_id in self._played:
+            self._let_in(broker_id)
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._changed.clear()
+                if station.played() != self._played:
+                    self._take(self._image)
+                now_ms = station.now_ms()
+                self._book.expire(now_ms)
+                self._requests.send_due(tasks, self._played)
+                await self._wait(self._book.next_due_after(now_ms) - now_ms)
+
+    def _take(self, image: MetadataImage) -> None:
+        assert self._station is not None
+        self._image, self._played = image, self._station.played()
+        self._book.update(image, self._played, self._station.now_ms())
+
+    def _let_in(self, broker_id: int) -> None:
+        if self._station is not None and (not self._holds_unfencing or broker_id in self._ready):
+            self._station.ready_to_unfence(broker_id)
+
+    def _note(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int, caught_up_ms: float) -> None:
+        codes = self._book.note(
+            np.frombuffer(topic_id, np.uint8).reshape(1, UUID_BYTES),
+            _one(partition),
+            _one(leader_epoch),
+            _one(broker_id),
+            np.array([caught_up_ms]),
+            np.zeros(1, np.bool_),
+        )
+        if codes[0] != ErrorCode.NONE:
+            raise NotNoted(ErrorCode(int(codes[0])), topic_id, partition, broker_id)
+        self._changed.set()
+
+
+def _one(number: int) -> NDArray[np.int32]:
+    return np.array([number], np.int32)
