@@ -1,1 +1,1 @@
-"""Who obeys: the broker lifecycle, the metadata loader, publishers, and the rehearsal replica manager."""
+"""Who obeys: the broker lifecycle, the metadata loader, publishers, and replica managers."""
