@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,13 @@ def image_of(built: Stage) -> MetadataImage:
     return built.members[1].controller.stable
 
 
+def told_of_each_other(*processes: str) -> dict[str, dict[str, Any]]:
+    """Settings of processes that play imported brokers: those keep Kafka's listeners, so where they are is said."""
+    ports = dict(zip(processes, free_ports(len(processes)), strict=True))
+    peers = [f"{ids}@{LOOPBACK}:{port}" for ids, port in ports.items()]
+    return {ids: {"port": port, "peers": peers, "is_imported": True} for ids, port in ports.items()}
+
+
 async def until_no_follower_lags(built: Stage, leader: int) -> None:
     """Until everything that a broker leads has its replicas of live brokers in sync."""
 
@@ -67,21 +75,19 @@ async def test_twin_dead_brokers_come_back_and_make_the_elections_of_the_real_lo
         before = summarize(imported)
         assert (before.partitions, before.without_leader, before.reassigning) == (3061, 782, 2)
 
-        one, other, another = free_ports(3)
-        # They keep Kafka's listeners: how they find each other has to be said.
-        peers = [f"11-12@{LOOPBACK}:{one}", f"14@{LOOPBACK}:{other}", f"13@{LOOPBACK}:{another}"]
-        async with playing([11, 12], built.urls, port=one, is_imported=True, peers=peers) as live:
+        twins = told_of_each_other("11-12", "13", "14")
+        async with playing([11, 12], built.urls, **twins["11-12"]) as live:
             await live.ready()
             assert image_of(built).partitions.pages == imported.partitions.pages, "the picture is as it was imported"
             assert image_of(built).cluster.brokers == imported.cluster.brokers
 
-            async with playing([14], built.urls, port=other, is_imported=True, peers=peers) as first:
+            async with playing([14], built.urls, **twins["14"]) as first:
                 await first.ready()
                 stuck = ElectionPartitions(topic="stuck", partitions=[0, 1])
                 await client.elect_leaders(ElectLeadersRequest(election_type="UNCLEAN", topic_partitions=[stuck]))
                 for leader in (11, 12, 14):
                     await until_no_follower_lags(built, leader)
-                async with playing([13], built.urls, port=another, is_imported=True, peers=peers) as last:
+                async with playing([13], built.urls, **twins["13"]) as last:
                     await last.ready()
 
                     async def healed() -> bool:
