@@ -24,6 +24,8 @@ class DiskTrouble:
         self._left: int | None = None
         self._is_end = False
         self._spares_looking = False
+        #: The last failure that this brought about.
+        self.last_error: OSError | None = None
 
     def fail_soon(self, calls: int, *, spares_looking: bool) -> None:
         """One of the next calls fails; of those that only look none, if they are spared."""
@@ -45,4 +47,5 @@ class DiskTrouble:
             self._left = None
             if self._is_end:
                 raise ProcessEnded(f"{operation} of {path}")
-            raise OSError(self._rng.choice(_ERRORS), f"{operation} fails", path)
+            self.last_error = OSError(self._rng.choice(_ERRORS), f"{operation} fails", path)
+            raise self.last_error
