@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -18,6 +19,7 @@ from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.checkpoint_transfer import CheckpointChunk
 from metadata_log.errors import ApiError
 from scripts.cli import exit_codes
+from scripts.cli.live_image import live_image
 from snapshots.moments import Moment, parse_moment
 from tests.integration.commands import Terminal, alone, terminal
 from tests.integration.http_stage import Bad, Stage, stage
@@ -121,6 +123,10 @@ async def test_state_at_a_time_of_a_log_whose_times_fall_is_that_after_the_last_
         past = s.members[1].node.past
         assert [len((await past.at(Moment(time_ms=usual + ahead))).topics) for ahead in (9, 10, 3_599_999)] == [0, 2, 2]
         assert await past.at(Moment(time_ms=usual + 9)) is await past.at(Moment(time_ms=usual + 9))
+        # The same made from the controller's log by a command.
+        moments = [Moment(time_ms=round(usual + ahead)) for ahead in (9, 10, 3_599_999)]
+        images = [await asyncio.to_thread(live_image, s.urls[0], moment, None) for moment in moments]
+        assert [len(image.topics) for image in images] == [0, 2, 2]
 
 
 async def test_state_before_the_log_comes_from_a_checkpoint_or_not_at_all() -> None:

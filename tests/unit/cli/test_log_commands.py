@@ -22,6 +22,7 @@ from metadata_log.records import (
 )
 from scripts.cli import exit_codes
 from scripts.cli.log import app
+from snapshots.moments import Moment
 
 TIME = 1_700_000_000_000
 TOPIC = bytes(range(16))
@@ -43,15 +44,15 @@ def listed_files(capture: Path) -> list[str]:
         return list(dict.fromkeys(json.loads(line)["file"] for line in lines))
 
 
-def write_log(directory: Path, *segments: list[Record], epoch: int = 1) -> list[Path]:
-    """A log of these segments; each record is a batch of its own."""
+def write_log(directory: Path, *segments: list[Record], epoch: int = 1, times: tuple[int, ...] = ()) -> list[Path]:
+    """A log of these segments; each record is a batch of its own. ``times``: of the batches, if not all are one."""
     paths = []
     offset = 0
     for records in segments:
         path = directory / f"{offset:020d}.log"
         with path.open("wb") as file:
             for record in records:
-                file.write(place_batch(data_batch([(record, 0)], TIME), offset, epoch))
+                file.write(place_batch(data_batch([(record, 0)], times[offset] if times else TIME), offset, epoch))
                 offset += 1
         paths.append(path)
     return paths
@@ -325,3 +326,16 @@ def test_log_verify_of_several_paths_judges_each(tmp_path: Path) -> None:
     assert result.exit_code == exit_codes.REFUSED
     verdicts: list[Any] = [line for line in result.stdout.splitlines() if line in ("  OK", "  DAMAGED: 1 finding")]
     assert verdicts == ["  OK", "  DAMAGED: 1 finding"]
+
+
+@pytest.mark.parametrize(("time_ms", "shown"), [(9, ""), (19, "a"), (29, "abc"), (4_999, "abcde"), (5_000, "abcde")])
+def test_log_dump_at_a_time_of_a_log_whose_times_fall_ends_behind_the_last_batch_not_later(
+    tmp_path: Path, time_ms: int, shown: str
+) -> None:
+    """As in a log of Kafka's: the clock of one controller was ahead of its successor's."""
+    topics: list[Record] = [TopicRecord(name, TOPIC) for name in "abcde"]
+    write_log(tmp_path, topics[:2], topics[2:], times=(10, 5_000, 20, 30, 3_000))
+
+    lines = succeed("dump", "--json", "--at", str(Moment(time_ms=time_ms)), tmp_path).splitlines()
+
+    assert [name for line in lines for name in "abcde" if f'"{name}"' in line] == list(shown)

@@ -7,13 +7,22 @@ from typing import Any
 
 import pytest
 
-from metadata_log.batch import HEADER_BYTES, build_batch, frame_record, iter_records, parse_header, place_batch
+from metadata_log.batch import (
+    HEADER_BYTES,
+    build_batch,
+    data_batch,
+    frame_record,
+    iter_records,
+    parse_header,
+    place_batch,
+)
 from metadata_log.disk import RealDisk
 from metadata_log.errors import CorruptBatch, StorageError
 from metadata_log.mark import Mark, MarkFile
 from metadata_log.reader import find_files, iter_batches
 from metadata_log.records import NoOpRecord, TopicRecord
 from pipeline.inputs import InputCluster, find_inputs
+from pipeline.jobs.replay import offset_at_time
 from pipeline.ranges import RANGE_BYTES, all_ranges, plan_checkpoint, plan_log, task_from_json, task_to_json
 from pipeline.walk import CHUNK_BYTES, EVERYTHING, Chunk, Wanted, read_range
 from tests.pipeline_logs import KAFKA_LOG, TIME, LogWriter
@@ -275,3 +284,18 @@ def test_framing_that_does_not_fill_its_batch_is_damage(tmp_path: Path, body: by
 
     with pytest.raises(CorruptBatch):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("time", "offset"), [(9, 0), (10, 1), (19, 1), (20, 3), (29, 3), (30, 4), (4_999, 5), (5_000, 5)]
+)
+def test_offset_at_a_time_of_a_log_whose_times_fall_is_the_end_of_the_last_batch_not_later(
+    tmp_path: Path, time: int, offset: int
+) -> None:
+    """As in a log of Kafka's: the clock of one controller was ahead of its successor's."""
+    times = (10, 5_000, 20, 30, 3_000)
+    for first, last in ((0, 2), (2, 5)):
+        made = [place_batch(data_batch([(NoOpRecord(), 0)], times[n]), n, 1) for n in range(first, last)]
+        (tmp_path / f"{first:020d}.log").write_bytes(b"".join(made))
+
+    assert offset_at_time(cluster_at(tmp_path), time) == offset
