@@ -29,7 +29,7 @@ from pipeline.java import find_java, home_for_spark
 from pipeline.memory import driver_memory, machine_bytes
 from pipeline.scratch import scratch_directory
 from pipeline.shipping import write_packages
-from pipeline.source.data_source import register
+from pipeline.source.registering import SETTINGS, add_source
 from pipeline.spark_home import make_spark_home
 
 __all__ = ["SessionSettings", "SparkSession", "spark_session"]
@@ -84,7 +84,7 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         with _translating(None):
-            spark = SparkSession.builder.config(map=_shared_conf()).getOrCreate()
+            spark = SparkSession.builder.config(map=SETTINGS).getOrCreate()
             try:
                 yield _configured(spark, is_local=True)
             finally:
@@ -104,20 +104,10 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
             yield _configured(SparkSession.builder.getOrCreate(), is_local=settings.is_local, scratch=scratch)
 
 
-def _shared_conf() -> dict[str, str]:
-    """What the jobs rely on, on every master."""
-    return {
-        "spark.sql.session.timeZone": "UTC",
-        # Off by default, and then a source that offers it is refused.
-        "spark.sql.python.filterPushdown.enabled": "true",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-    }
-
-
 def _conf(settings: SessionSettings, memory: str, scratch: Path) -> dict[str, str]:
     java_options = (f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}", "-Duser.timezone=UTC")
     conf = {
-        **_shared_conf(),
+        **SETTINGS,
         "spark.app.name": f"quorate {settings.name}",
         "spark.master": settings.master,
         "spark.driver.memory": memory,
@@ -143,7 +133,7 @@ def _configured(spark: SparkSession, *, is_local: bool, scratch: Path | None = N
     if not is_local and scratch is not None:
         # Elsewhere nobody has our packages.
         spark.sparkContext.addPyFile(str(write_packages(scratch / "quorate.zip")))
-    register(spark)
+    add_source(spark)
     return spark
 
 

@@ -13,7 +13,15 @@ import pyarrow.compute as pc
 from pipeline.incidents.brokers import BrokerEvent
 from pipeline.incidents.causes import BrokerTimeline
 from pipeline.incidents.changes import Changes
-from pipeline.incidents.counts import effects, grouped_runs, instants, outcomes, spans, unclean_stops
+from pipeline.incidents.counts import (
+    effects,
+    grouped_flapping,
+    grouped_runs,
+    instants,
+    outcomes,
+    spans,
+    unclean_stops,
+)
 from pipeline.incidents.elections import grouped_elections, of_one_election, risky_elections
 from pipeline.incidents.flapping import flapping
 from pipeline.incidents.intervals import Moments, leaderless, runs, under_min_isr, under_replicated
@@ -38,7 +46,7 @@ class Known:
     timeline: BrokerTimeline
     steps: MinIsrSteps
     thresholds: Thresholds
-    #: Until when those partitions count that are without a leader still.
+    #: Until when counts what lasts still; later than all records.
     now_us: int
 
     @classmethod
@@ -71,11 +79,11 @@ def parts_of(changes: Changes, tables: Mapping[str, pa.Table], known: Known) -> 
         "spans": spans(changes.versions),
         "effects": effects(changes),
         "unclean_stops": unclean_stops(changes),
-        **{name: grouped_runs(tables[name]) for name in HEALTH},
+        **{name: grouped_runs(tables[name], known.now_us) for name in HEALTH},
         "elections": pa.Table.from_pylist(groups, ELECTION_GROUPS),
         "outcomes": outcomes(tables["reassignments"]),
         "reassignments": slow(tables["reassignments"], known.thresholds.slow_reassignment),
-        "flapping": worst_flapping(tables["isr_flapping"]),
+        "flapping": grouped_flapping(tables["isr_flapping"]),
         "leaders": leaders_of(changes, known.now_us),
     }
 
@@ -93,8 +101,3 @@ def slow(table: pa.Table, at_least: timedelta) -> pa.Table:
     table = table.append_column("took", pc.fill_null(took, _FOREVER_MS)).filter(wanted)
     order = [("took", "descending"), ("from_offset", "ascending"), ("topic", "ascending"), ("partition", "ascending")]
     return table.sort_by(order).slice(0, ROWS_MAX).drop_columns("took")
-
-
-def worst_flapping(table: pa.Table) -> pa.Table:
-    """Those that flap most, up to a limit."""
-    return table.sort_by([("most", "descending"), ("first_offset", "ascending")]).slice(0, ROWS_MAX)

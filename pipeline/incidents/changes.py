@@ -99,11 +99,14 @@ class _Seen:
 
 
 def _broker_causes(seen: _Seen, subject: Ints, timeline: BrokerTimeline, within_us: int) -> tuple[Longs, Longs]:
-    """Of the changes in which a broker left the ISR against its will the event of it that lies behind."""
+    """Of the changes in which a broker left the ISR against its will the event of it that lies behind.
+
+    The last member of an ISR stays in it as it goes down, where there is no ELR: then nobody leads.
+    """
     versions = seen.versions
     cause, offset = (np.full(len(seen.rows), NONE, np.int64) for _ in range(2))
     lost = np.flatnonzero((subject != NOBODY) & seen.keeps_replicas)
-    lost = lost[~versions.isr.take(lost).contains(subject[lost])]
+    lost = lost[~versions.isr.take(lost).contains(subject[lost]) | (versions.leader[lost] < 0)]
     if len(lost):
         clusters = pa.array(versions.cluster.names).take(pa.array(versions.cluster.codes[lost])).to_pylist()
         cause[lost], offset[lost] = timeline.losses(

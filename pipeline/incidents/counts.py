@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.fold.fields import Ints, Longs
 from pipeline.incidents import kinds
@@ -14,6 +15,7 @@ from pipeline.incidents.tables import (
     BY_CAUSE,
     BY_CLUSTER,
     BY_EFFECT,
+    BY_FLAPPING,
     BY_INSTANT,
     BY_OUTCOME,
     BY_UNCLEAN_STOP,
@@ -79,13 +81,30 @@ def spans(versions: Versions) -> pa.Table:
     )
 
 
-def grouped_runs(runs: pa.Table) -> pa.Table:
-    """Runs of one condition by what began and what ended them, with the time they add up to."""
-    lasted = lasted_ms(runs)
+def grouped_runs(runs: pa.Table, now_us: int) -> pa.Table:
+    """Runs of one condition by what began and what ended them, with the time they add up to.
+
+    Args:
+        now_us: until when those count that last still.
+    """
+    lasted = lasted_ms(runs, now_us)
     columns = {"partitions": _ones(len(runs)), "total_ms": lasted, "longest_ms": lasted}
     for name, column in {**columns, "first_partition": partition_names(runs)}.items():
         runs = runs.append_column(name, column)
     return BY_CAUSE.of(runs)
+
+
+def grouped_flapping(flapping: pa.Table) -> pa.Table:
+    """Partitions whose ISR flaps, by the broker that came back most often."""
+    columns = {
+        "partitions": _ones(len(flapping)),
+        "from_offset": flapping["first_offset"],
+        "least_first": pc.negate(flapping["most"]),
+        "first_partition": partition_names(flapping),
+    }
+    for name, column in columns.items():
+        flapping = flapping.append_column(name, column)
+    return BY_FLAPPING.of(flapping)
 
 
 def outcomes(reassignments: pa.Table) -> pa.Table:

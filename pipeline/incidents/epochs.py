@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from metadata_log.records import LeaderChangeMessage
 from pipeline.incidents.failovers import Epoch
 from pipeline.inputs import InputCluster
 from pipeline.ranges import Range, Task, plan_log, task_from_json, task_to_json
-from pipeline.walk import Chunk, read_range
+from pipeline.walk import EVERYTHING, Chunk, Wanted, read_range
 
 _SCHEMA: Final = pa.schema(
     [
@@ -26,29 +26,40 @@ _SCHEMA: Final = pa.schema(
 )
 
 
-def log_epochs(spark: SparkSession, clusters: Sequence[InputCluster], range_bytes: int) -> list[Epoch]:
-    """The epochs in the logs of these clusters, by cluster and epoch."""
-    tasks = [(cluster.cluster_id, task_to_json(task)) for cluster in clusters for task in _plan(cluster, range_bytes)]
+def log_epochs(
+    spark: SparkSession, clusters: Sequence[InputCluster], ends: Mapping[str, int], range_bytes: int
+) -> list[Epoch]:
+    """The epochs in the logs of these clusters, by cluster and epoch.
+
+    Args:
+        ends: by cluster the offset up to which (exclusive) its log counts.
+    """
+    tasks = [
+        (one.cluster_id, ends[one.cluster_id], task_to_json(task))
+        for one in clusters
+        for task in _plan(one, ends[one.cluster_id], range_bytes)
+    ]
     if not tasks:
         return []
-    rows = spark.createDataFrame(tasks, "cluster_id string, task string").repartition(len(tasks))
+    rows = spark.createDataFrame(tasks, "cluster_id string, end long, task string").repartition(len(tasks))
     return merged(Epoch(*row) for row in rows.mapInArrow(_read, from_arrow_schema(_SCHEMA)).collect())
 
 
-def _plan(cluster: InputCluster, range_bytes: int) -> list[Task]:
-    return plan_log(cluster, range_bytes=range_bytes) if cluster.segments else []
+def _plan(cluster: InputCluster, end: int, range_bytes: int) -> list[Task]:
+    return plan_log(cluster, end_offset=end, range_bytes=range_bytes) if cluster.segments else []
 
 
 def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
-            parts = [part for one in task_from_json(row["task"]).ranges for part in epochs_of(row["cluster_id"], one)]
+            wanted, ranges = Wanted(end_offset=row["end"]), task_from_json(row["task"]).ranges
+            parts = [part for one in ranges for part in epochs_of(row["cluster_id"], one, wanted)]
             yield pa.RecordBatch.from_pylist([part._asdict() for part in parts], _SCHEMA)
 
 
-def epochs_of(cluster_id: str, one: Range) -> list[Epoch]:
+def epochs_of(cluster_id: str, one: Range, wanted: Wanted = EVERYTHING) -> list[Epoch]:
     """The epochs of the batches in a range, each as far as the range goes; pure but for the reading."""
-    return merged(part for chunk in read_range(one) for part in _of_chunk(cluster_id, chunk))
+    return merged(part for chunk in read_range(one, wanted) for part in _of_chunk(cluster_id, chunk))
 
 
 def _of_chunk(cluster_id: str, chunk: Chunk) -> Iterator[Epoch]:

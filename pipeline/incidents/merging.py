@@ -8,13 +8,15 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.incidents.bucket import slow, worst_flapping
+from pipeline.incidents.bucket import slow
 from pipeline.incidents.elections import grouped_elections
 from pipeline.incidents.findings import Findings, Row, Span
+from pipeline.incidents.kinds import OPEN
 from pipeline.incidents.tables import (
     BY_CAUSE,
     BY_CLUSTER,
     BY_EFFECT,
+    BY_FLAPPING,
     BY_INSTANT,
     BY_OUTCOME,
     BY_UNCLEAN_STOP,
@@ -36,20 +38,25 @@ _GROUPINGS: Final[Mapping[str, Grouping]] = {
 }
 
 
-def merge(findings: Findings, parts: Mapping[str, Sequence[pa.Table]], thresholds: Thresholds) -> None:
-    """Set the findings about partitions: of the parts of all buckets, by the names that ``bucket.parts_of`` gives."""
+def merge(findings: Findings, parts: Mapping[str, Sequence[pa.Table]], thresholds: Thresholds, now_us: int) -> None:
+    """Set the findings about partitions: of the parts of all buckets, by the names that ``bucket.parts_of`` gives.
+
+    Args:
+        now_us: until when what lasts was counted; here it counts to the end of its cluster's history.
+    """
     counts = {name: _grouped(parts.get(name, ()), by) for name, by in _GROUPINGS.items()}
     findings.spans = [Span(*row.values()) for row in counts["spans"]]
     findings.effects = counts["effects"]
     findings.unclean_stops = counts["unclean_stops"]
-    findings.leaderless = counts["leaderless"]
-    findings.under_replicated = counts["under_replicated"]
-    findings.under_min_isr = counts["under_min_isr"]
+    behind_ms = {span.cluster_id: now_us // 1000 - int(span.end.timestamp() * 1000) for span in findings.spans}
+    findings.leaderless, findings.under_replicated, findings.under_min_isr = (
+        [_to_the_end(row, behind_ms[row["cluster_id"]]) for row in counts[name]]
+        for name in ("leaderless", "under_replicated", "under_min_isr")
+    )
     findings.reassignment_outcomes = counts["outcomes"]
     findings.elections = grouped_elections(row for part in parts.get("elections", ()) for row in rows_of(part))
     findings.reassignments = _reassignments(findings.spans, parts.get("reassignments", ()), thresholds)
-    flapping = parts.get("flapping", ())
-    findings.flapping = rows_of(worst_flapping(pa.concat_tables(flapping))) if flapping else []
+    findings.flapping = _grouped(parts.get("flapping", ()), BY_FLAPPING)
 
 
 def _grouped(parts: Iterable[pa.Table], by: Grouping) -> list[Row]:
@@ -60,6 +67,14 @@ def _grouped(parts: Iterable[pa.Table], by: Grouping) -> list[Row]:
     order = [name for name in ("cluster_id", "from_offset", *by.keys) if name in (*by.keys, *by.hows)]
     found = by.of(pa.concat_tables(tables))
     return rows_of(found.sort_by([(name, "ascending") for name in dict.fromkeys(order)]))
+
+
+def _to_the_end(row: Row, behind_ms: int) -> Row:
+    """A group of runs; those that last count to the history's end, so much before the moment they were counted to."""
+    if row["ended_by"] != OPEN:
+        return row
+    total, longest = row["total_ms"] - row["partitions"] * behind_ms, row["longest_ms"] - behind_ms
+    return dict(row, total_ms=total, longest_ms=longest)
 
 
 def _reassignments(spans: Sequence[Span], parts: Sequence[pa.Table], thresholds: Thresholds) -> list[Row]:

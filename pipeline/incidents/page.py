@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, pairwise
-from typing import Final
+from typing import Any, Final
 
 from pipeline.incidents import brokers
 from pipeline.incidents.brokers import BrokerEvent
@@ -14,10 +15,16 @@ from pipeline.incidents.findings import Findings, at, at_or_none
 from pipeline.incidents.findings import Span as Stretch
 from pipeline.incidents.incident import Incident
 from pipeline.incidents.series import Series, Steps
-from pipeline.pages import UP_TIME_COLOURS, Page, Span, cell, over_time, spans
+from pipeline.incidents.severity import SEVERITIES, by_severity, severity, worst
+from pipeline.pages import UP_TIME_COLOURS, Link, Page, Span, cell, over_time, spans
 from pipeline.pages.drawing import BAD
 
-_ROWS_SHOWN: Final = 500
+#: Incidents before the plots, and all of them behind these.
+_WORST_SHOWN: Final = 100
+_ROWS_SHOWN: Final = 5_000
+_COLUMNS: Final = (
+    "severity", "offset", "begin", "end, – if open", "what", "in words", "cause", "partitions",
+)  # fmt: skip
 #: What a broker is from an event on; a lost directory changes nothing of it.
 _STATES: Final = {
     brokers.REGISTERED: "fenced",
@@ -41,23 +48,52 @@ def incidents_page(found: Findings, told: Sequence[Incident], drawn: Mapping[str
     Args:
         drawn: by cluster.
     """
-    clusters = ", ".join(span.cluster_id for span in found.spans)
-    page = Page(
-        f"Incidents of cluster {clusters}" if clusters else "Incidents", "outages reconstructed from the metadata log"
-    )
+    names = [span.cluster_id for span in found.spans]
+    title = f"Incidents of {len(names)} clusters" if len(names) > 1 else " of cluster ".join(["Incidents", *names])
+    page = Page(title, "outages reconstructed from the metadata log")
     if not found.spans:
         page.text("The tables hold no partition: there is no history to look at.")
+    of = {name: [one for one in told if one.cluster_id == name] for name in names}
+    if len(names) > 1:
+        _fleet(page, found.spans, of)
     for stretch in found.spans:
-        mine = [one for one in told if one.cluster_id == stretch.cluster_id]
-        _cluster(page, stretch, found, mine, drawn[stretch.cluster_id])
+        _cluster(page, stretch, found, of[stretch.cluster_id], drawn[stretch.cluster_id])
     return page
 
 
+def _fleet(page: Page, stretches: Sequence[Stretch], of: Mapping[str, Sequence[Incident]]) -> None:
+    """One row a cluster, the worst first."""
+    rows: list[list[Any]] = []
+    for stretch in stretches:
+        mine = of[stretch.cluster_id]
+        counts = Counter(map(severity, mine))
+        link = Link(stretch.cluster_id, stretch.cluster_id)
+        row = [link, *(counts[name] for name in SEVERITIES), sum(one.is_open for one in mine)]
+        rows.append([*row, stretch.partitions, stretch.begin, stretch.end])
+    rows.sort(key=lambda row: [-count for count in row[1:5]])
+    page.table("Clusters", ["cluster", *SEVERITIES, "open", "partitions", "from", "to"], rows, rows_max=len(rows))
+
+
+def _kinds(told: Sequence[Incident]) -> list[list[Any]]:
+    """One row a kind, the worst first."""
+    rows: dict[str, list[Any]] = {}
+    for one in by_severity(told):
+        row = rows.setdefault(one.kind, [severity(one), one.kind, 0, 0, 0, one.begin, one.begin])
+        row[2:5] = row[2] + 1, row[3] + one.is_open, row[4] + one.partitions
+        row[5:7] = min(row[5], one.begin), max(row[6], one.begin)
+    return list(rows.values())
+
+
+def _row(one: Incident) -> list[Any]:
+    return [severity(one), one.from_offset, one.begin, one.end, one.kind, one.text, one.cause, one.partitions]
+
+
 def _cluster(page: Page, stretch: Stretch, found: Findings, told: Sequence[Incident], drawn: Series) -> None:
-    worst = {name: max((count for _, count in steps), default=0) for name, steps in drawn.health.items()}
+    highest = {name: max((count for _, count in steps), default=0) for name, steps in drawn.health.items()}
     page.section(
         f"Cluster {stretch.cluster_id}",
         f"Offsets {stretch.from_offset:,} to {stretch.to_offset:,}, {cell(stretch.begin)} to {cell(stretch.end)}.",
+        anchor=stretch.cluster_id,
     )
     page.facts(
         [
@@ -65,12 +101,14 @@ def _cluster(page: Page, stretch: Stretch, found: Findings, told: Sequence[Incid
             ("Partitions", stretch.partitions),
             ("Incidents", len(told)),
             ("Open", sum(one.is_open for one in told)),
-            *((f"Most at once: {_HEALTH_NAMES[name]}", count) for name, count in worst.items()),
+            *((f"Most at once: {_HEALTH_NAMES[name]}", count) for name, count in highest.items()),
         ]
     )
-    columns = ["offset", "begin", "end, – if open", "what", "cause", "partitions", "in words"]
-    rows = [[one.from_offset, one.begin, one.end, one.kind, one.cause, one.partitions, one.text] for one in told]
-    page.table("Incidents", columns, rows, rows_max=_ROWS_SHOWN)
+    kinds = ["worst", "what", "incidents", "open", "partitions, each time", "first", "last"]
+    page.table("Kinds of incidents", kinds, _kinds(told))
+    chosen = worst(told, _WORST_SHOWN)
+    text = "" if len(chosen) == len(told) else f"Of {len(told):,}; behind the plots they are in the order of time."
+    page.table("The worst first", _COLUMNS, list(map(_row, chosen)), rows_max=_WORST_SHOWN, text=text)
     events = [event for event in found.events if event.cluster_id == stretch.cluster_id]
     if events:
         page.plot("Brokers", spans(broker_spans(events, stretch), colours=UP_TIME_COLOURS))
@@ -82,6 +120,8 @@ def _cluster(page: Page, stretch: Stretch, found: Findings, told: Sequence[Incid
     if drawn.leaders:
         text = f"Who led each partition: of those that were ever without a leader the {len(drawn.leaders):,} worst."
         page.plot("Leadership", spans(leader_spans(drawn.leaders, stretch), colours={"none": BAD}), text)
+    if len(chosen) < len(told):
+        page.table("All incidents", _COLUMNS, list(map(_row, told)), rows_max=_ROWS_SHOWN)
 
 
 def _over_time(page: Page, title: str, given: Mapping[str, Steps], stretch: Stretch) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 from pipeline.incidents.findings import Findings, at_or_none
 from pipeline.incidents.incident import Incident, counted, lasting
+from pipeline.incidents.severity import SEVERITIES, by_severity, severity
 
 
 def report(found: Findings, told: Sequence[Incident], limit: int) -> list[str]:
-    """The incidents in lines, by cluster and offset; at most ``limit`` of each kind, the rest counted."""
+    """The incidents in lines, by cluster and offset; of each kind the ``limit`` worst, the rest counted."""
     lines: list[str] = []
     for span in found.spans:
         mine = [incident for incident in told if incident.cluster_id == span.cluster_id]
@@ -21,20 +22,34 @@ def report(found: Findings, told: Sequence[Incident], limit: int) -> list[str]:
             f"Cluster {span.cluster_id}: offsets {span.from_offset} to {span.to_offset},"
             f" {lasting(span.end - span.begin)} from {_time(span.begin)}, {counted(span.partitions, 'partition')}."
         )
-        lines += _incident_lines(mine, limit) or ["  No incidents."]
+        lines += [f"  {_counts(mine)}", *_incident_lines(mine, limit)]
         lines += [f"  {line}" for line in _totals(found, span.cluster_id, span.end)]
     return lines or ["The tables hold no partition: there is no history to look at."]
 
 
+def _counts(mine: Sequence[Incident]) -> str:
+    if not mine:
+        return "No incidents."
+    by_severity = Counter(map(severity, mine))
+    counts = ", ".join(f"{by_severity[name]:,} {name}" for name in SEVERITIES)
+    return f"{counted(len(mine), 'incident')}: {counts}; {sum(one.is_open for one in mine):,} open."
+
+
 def _incident_lines(mine: Sequence[Incident], limit: int) -> list[str]:
-    lines, shown = [], Counter[str]()
-    for incident in mine:
+    counts = Counter(incident.kind for incident in mine)
+    shown, chosen = Counter[str](), set[int]()
+    for incident in by_severity(mine):
         shown[incident.kind] += 1
         if shown[incident.kind] <= limit:
-            lines.append(f"  {incident.from_offset:>10}  {_time(incident.begin)}  {incident.kind}: {incident.text}")
+            chosen.add(id(incident))
+    lines = [
+        f"  {one.from_offset:>10}  {_time(one.begin)}  {severity(one)}  {one.kind}: {one.text}"
+        for one in mine
+        if id(one) in chosen
+    ]
     lines += [
-        f"  ... and {count - limit} more of {kind}: see the tables, or ask for more with --limit"
-        for kind, count in sorted(shown.items())
+        f"  ... and {count - limit:,} more of {kind}, less bad: --out writes all, --limit shows more"
+        for kind, count in sorted(counts.items())
         if count > limit
     ]
     return lines
@@ -49,10 +64,11 @@ def _totals(found: Findings, cluster_id: str, end: datetime) -> list[str]:
         ("with too few in the ISR for acks=all", found.under_min_isr),
     ):
         mine = [row for row in rows if row["cluster_id"] == cluster_id]
-        ended = timedelta(milliseconds=sum(row["total_ms"] or 0 for row in mine))
+        lasted = timedelta(milliseconds=sum(row["total_ms"] for row in mine))
         still = sum(row["partitions"] for row in mine if row["ended_by"] == "open")
         runs = counted(sum(row["partitions"] for row in mine), "time")
-        lines.append(f"Partitions {name}: {runs}, {lasting(ended)} together, {still:,} of them still.")
+        until = "together until the history's end" if still else "together"
+        lines.append(f"Partitions {name}: {runs}, {lasting(lasted)} {until}, {still:,} of them still.")
     for one in found.incarnations:
         if one.cluster_id == cluster_id:
             up = at_or_none(one.unfenced_us)
@@ -69,7 +85,7 @@ def document(found: Findings, told: Sequence[Incident]) -> dict[str, Any]:
     """Everything that was found, every field always there; times as ISO 8601 in UTC."""
     return {
         "clusters": [_plain(asdict(span)) for span in found.spans],
-        "incidents": [_plain(asdict(incident)) for incident in told],
+        "incidents": [_plain(asdict(incident)) | {"severity": severity(incident)} for incident in told],
         "broker_incarnations": [_plain(asdict(one)) for one in found.incarnations],
         "failovers": [_plain(change._asdict()) for change in found.failovers],
         "reassignment_outcomes": [_plain(row) for row in found.reassignment_outcomes],

@@ -135,7 +135,7 @@ def searched(
         parts: dict[str, list[pa.Table]] = {}
         for row in results.where(sf.col("kind") == _PART).collect():
             parts.setdefault(row["name"], []).append(from_bytes(bytes(row["data"])))
-        merge(findings, parts, thresholds)
+        merge(findings, parts, thresholds, known.now_us)
         at_least = max(1, thresholds.mass_partitions // _INSTANT_SHARE)
         instants = _together(results, "instants", keys, _milliseconds, lambda parts: merged_instants(parts, at_least))
         findings.instants = [row for table in instants for row in rows_of(table)]

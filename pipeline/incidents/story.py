@@ -208,7 +208,8 @@ def _failover(change: Failover) -> Incident:
 
 def _run(row: Row, kind: str, what: str) -> Incident:
     is_open = row["ended_by"] == "open"
-    ended = "it lasts" if is_open else f"at most {lasting(timedelta(milliseconds=row['longest_ms'] or 0))} each"
+    longest = in_words(row["longest_ms"])
+    ended = f"it lasts, since {longest} at the history's end" if is_open else f"at most {longest} each"
     text = f"{counted(row['partitions'], 'partition')} {what} ({row['first_partition']}...), {ended}: {because(row)}"
     if not is_open:
         text += f"; ended by {row['ended_by'].replace('_', ' ')}"
@@ -340,18 +341,19 @@ def _flapping(row: Row) -> Incident:
     return Incident(
         row["cluster_id"],
         "isr_flapping",
-        row["first_offset"],
+        row["from_offset"],
         row["from_time"],
         None,
         row["to_time"],
         False,
         _brokers(row),
-        1,
+        row["partitions"],
         "follower_lagged",
         None,
-        f"{row['topic']}-{row['partition']}: the ISR shrank and grew again {row['flaps']} times, up to {row['most']}"
-        f" within the window; broker {row['broker']} most often",
-        {name: row[name] for name in ("topic", "partition", "flaps", "most")},
+        f"broker {row['broker']} came and went most often in the ISR of {counted(row['partitions'], 'partition')},"
+        f" which shrank and grew again {row['flaps']:,} times, up to {row['most']} within the window"
+        f" ({row['first_partition']})",
+        {name: row[name] for name in ("flaps", "most", "first_partition")},
     )
 
 

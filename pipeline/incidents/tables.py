@@ -197,6 +197,21 @@ BY_CAUSE: Final = Grouping(
     },
     first_by="from_offset",
 )
+#: Partitions whose ISR flaps, by the broker that came back most often; the first one is that which flapped most.
+BY_FLAPPING: Final = Grouping(
+    ("cluster_id", "broker"),
+    {
+        "partitions": "sum",
+        "from_offset": "min",
+        "from_time": "min",
+        "to_time": "max",
+        "flaps": "sum",
+        "most": "max",
+        "least_first": "min",
+        "first_partition": "first",
+    },
+    first_by="least_first",
+)
 BY_OUTCOME: Final = Grouping(("cluster_id", "outcome"), {"count": "sum"})
 #: The stretch of each cluster's history.
 BY_CLUSTER: Final = Grouping(
@@ -215,10 +230,14 @@ def times(us: Longs, is_null: Bools | None = None) -> pa.Array:
     return pa.array(us, pa.int64(), mask=is_null).cast(TIME)
 
 
-def lasted_ms(table: pa.Table) -> pa.ChunkedArray:
-    """By row from ``from_time`` to ``to_time`` in whole milliseconds, null where it lasts."""
+def lasted_ms(table: pa.Table, now_us: int | None = None) -> pa.ChunkedArray:
+    """By row from ``from_time`` to ``to_time`` in whole milliseconds.
+
+    Args:
+        now_us: until when counts what lasts; None: it is null.
+    """
     starts, ends = (pc.divide(table[name].cast(pa.int64()), 1000) for name in ("from_time", "to_time"))
-    return pc.subtract(ends, starts)
+    return pc.subtract(ends if now_us is None else pc.fill_null(ends, now_us // 1000), starts)
 
 
 def partition_names(table: pa.Table) -> pa.ChunkedArray:

@@ -11,15 +11,19 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from pipeline.incidents.epochs import log_epochs
+from pipeline.incidents.failovers import Epoch
 from pipeline.incidents.incident import Incident
+from pipeline.incidents.incident_table import NAME, incident_table
 from pipeline.incidents.reading import VersionTables
 from pipeline.incidents.search import Search, searched
 from pipeline.incidents.story import incidents
+from pipeline.incidents.stretch import Told
 from pipeline.incidents.thresholds import Thresholds
-from pipeline.inputs import find_inputs
+from pipeline.inputs import InputCluster, find_inputs
 from pipeline.ranges import RANGE_BYTES
 from pipeline.result_directory import ResultDirectory
 from pipeline.table_clusters import chosen_cluster
+from pipeline.written import write_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ def find_incidents(
 
     Raises:
         NoTables: there are none. WhichCluster: of several clusters one must be chosen, or a log's is not in the tables.
-        InputError, StorageError: a log that cannot be read.
+        InputError, StorageError: a log that cannot be read. OtherStretch: the tables are not of it.
     """
     started = time.monotonic()
     versions, there = version_tables(tables, cluster_id=cluster_id, mixed=mixed)
@@ -60,10 +64,18 @@ def find_incidents(
     for one in clusters:
         if there and one.cluster_id not in there:
             chosen_cluster(tables, there, one.cluster_id)
-    epochs = log_epochs(spark, clusters, RANGE_BYTES)
+    epochs = _epochs(spark, tables, clusters) if clusters else []
     with searched(spark, versions, epochs, thresholds) as search:
         told = incidents(search.findings, thresholds)
         yield IncidentsFound(search, told, round(time.monotonic() - started, 2))
+
+
+def _epochs(spark: SparkSession, tables: Path, clusters: Sequence[InputCluster]) -> list[Epoch]:
+    told = Told.by(tables)
+    epochs = log_epochs(spark, clusters, told.ends(clusters), RANGE_BYTES)
+    for one in clusters:
+        told.require(one, epochs)
+    return epochs
 
 
 def version_tables(
@@ -83,11 +95,13 @@ def version_tables(
 
 
 def write_tables(found: IncidentsFound, out: Path) -> None:
-    """Write the whole tables behind the findings, as Parquet, all or none.
+    """Write the incidents and the whole tables behind them, as Parquet, all or none.
 
     Raises:
         StorageError: ``out`` holds something. NotShared: as ``ResultDirectory``.
     """
     with ResultDirectory(out) as directory:
         written = found.search.write(directory.staging)
+        (directory.staging / NAME).mkdir()
+        written[NAME] = write_part(incident_table(found.incidents), directory.staging / NAME / "part-0000.parquet")
         directory.commit({"incidents": len(found.incidents), "tables": sorted(written)}, written)

@@ -20,12 +20,13 @@ too many to read or to draw, and say so.
 """
 
 from pipeline.pages.cells import cell, duration
-from pipeline.pages.page import Page, PageNotWritten
+from pipeline.pages.page import Link, Page, PageNotWritten
 from pipeline.pages.plots import bars, by_day, heat_map, over_time
 from pipeline.pages.spans import UP_TIME_COLOURS, Span, spans
 
 __all__ = [
     "UP_TIME_COLOURS",
+    "Link",
     "Page",
     "PageNotWritten",
     "Span",

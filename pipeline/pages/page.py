@@ -30,17 +30,28 @@ class PageNotWritten(QuorateError):
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A value of a table that leads to the section with this anchor."""
+
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Cell:
     text: str
     #: Class of the element.
     style: str
+    #: Of the section that it leads to; empty: none.
+    anchor: str = ""
 
     @classmethod
     def of(cls, value: Any) -> _Cell:
-        text = cell(value)
+        anchor = value.anchor if isinstance(value, Link) else ""
+        text = value.text if isinstance(value, Link) else cell(value)
         if is_number(value):
             return cls(text, "number")
-        return cls(text, "long" if len(text) > _WORDS_MAX else "short" if len(text) <= _SHORT_MAX else "")
+        return cls(text, "long" if len(text) > _WORDS_MAX else "short" if len(text) <= _SHORT_MAX else "", anchor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ class _Block:
     #: The figure as JSON that may stand inside a script element; None where the block is no plot.
     figure: Markup | None = None
     height: int = 0
+    anchor: str = ""
 
 
 class Page:
@@ -75,9 +87,9 @@ class Page:
         """Add the few numbers that somebody in a hurry reads: (name, value) each."""
         self._blocks.append(_Block("facts", "", facts=tuple((name, cell(value)) for name, value in facts)))
 
-    def section(self, title: str, text: str = "") -> None:
-        """Begin a part of the page; the text says how to read what follows."""
-        self._blocks.append(_Block("section", title, text))
+    def section(self, title: str, text: str = "", anchor: str = "") -> None:
+        """Begin a part of the page; the text says how to read what follows, a `Link` to the anchor leads here."""
+        self._blocks.append(_Block("section", title, text, anchor=anchor))
 
     def text(self, text: str) -> None:
         """Add a paragraph."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -53,7 +53,8 @@ def spans(given: Iterable[Span], *, colours: Mapping[str, str] | None = None, ro
     for span in kept:
         by_state.setdefault(span.state, []).append(span)
     figure = go.Figure()
-    palette = dict(zip((s for s in by_state if s not in (colours or {})), _cycle(), strict=False)) | dict(colours or {})
+    fixed = dict(colours or {})
+    palette = dict(zip((s for s in by_state if s not in fixed), _cycle(set(fixed.values())), strict=False)) | fixed
     for state, those in by_state.items():
         if those:
             figure.add_trace(_bars(state, those, palette[state]))
@@ -63,9 +64,10 @@ def spans(given: Iterable[Span], *, colours: Mapping[str, str] | None = None, ro
     return drawn(figure, height=90 + 22 * max(len(rows), 2), cut=cut.strip())
 
 
-def _cycle() -> Iterable[str]:
+def _cycle(taken: Collection[str]) -> Iterable[str]:
+    """Colours over and over, none of which stands for a state of its own."""
     while True:
-        yield from COLOURS
+        yield from (colour for colour in COLOURS if colour not in taken)
 
 
 def _bars(state: str, those: list[Span], colour: str) -> go.Bar:

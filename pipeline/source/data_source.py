@@ -1,6 +1,7 @@
 """``spark.read.format("quorate-log")``: rows of metadata logs, at rest and growing.
 
-Register it with ``register(spark)``; options are in ``docs/pipeline.md``, columns in ``pipeline.source.schema``.
+``registering.register`` makes a session know it. Options are in ``docs/pipeline.md``, columns in
+``pipeline.source.schema``.
 Spark does not tell a Python source which columns a query uses. Where only some are needed, name them: with the option
 ``columns``, or as the schema of the read, as ``.schema("offset bigint, type string")``.
 """
@@ -8,7 +9,6 @@ Spark does not tell a Python source which columns a query uses. Where only some 
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
@@ -61,8 +61,3 @@ def checked_schema(schema: StructType) -> pa.Schema:
         if field.type != known:
             raise BadSetting(f"column {field.name} of quorate-log is of type {known}, not {field.type}")
     return found
-
-
-def register(spark: SparkSession) -> None:
-    """Make the source known to a session; once more does no harm."""
-    spark.dataSource.register(QuorateLogSource)

@@ -1,5 +1,6 @@
 """The captured cluster's incidents against the list of what was done to it (static/timeline.json)."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,11 +16,13 @@ from pipeline.incidents.incident import Incident
 from pipeline.incidents.page import incidents_page
 from pipeline.incidents.reading import NoTables
 from pipeline.incidents.report import report
+from pipeline.incidents.severity import severity
+from pipeline.incidents.stretch import OtherStretch
 from pipeline.incidents.tables import TABLES
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.jobs.history import HistoryOptions, make_history
 from pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
-from tests.pipeline_logs import KAFKA_LOG
+from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG
 
 THRESHOLDS = Thresholds(slow_reassignment=timedelta(seconds=10), flaps=1)
 
@@ -162,6 +165,42 @@ def test_isr_flapped_where_two_brokers_went_one_after_the_other(found: Incidents
     assert all(one.details["most"] > THRESHOLDS.flaps for one in of_kind(found, "isr_flapping"))
 
 
+def test_tables_of_another_stretch_of_the_log_are_refused(
+    spark: SparkSession, kafka_data: Path, tmp_path: Path
+) -> None:
+    """A log that goes on behind them is as good; one that ends before, or begins later, is not theirs."""
+    log = kafka_data / "static" / "m2" / "log"
+    make_history(spark, [str(KAFKA_LOG)], tmp_path / "tables", HistoryOptions(end_offset=500))
+    with find_incidents(spark, tmp_path / "tables", [str(log)], THRESHOLDS) as whole:
+        assert whole.search.findings.failovers == []
+    sentence = "the tables are of the offsets 0 to 499, and the log .* begins at 12538; give the paths"
+    beheaded = find_incidents(spark, tmp_path / "tables", [str(BEHEADED_LOG)], THRESHOLDS)
+    with pytest.raises(OtherStretch, match=sentence), beheaded:
+        pass
+    manifest = json.loads((tmp_path / "tables" / "manifest.json").read_text())
+    manifest["clusters"][0]["end_offset"] = 20_000
+    (tmp_path / "tables" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(OtherStretch, match=r"the offsets 0 to 19999, and the log .* ends at 10995; give the paths"):
+        find_incidents(spark, tmp_path / "tables", [str(log)], THRESHOLDS).__enter__()
+    (tmp_path / "tables" / "manifest.json").unlink()
+    with pytest.raises(OtherStretch, match=r"manifest.json does not tell of which offsets"):
+        find_incidents(spark, tmp_path / "tables", [str(log)], THRESHOLDS).__enter__()
+
+
+def test_what_lasts_counts_to_the_end_of_the_history(found: IncidentsFound) -> None:
+    """Of the 792 runs of partitions below min.insync.replicas one lasts: from 20591 to the end."""
+    (still,) = [row for row in found.search.findings.under_min_isr if row["ended_by"] == "open"]
+    (incident,) = [one for one in of_kind(found, "under_min_isr") if one.is_open]
+    (span,) = found.search.findings.spans
+
+    lasted_ms = (span.end - still["from_time"]) / timedelta(milliseconds=1)
+    assert abs(still["total_ms"] - lasted_ms) <= 1
+    assert still["longest_ms"] == still["total_ms"] > 0
+    assert severity(incident) == "critical"
+    lines = report(found.search.findings, found.incidents, 20)
+    assert any("792 times" in line and "together until the history's end, 1 of them still" in line for line in lines)
+
+
 def test_directory_without_tables_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with (
         pytest.raises(NoTables, match="holds no partition_versions; make the tables"),
@@ -180,7 +219,8 @@ def test_page_draws_brokers_controllers_health_and_leadership(found: IncidentsFo
     assert series.health["under_replicated"][-1][1] == 691
     assert sum(steps[-1][1] for steps in series.led.values()) == 2823
     assert len(series.leaders) == 40
-    for title in ("Brokers", "Controllers", "ISR health", "Partitions led", "Leadership", "unclean_election"):
+    titles = ("The worst first", "Brokers", "Controllers", "ISR health", "Partitions led", "Leadership")
+    for title in (*titles, "unclean_election"):
         assert title in page
 
 
@@ -188,7 +228,13 @@ def test_tables_behind_the_findings_are_written_as_a_whole(found: IncidentsFound
     out = tmp_path / "out"
     write_tables(found, out)
 
-    assert {path.name for path in out.iterdir()} == {*TABLES, "manifest.json"}
+    assert {path.name for path in out.iterdir()} == {*TABLES, "incidents", "manifest.json"}
+    told = pads.dataset(out / "incidents", format="parquet").to_table().to_pylist()
+    assert sorted((row["kind"], row["from_offset"]) for row in told) == sorted(
+        (one.kind, one.from_offset) for one in found.incidents
+    )
+    assert [row["severity"] for row in told] == sorted(row["severity"] for row in told)
+    assert json.loads(told[0]["details"])["ahead"][0]["broker"] == 13
     tables = {name: pads.dataset(out / name, format="parquet").to_table() for name in TABLES}
     assert {name: table.schema for name, table in tables.items()} == TABLES
     assert {name: len(table) for name, table in tables.items()} == {
@@ -214,4 +260,4 @@ def test_empty_history_says_so(spark: SparkSession, tmp_path: Path) -> None:
         assert report(findings, [], 20) == ["The tables hold no partition: there is no history to look at."]
         assert "no history" in incidents_page(findings, [], nothing.search.series()).render()
         write_tables(nothing, tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {*TABLES, "manifest.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*TABLES, "incidents", "manifest.json"}

@@ -22,7 +22,7 @@ def test_a_partition_is_without_a_leader_until_one_is_elected() -> None:
     first, second = found_in("leaderless", rows, of=of)
 
     assert (first["from_offset"], first["to_offset"], first["ended_by"]) == (20, 30, kinds.ELECTED)
-    assert (first["from_time"], first["to_time"], first["broker"], first["cause_offset"]) == (20, 30, 1, None)
+    assert (first["from_time"], first["to_time"], first["broker"], first["cause_offset"]) == (20, 30, 1, 21)
     assert (second["from_offset"], second["to_offset"], second["ended_by"]) == (40, None, kinds.OPEN)
     assert (first["cluster_id"], first["topic_id"], first["topic"], first["partition"]) == ("c", "id-of-t", "t", 0)
 

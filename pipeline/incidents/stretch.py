@@ -1,0 +1,69 @@
+"""Whether a log and the tables of a history are of the same stretch: a report is made of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.errors import PipelineError
+from pipeline.incidents.failovers import Epoch
+from pipeline.inputs import InputCluster
+from pipeline.result_directory import MANIFEST
+
+
+class OtherStretch(PipelineError):
+    """The tables are of offsets that the log does not hold, or do not tell of which they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The offsets that tables are of, by cluster; the second is exclusive."""
+
+    directory: Path
+    of: dict[str, tuple[int, int]]
+
+    @classmethod
+    def by(cls, directory: Path) -> Told:
+        """What the manifest of the history job tells.
+
+        Raises:
+            OtherStretch: there is none.
+        """
+        try:
+            clusters = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["clusters"]
+            of = {str(one["cluster_id"]): (int(one["first_offset"]), int(one["end_offset"])) for one in clusters}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise OtherStretch(
+                f"{directory}: its {MANIFEST} does not tell of which offsets the tables are; make the tables again"
+            ) from error
+        return cls(directory, of)
+
+    def ends(self, clusters: Iterable[InputCluster]) -> dict[str, int]:
+        """Up to where the log of each of these clusters counts.
+
+        Raises:
+            OtherStretch: the tables know nothing of one of them.
+        """
+        try:
+            return {one.cluster_id: self.of[one.cluster_id][1] for one in clusters}
+        except KeyError as unknown:
+            raise OtherStretch(f"{self.directory}: its {MANIFEST} has no cluster {unknown.args[0]}") from None
+
+    def require(self, cluster: InputCluster, epochs: Iterable[Epoch]) -> None:
+        """See to it that the log holds all that the tables are of; a log may go on, and begin earlier.
+
+        Raises:
+            OtherStretch: it does not.
+        """
+        first, end = self.of[cluster.cluster_id]
+        begins = cluster.first_offset or 0
+        ends = max((one.last_offset + 1 for one in epochs if one.cluster_id == cluster.cluster_id), default=begins)
+        if begins > first or ends < end:
+            where = cluster.directory or cluster.cluster_id
+            holds = f"begins at {begins}" if begins > first else f"ends at {ends - 1}"
+            raise OtherStretch(
+                f"{self.directory}: the tables are of the offsets {first} to {end - 1}, and the log {where} {holds}; "
+                "give the paths that the tables were made of"
+            )
