@@ -52,7 +52,11 @@ def read_mark(disk: Disk, directory: str) -> Mark | None:
     path = f"{directory}/{MARK_NAME}"
     if not disk.exists(path):
         return None
-    data = read_file(disk, path)
+    return decode_mark(read_file(disk, path), path)
+
+
+def decode_mark(data: bytes, path: str) -> Mark:
+    """The newer valid slot of a mark's file; raises as ``read_mark``."""
     found = [slot for slot in (_decode_slot(data, 0), _decode_slot(data, _SLOT_STRIDE)) if slot is not None]
     if not found:
         raise CorruptState(path, "neither of its two slots is valid")

@@ -21,6 +21,7 @@ from enum import Enum
 from typing import BinaryIO, Final, cast
 
 from metadata_log.errors import StorageError
+from pipeline import storage
 
 #: Positions in a segment are int32 in Kafka: no file of a log has more bytes, so what expands to more is none.
 FILE_BYTES_MAX: Final = 2**31 - 1
@@ -30,6 +31,7 @@ MEMBERS_MAX: Final = 100_000
 #: Unpacked, of all files in a compressed tar: tasks of 32 MiB then unpack some 16 times as much together.
 COMPRESSED_TAR_BYTES_MAX: Final = 1024**3
 
+_PACKED_BLOCK_BYTES: Final = 256 * 1024
 _SKIPPED_BYTES: Final = 1024 * 1024
 
 _READ_ERRORS: Final = (
@@ -68,7 +70,7 @@ class Place:
     @property
     def full_path(self) -> str:
         """Of the file on disk, the same in every process."""
-        return os.path.join(self.working_directory, self.path)
+        return self.path if storage.is_remote(self.path) else os.path.join(self.working_directory, self.path)
 
     def __str__(self) -> str:
         """How errors and rows name it: ``archive.zip!member``."""
@@ -95,19 +97,23 @@ def open_place(place: Place) -> Iterator[BinaryIO]:
     try:
         match place.form:
             case Form.PLAIN:
-                with open(place.full_path, "rb", buffering=0) as plain:
-                    yield cast(BinaryIO, plain)
+                with storage.open_file(place.full_path) as plain:
+                    yield plain
             case Form.GZIP:
-                with gzip.open(place.full_path) as unzipped:
+                with _packed(place) as packed, gzip.open(packed) as unzipped:
                     yield _limited(place, unzipped)
             case Form.ZIP:
-                with zipfile.ZipFile(place.full_path) as archive, archive.open(place.member) as stream:
+                with _packed(place) as packed, zipfile.ZipFile(packed) as archive, archive.open(place.member) as stream:
                     yield _limited(place, stream)
             case Form.TAR:
-                with _open_tar(place.full_path) as tape:
+                with _packed(place) as packed, _open_tar(packed) as tape:
                     yield _limited(place, _tar_member(tape, place))
     except _READ_ERRORS as error:
         raise unreadable(place, error) from error
+
+
+def _packed(place: Place) -> BinaryIO:
+    return storage.open_file(place.full_path, buffering=_PACKED_BLOCK_BYTES)
 
 
 def skip(stream: BinaryIO, count: int, place: Place) -> None:
@@ -154,7 +160,9 @@ def members(path: str, form: Form, head_bytes: int) -> list[Member]:
     """
     place = Place(path, form)
     try:
-        found = list(_zip_members(path, head_bytes) if form is Form.ZIP else _tar_members(path, head_bytes))
+        with _packed(place) as packed:
+            look = _zip_members if form is Form.ZIP else _tar_members
+            found = list(look(packed, path, head_bytes))
     except _READ_ERRORS as error:
         raise unreadable(place, error) from error
     return found
@@ -170,8 +178,8 @@ def unreadable(place: Place, error: Exception) -> StorageError:
     return StorageError(f"{place}: the archive cannot be read ({reason}); copy or pack it again")
 
 
-def _zip_members(path: str, head_bytes: int) -> Iterator[Member]:
-    with zipfile.ZipFile(path) as archive:
+def _zip_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[Member]:
+    with zipfile.ZipFile(packed) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
         _require_few(path, len(infos))
         for info in infos:
@@ -179,8 +187,9 @@ def _zip_members(path: str, head_bytes: int) -> Iterator[Member]:
                 yield Member(info.filename, info.file_size, stream.read(head_bytes))
 
 
-def _tar_members(path: str, head_bytes: int) -> Iterator[Member]:
-    with _open_tar(path) as tape:
+def _tar_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[Member]:
+    is_plain = _is_plain_tar(packed)
+    with _open_tar(packed) as tape:
         count = size = 0
         for info in tape:
             stream = tape.extractfile(info) if info.isfile() else None
@@ -189,7 +198,7 @@ def _tar_members(path: str, head_bytes: int) -> Iterator[Member]:
             count += 1
             _require_few(path, count)
             size += info.size
-            if size > COMPRESSED_TAR_BYTES_MAX and not _is_plain_tar(path):
+            if size > COMPRESSED_TAR_BYTES_MAX and not is_plain:
                 raise StorageError(
                     f"{path}: holds more than {COMPRESSED_TAR_BYTES_MAX} bytes in a compressed tar, which each task "
                     "would unpack from its start; unpack it, or pack it as .zip or .tar"
@@ -197,17 +206,20 @@ def _tar_members(path: str, head_bytes: int) -> Iterator[Member]:
             yield Member(info.name, info.size, stream.read(head_bytes))
 
 
-def _open_tar(path: str) -> tarfile.TarFile:
-    return tarfile.open(path, "r:") if _is_plain_tar(path) else tarfile.open(path, "r|*")
+def _open_tar(packed: BinaryIO) -> tarfile.TarFile:
+    is_plain = _is_plain_tar(packed)
+    return tarfile.open(fileobj=packed, mode="r:" if is_plain else "r|*")
 
 
-def _is_plain_tar(path: str) -> bool:
+def _is_plain_tar(packed: BinaryIO) -> bool:
     """Whether it can be sought in; else it is compressed, or none at all."""
     try:
-        with tarfile.open(path, "r:"):
+        with tarfile.open(fileobj=packed, mode="r:"):
             return True
     except tarfile.ReadError:
         return False
+    finally:
+        packed.seek(0)
 
 
 def _require_few(path: str, count: int) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from metadata_log.batch import HEADER_BYTES, HeaderFields, checked_fields, header_fields
 from metadata_log.errors import MalformedData
+from pipeline import storage
 from pipeline.archives import unreadable
 from pipeline.inputs import InputFile
 
@@ -28,8 +29,8 @@ def batch_headers(file: InputFile, position: int = 0, *, whole: bool = False) ->
         StorageError: the file cannot be read.
     """
     try:
-        with open(file.place.full_path, "rb", buffering=_BLOCK_BYTES) as stream:
-            size = min(file.size, os.fstat(stream.fileno()).st_size)
+        with storage.open_file(file.place.full_path, buffering=_BLOCK_BYTES) as stream:
+            size = min(file.size, stream.seek(0, os.SEEK_END))
             while position < size:
                 stream.seek(position)
                 try:

@@ -15,23 +15,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final
 
 from metadata_log.batch import HEADER_BYTES, parse_header
 from metadata_log.checkpoint_files import checkpoint_id
 from metadata_log.directory import LOG_DIRECTORY_NAME
 from metadata_log.disk import RealDisk
-from metadata_log.errors import MalformedData, StorageError
-from metadata_log.mark import Mark, read_mark
+from metadata_log.errors import MalformedData, QuorateError, StorageError
+from metadata_log.mark import MARK_NAME, Mark, decode_mark, read_mark
 from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
 from metadata_log.segment_files import segment_base
+from pipeline import storage
 from pipeline.archives import Form, Member, Place, form_of, members, open_place, read_fully
-from pipeline.uris import local_path
 
 #: What a member of an archive is read for at first: the header of its first batch, or all of a meta.properties.
 _HEAD_BYTES: Final = 4096
 _COMPARED_BYTES: Final = 1024 * 1024
+_LOOKS_AT_ONCE: Final = 16
 
 
 class InputError(StorageError):
@@ -83,22 +87,19 @@ class InputCluster:
         return self.segments[0].offset if self.segments else None
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayBase:
-    """What a replay begins with."""
-
-    #: None = from offset 0, with nothing.
-    checkpoint: InputFile | None
-    #: Of the first record of the log that is to be replayed.
-    first_offset: int
-
-
-def find_inputs(paths: Sequence[str], *, cluster_id: str | None = None, mixed: bool = False) -> list[InputCluster]:
+def find_inputs(
+    paths: Sequence[str],
+    *,
+    cluster_id: str | None = None,
+    mixed: bool = False,
+    refused: dict[str, QuorateError] | None = None,
+) -> list[InputCluster]:
     """The clusters whose files these paths hold, by id.
 
     Args:
         cluster_id: of the files beside which no ``meta.properties`` tells it.
         mixed: whether there may be several clusters.
+        refused: with ``mixed`` gets what cannot be read, by path or cluster, and the rest is returned; None: an error.
 
     Raises:
         InputError: nothing there, nothing in it, another cluster than ``cluster_id``, several clusters unless
@@ -106,9 +107,11 @@ def find_inputs(paths: Sequence[str], *, cluster_id: str | None = None, mixed: b
         StorageError: a file cannot be read. BadSetting: a URI that ``uris`` does not know.
     """
     found: dict[str, list[_Found]] = {}
+    with_all = _Bearing(refused if mixed else None)
     for path in paths:
-        for one in _look(path, cluster_id):
-            found.setdefault(one.cluster_id, []).append(one)
+        with with_all.at(path):
+            for one in list(_look(path, cluster_id)):
+                found.setdefault(one.cluster_id, []).append(one)
     if not paths:
         raise InputError("no path", "nothing to read", "give a metadata directory, or a segment or checkpoint file")
     if len(found) > 1 and not mixed:
@@ -118,66 +121,27 @@ def find_inputs(paths: Sequence[str], *, cluster_id: str | None = None, mixed: b
             where, f"is of cluster {ids[1]}, while {found[ids[0]][0].path} is of {ids[0]}",
             "read one cluster at a time, or set the option mixed to true",
         )  # fmt: skip
-    return [_cluster(name, found[name]) for name in sorted(found)]
+    clusters = []
+    for name in sorted(found):
+        with with_all.at(name):
+            clusters.append(_cluster(name, found[name]))
+    return clusters
 
 
-def replay_base(cluster: InputCluster, end_offset: int | None = None) -> ReplayBase:
-    """What the state before ``end_offset`` (exclusive; None = all of the log) is replayed from.
+@dataclass(frozen=True, slots=True)
+class _Bearing:
+    """What becomes of errors: they are raised, or noted."""
 
-    The newest checkpoint whose tail is there, else offset 0.
+    refused: dict[str, QuorateError] | None
 
-    Raises:
-        InputError: the log begins too late, or lacks a checkpoint's tail.
-    """
-    first = cluster.first_offset
-    usable = [file for file in cluster.checkpoints if end_offset is None or file.offset <= end_offset]
-    newest = usable[-1] if usable else None
-    if first is None:
-        if newest is None:
-            raise _missing(cluster, f"holds neither a segment nor a checkpoint at or before offset {end_offset}", 0)
-        if newest.offset != end_offset:
-            raise InputError(
-                newest.name, f"is a checkpoint at offset {newest.offset} without its tail",
-                f"add the segments from offset {newest.offset} on, or ask for offset {newest.offset}",
-            )  # fmt: skip
-        return ReplayBase(newest, newest.offset)
-    for file in reversed(usable):
-        if file.offset >= first or file.offset == end_offset:
-            return ReplayBase(file, file.offset)
-    if first == 0:
-        return ReplayBase(None, 0)
-    if newest is not None:
-        raise InputError(
-            cluster.segments[0].name,
-            f"the log begins at offset {first}, but its newest checkpoint to begin with ends at {newest.offset}",
-            f"add the segments from offset {newest.offset} on",
-        )
-    asked = "" if end_offset is None else f" for offset {end_offset}"
-    raise InputError(
-        cluster.segments[0].name, f"the log begins at offset {first}, and there is no checkpoint{asked} to begin with",
-        f"add the segments from offset 0 on, or a checkpoint at or after offset {first}",
-    )  # fmt: skip
-
-
-def require_offset(cluster: InputCluster, first_offset: int) -> None:
-    """See to it that the log may hold the records from ``first_offset`` on.
-
-    Raises:
-        InputError: it begins later, or there is none.
-    """
-    first = cluster.first_offset
-    if first is None:
-        raise _missing(cluster, "holds checkpoints but no segment", first_offset)
-    if first > first_offset:
-        raise InputError(
-            cluster.segments[0].name, f"the log begins at offset {first}, after the offset {first_offset} asked for",
-            f"add the older segments, or ask for records from offset {first} on",
-        )  # fmt: skip
-
-
-def _missing(cluster: InputCluster, problem: str, offset: int) -> InputError:
-    files = cluster.checkpoints or cluster.segments
-    return InputError(files[0].name, problem, f"add the segments from offset {offset} on")
+    @contextmanager
+    def at(self, place: str) -> Iterator[None]:
+        try:
+            yield
+        except QuorateError as error:
+            if self.refused is None:
+                raise
+            self.refused[place] = error
 
 
 # --- looking -----------------------------------------------------------------------------------------
@@ -196,17 +160,17 @@ class _Found:
 
 
 def _look(path: str, cluster_id: str | None) -> Iterator[_Found]:
-    path = local_path(path)
-    if os.path.isdir(path):
+    path = storage.checked(path)
+    if storage.is_directory(path):
         yield _directory(path, cluster_id)
         return
-    if not os.path.exists(path):
+    if not storage.is_file(path):
         raise InputError(path, "no such file or directory", "give a metadata directory, a segment or a checkpoint")
     form = form_of(path)
     if form in (Form.ZIP, Form.TAR):
         yield from _archive(path, form, cluster_id)
         return
-    parent = os.path.dirname(os.path.abspath(path))
+    parent = os.path.dirname(storage.absolute(path))
     mark = _mark(parent)
     file = _single(path, form)
     yield _Found(path, _cluster_id(parent, path, cluster_id), [file], parent, mark)
@@ -214,24 +178,33 @@ def _look(path: str, cluster_id: str | None) -> Iterator[_Found]:
 
 def _mark(directory: str) -> Mark | None:
     """Read before the files' sizes are: what it vouches for is then within them."""
-    return read_mark(RealDisk(), directory)
+    if not storage.is_remote(directory):
+        return read_mark(RealDisk(), directory)
+    path = f"{directory}/{MARK_NAME}"
+    return decode_mark(storage.read(path), path) if storage.is_file(path) else None
 
 
 def _directory(path: str, cluster_id: str | None) -> _Found:
     inner = os.path.join(path, LOG_DIRECTORY_NAME)
-    directory = inner if os.path.isdir(inner) else path
+    directory = inner if storage.is_directory(inner) else path
     mark = _mark(directory)
-    files = []
-    for name in sorted(os.listdir(directory)):
-        place = Place(os.path.join(directory, name), Form.GZIP if name.endswith(".gz") else Form.PLAIN)
-        file = _file(place, name.removesuffix(".gz"), _size(place), None)
-        if file is not None:
-            files.append(file)
+    # Of a store each look is some requests: a wait, which others share.
+    with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
+        looked = pool.map(_file_in, repeat(directory), storage.names(directory))
+        files = [file for file in looked if file is not None]
     if not files:
         raise InputError(
             directory, "holds no segment (*.log) and no checkpoint (*.checkpoint)", "give a directory that has some"
         )
     return _Found(directory, _cluster_id(directory, directory, cluster_id), files, directory, mark)
+
+
+def _file_in(directory: str, name: str) -> InputFile | None:
+    bare = name.removesuffix(".gz")
+    if checkpoint_id(bare) is None and segment_base(bare) is None:
+        return None
+    place = Place(os.path.join(directory, name), Form.GZIP if name.endswith(".gz") else Form.PLAIN)
+    return _file(place, bare, _size(place), None)
 
 
 def _single(path: str, form: Form) -> InputFile:
@@ -300,8 +273,8 @@ def _file(place: Place, name: str, size: int, head: bytes | None) -> InputFile |
 def _size(place: Place) -> int:
     """Bytes to be read, for planning: of a gzip, what it says of itself, which is right below 4 GiB."""
     if place.form is not Form.GZIP:
-        return os.path.getsize(place.path)
-    with open(place.path, "rb") as stream:
+        return storage.size(place.full_path)
+    with storage.open_file(place.full_path) as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, end - 4))
         return int.from_bytes(stream.read(4), "little")
@@ -315,13 +288,12 @@ def _is_log_directory(directory: str) -> bool:
 
 
 def _cluster_id(directory: str, path: str, given: str | None) -> str:
-    directory = os.path.abspath(directory)
+    directory = storage.absolute(directory)
     above = os.path.dirname(directory) if _is_log_directory(directory) else directory
     meta = os.path.join(above, META_PROPERTIES_NAME)
     named = None
-    if os.path.isfile(meta):
-        with open(meta, "rb") as stream:
-            named = decode_meta_properties(stream.read(), meta).cluster_id
+    if storage.is_file(meta):
+        named = decode_meta_properties(storage.read(meta), meta).cluster_id
     return _checked_id(named, path, given) or os.path.basename(above) or "cluster"
 
 

@@ -66,7 +66,7 @@ def plan_log(
     """Tasks that together hold every batch of the log with records in [first_offset, end_offset), in order.
 
     The batches at both ends may hold records outside; ``walk.read_range`` leaves those out. Without ``first_offset``
-    the log is read from where it begins; ``inputs.require_offset`` and ``inputs.replay_base`` say whether that will do.
+    the log is read from where it begins; ``replay_bases`` says whether that will do.
 
     Raises:
         StorageError: a file that is to be cut cannot be read. Damage is found by who reads the ranges.

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from pipeline.errors import BadSetting
 
 #: RFC 3986; also with one slash, which is what ``pathlib`` makes of two. A directory of such a name is ``./name:/...``.
-_URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 def local_path(text: str) -> str:
@@ -23,7 +23,7 @@ def local_path(text: str) -> str:
     Raises:
         BadSetting: a URI of another scheme, or of another host.
     """
-    scheme = _URI.match(text)
+    scheme = URI.match(text)
     if scheme is None:
         return text.removeprefix("file:")
     if scheme[1].lower() != "file":

@@ -12,8 +12,9 @@ import pyarrow as pa
 from metadata_log.ids import uuid_text
 from pipeline.fold.fields import DIRECTORIES
 from pipeline.fold.state import FoldedState
-from pipeline.inputs import InputCluster, replay_base
+from pipeline.inputs import InputCluster
 from pipeline.ranges import Task, plan_checkpoint, plan_log
+from pipeline.replay_bases import replay_base
 from pipeline.state_tables import directory_texts
 from pipeline.walk import EVERYTHING, Wanted
 

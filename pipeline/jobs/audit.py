@@ -25,11 +25,12 @@ from pipeline.fold.reading import ReadCounts, fold_task, joined_counts
 from pipeline.fold.state import FoldedState, state_at
 from pipeline.fold.task import TaskFold
 from pipeline.fold.timeline import Located
-from pipeline.inputs import InputCluster, InputFile, ReplayBase, find_inputs, replay_base
+from pipeline.inputs import InputCluster, InputFile, find_inputs
 from pipeline.jobs.beside import beside_digest, beside_records, manifest_digest
 from pipeline.jobs.differences import first_difference, folded_state
 from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
 from pipeline.ranges import plan_checkpoint, task_from_json, task_to_json
+from pipeline.replay_bases import ReplayBase, replay_base
 from pipeline.walk import EVERYTHING
 from pipeline.worker_use import WorkerUse
 from snapshots.digest import digest_bytes, root

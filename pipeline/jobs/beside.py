@@ -13,6 +13,7 @@ from crc32c import crc32c
 
 from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, manifest_name
 from metadata_log.checkpoint_manifest import decode_manifest
+from pipeline import storage
 from pipeline.archives import Form
 from pipeline.errors import PipelineError
 from pipeline.inputs import InputFile
@@ -31,15 +32,14 @@ def manifest_digest(checkpoint: InputFile) -> str | None:
         return None
     name = CheckpointId(checkpoint.offset, checkpoint.epoch or 0)
     path = os.path.join(os.path.dirname(checkpoint.place.path), manifest_name(name))
-    if not os.path.isfile(path):
+    if not storage.is_file(path):
         return None
     size = crc = 0
-    with open(checkpoint.place.path, "rb") as stream:
+    with storage.open_file(checkpoint.place.full_path) as stream:
         while data := stream.read(_READ_BYTES):
             crc = crc32c(data, crc)
             size += len(data)
-    with open(path, "rb") as stream:
-        return decode_manifest(stream.read(), path, CheckpointInfo(name, size, 0, crc)).digest.hex()
+    return decode_manifest(storage.read(path), path, CheckpointInfo(name, size, 0, crc)).digest.hex()
 
 
 def beside_digest(paths: Sequence[str], offset: int) -> str | None:

@@ -22,8 +22,9 @@ from pipeline.fold.elements import Elements, empty_elements
 from pipeline.fold.reading import ReadCounts, read_task
 from pipeline.fold.task import FoldedTask
 from pipeline.fold.timeline import Located
-from pipeline.inputs import InputCluster, InputFile, ReplayBase
+from pipeline.inputs import InputCluster, InputFile
 from pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
+from pipeline.replay_bases import ReplayBase
 from pipeline.state_tables import elements_of, records_of
 from pipeline.walk import EVERYTHING, Wanted
 from pipeline.worker_use import WorkerUse

@@ -19,9 +19,10 @@ from pipeline.fold.leaves import topic_leaves
 from pipeline.fold.reading import ReadCounts, joined_counts
 from pipeline.fold.state import catalogue_leaves, replayed
 from pipeline.fold.timeline import Located, Topics, Transactions
-from pipeline.inputs import InputCluster, ReplayBase, find_inputs, replay_base, require_offset
+from pipeline.inputs import InputCluster, find_inputs
 from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
 from pipeline.ranges import plan_log
+from pipeline.replay_bases import ReplayBase, replay_base, require_offset
 from pipeline.result_directory import MANIFEST, ResultDirectory
 from pipeline.state_tables import PARTITIONS, TABLES, catalogue_tables, partitions_table
 from pipeline.table_format import TableFormat

@@ -13,8 +13,9 @@ from metadata_log.json_form import record_from_data
 from metadata_log.reader import find_files
 from pipeline.fold.reading import fold_task
 from pipeline.fold.state import FoldedState, state_at
-from pipeline.inputs import InputCluster, find_inputs, replay_base
+from pipeline.inputs import InputCluster, find_inputs
 from pipeline.ranges import plan_checkpoint, plan_log
+from pipeline.replay_bases import replay_base
 from pipeline.walk import EVERYTHING, Wanted
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image

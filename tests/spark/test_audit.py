@@ -21,8 +21,11 @@ from pipeline.certificate import sealed
 from pipeline.errors import BadSetting
 from pipeline.jobs.audit import AuditOptions, audit
 from pipeline.jobs.audit_page import audit_page
+from pipeline.storage import forget_stores
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
+from tests.object_store import object_store
+from tests.pipeline_logs import KAFKA_LOG
 
 LOG = "__cluster_metadata-0"
 
@@ -133,3 +136,24 @@ def test_record_that_cannot_be_is_named_with_its_offset(spark: SparkSession, sma
     assert (result.passed, result.digest) == (False, None)
     assert result.problems[0].offset == 62
     assert "there is no partition" in result.problems[0].problem
+
+
+def test_log_in_a_store_is_audited_as_on_a_disk(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Driver and workers share nothing but the store: its files come to each over its own connection."""
+    environment = spark.sparkContext.environment
+    with object_store() as store:
+        for path in (path for path in KAFKA_LOG.rglob("*") if path.is_file()):
+            store.objects[f"logs/m2/{path.relative_to(KAFKA_LOG)}"] = path.read_bytes()
+        for name, value in store.variables.items():
+            monkeypatch.setenv(name, value)
+            monkeypatch.setitem(environment, name, value)
+        forget_stores()
+        there = audit(spark, ["s3a://logs/m2"], AuditOptions())
+        here = audit(spark, [str(KAFKA_LOG)], AuditOptions(digests={there.counts.end_offset: there.digest or ""}))
+        forget_stores()
+
+    assert there.passed
+    assert here.passed
+    assert there.digest == here.digest == digest_image(load_image(KAFKA_LOG)).text
+    assert [file["sha256"] for file in there.files] == [file["sha256"] for file in here.files]
+    assert {file["name"].partition("/m2/")[0] for file in there.files} == {"s3a://logs"}

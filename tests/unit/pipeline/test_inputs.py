@@ -11,7 +11,8 @@ import pytest
 from metadata_log.errors import StorageError
 from metadata_log.meta_properties import decode_meta_properties
 from pipeline.archives import FILE_BYTES_MAX, Place, open_place
-from pipeline.inputs import InputCluster, InputError, find_inputs, replay_base, require_offset
+from pipeline.inputs import InputCluster, InputError, find_inputs
+from pipeline.replay_bases import replay_base, require_offset
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG, LogWriter
 
 

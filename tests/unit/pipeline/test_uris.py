@@ -45,8 +45,8 @@ def test_nothing_is_read_from_or_written_to_a_directory_named_like_a_uri(
     """Also where ``pathlib`` has taken a slash away."""
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(BadSetting, match=r"^s3a://bucket/log: a URI of scheme s3a"):
-        find_inputs(["s3a://bucket/log"])
+    with pytest.raises(BadSetting, match=r"^dbfs://bucket/log: is neither a path nor a URI that can be read"):
+        find_inputs(["dbfs://bucket/log"])
     with (
         pytest.raises(BadSetting, match=r"^s3a:/bucket/out: a URI of scheme s3a"),
         ResultDirectory(Path("s3a://bucket/out")),

@@ -1,0 +1,136 @@
+"""Files where they are: on this machine's file system, or in a store that every process reaches by itself.
+
+A store is named by a URI, as ``s3://bucket/key``, and read through Arrow, in the driver and in each worker alike: no
+file passes through the JVM, and the machines share nothing but the store. Where the store is, and who one is, Arrow
+finds out in each process: for S3 from the variables ``AWS_*``, the profile, or the role of the machine.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, BinaryIO, Final, cast
+
+from metadata_log.errors import StorageError
+from pipeline.errors import BadSetting
+from pipeline.uris import URI, local_path
+
+#: What Arrow calls the stores of these schemes.
+_SCHEMES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "hdfs": "hdfs", "abfs": "abfs", "abfss": "abfss"}
+
+
+def checked(text: str) -> str:
+    """A path, or a URI of a store, as it was given; a ``file:`` URI as the path.
+
+    Raises:
+        BadSetting: a URI of another scheme.
+    """
+    scheme = URI.match(text)
+    if scheme is None or scheme[1].lower() == "file":
+        return local_path(text)
+    if scheme[1].lower() not in _SCHEMES or not is_remote(text):
+        known = ", ".join(f"{name}://" for name in _SCHEMES)
+        raise BadSetting(f"{text}: is neither a path nor a URI that can be read: those begin with file:, {known}")
+    return text.rstrip("/")
+
+
+def is_remote(path: str) -> bool:
+    """Whether it names something in a store."""
+    return "://" in path and URI.match(path) is not None
+
+
+def absolute(path: str) -> str:
+    """The same for every process."""
+    return path if is_remote(path) else os.path.abspath(path)
+
+
+def is_directory(path: str) -> bool:
+    """Whether there is a directory; in a store, whether there are names that begin so."""
+    return _type(path) == "Directory" if is_remote(path) else os.path.isdir(path)
+
+
+def is_file(path: str) -> bool:
+    """Whether there is a file."""
+    return _type(path) == "File" if is_remote(path) else os.path.isfile(path)
+
+
+def names(directory: str) -> list[str]:
+    """What is in a directory, sorted."""
+    if not is_remote(directory):
+        return sorted(os.listdir(directory))
+    from pyarrow.fs import FileSelector
+
+    with _telling(directory) as (store, key):
+        return sorted(info.base_name for info in store.get_file_info(FileSelector(key)))
+
+
+def size(path: str) -> int:
+    """Bytes of a file."""
+    if not is_remote(path):
+        return os.path.getsize(path)
+    with _telling(path) as (store, key):
+        return int(store.get_file_info(key).size or 0)
+
+
+def open_file(path: str, *, buffering: int = 0) -> BinaryIO:
+    """A file from its first byte on; it can be sought in.
+
+    Args:
+        buffering: bytes read ahead; 0: none.
+
+    Raises:
+        OSError: as the system, or the store, has it.
+    """
+    if not is_remote(path):
+        return open(path, "rb", buffering=buffering)
+    with _telling(path) as (store, key):
+        found = store.open_input_file(key)
+    return cast(BinaryIO, io.BufferedReader(found, buffering) if buffering else found)
+
+
+def read(path: str) -> bytes:
+    """All of a small file; raises as ``open_file``."""
+    with open_file(path) as stream:
+        return stream.read()
+
+
+def _type(path: str) -> str:
+    with _telling(path) as (store, key):
+        return str(store.get_file_info(key).type.name)
+
+
+def forget_stores() -> None:
+    """Look up anew where stores are, and who one is."""
+    _store.cache_clear()
+
+
+@contextmanager
+def _telling(path: str) -> Iterator[tuple[Any, str]]:
+    """The store of a path, and the name in it; what goes wrong with the store itself is told with the path."""
+    try:
+        scheme, _, rest = path.partition("://")
+        authority, _, key = rest.partition("/")
+        kind = _SCHEMES[scheme.lower()]
+        # A bucket is the first part of a name in S3 and Google's store; elsewhere names begin at the root.
+        yield _store(kind, authority), rest if kind in ("s3", "gs") else f"/{key}"
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise StorageError(f"{path}: the store cannot be read ({' '.join(str(error).split())})") from error
+
+
+@lru_cache(maxsize=64)
+def _store(scheme: str, authority: str) -> Any:
+    """One connection a process and authority."""
+    from pyarrow import fs
+
+    if scheme != "s3":
+        return fs.FileSystem.from_uri(f"{scheme}://{authority}/")[0]
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if endpoint:
+        return fs.S3FileSystem(endpoint_override=endpoint, region=region or "us-east-1")
+    return fs.S3FileSystem(region=region or fs.resolve_s3_region(authority))
