@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from metadata_log.errors import QuorateError
 
 
@@ -35,3 +37,13 @@ class WorkerError(PipelineError):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+def error_to_json(error: QuorateError) -> str:
+    """One of our own errors for a row of a worker's results; read back by ``error_from_json``."""
+    return json.dumps({"kind": type(error).__name__, "message": str(error)})
+
+
+def error_from_json(text: str) -> WorkerError:
+    """What ``error_to_json`` wrote."""
+    return WorkerError(**json.loads(text))

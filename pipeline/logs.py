@@ -26,9 +26,10 @@ from typing import Self
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.errors import BadSetting
+from pipeline.history.plan import HistoryOptions
 from pipeline.incidents.incident_table import incident_table
 from pipeline.incidents.thresholds import Thresholds
-from pipeline.jobs.history import HistoryOptions, make_history
+from pipeline.jobs.history import make_history
 from pipeline.jobs.incidents import find_incidents
 from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.source.data_source import FORMAT

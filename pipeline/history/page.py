@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipeline.history.series import HistorySeries
-from pipeline.pages import Page, by_day, over_time
+from pipeline.pages import Link, Page, by_day, over_time
 
 if TYPE_CHECKING:
-    from pipeline.jobs.history import HistoryReport
+    from pipeline.jobs.history import ClusterRead, HistoryReport
 
 
 def history_page(report: HistoryReport, drawn: Mapping[str, HistorySeries]) -> Page:
@@ -30,15 +30,30 @@ def history_page(report: HistoryReport, drawn: Mapping[str, HistorySeries]) -> P
         page = Page(f"History of {len(report.clusters)} clusters", f"{report.records:,} records")
     page.facts([(name.replace("_", " ").capitalize(), written.rows) for name, written in report.tables.items()])
     if len(report.clusters) > 1:
-        rows = [(one.cluster_id, one.records, one.first_offset, one.end_offset) for one in report.clusters]
-        page.table("Clusters", ["cluster", "records", "first offset", "end offset"], rows)
+        _overview(page, report.clusters, drawn)
     for one in report.clusters:
-        _cluster(page, drawn[one.cluster_id], f" of {one.cluster_id}" if len(report.clusters) > 1 else "")
+        whose = f" of {one.cluster_id}" if len(report.clusters) > 1 else ""
+        _cluster(page, drawn[one.cluster_id], whose, one.cluster_id)
     return page
 
 
-def _cluster(page: Page, series: HistorySeries, whose: str) -> None:
-    page.section(f"Growth{whose}", "What there is at the end of each day (UTC).")
+def _overview(page: Page, clusters: Sequence[ClusterRead], drawn: Mapping[str, HistorySeries]) -> None:
+    """One row a cluster, those without leaders for longest first."""
+    rows: list[list[Any]] = []
+    for one in clusters:
+        series = drawn[one.cluster_id]
+        held = [
+            counts[-1] if counts else 0 for counts in (series.held.get(name, []) for name in ("topics", "partitions"))
+        ]
+        link = Link(one.cluster_id, one.cluster_id)
+        rows.append([link, sum(series.leaderless_hours), *held, one.records, one.first_offset, one.end_offset])
+    rows.sort(key=lambda row: (-row[1], row[0].text))
+    columns = ["cluster", "hours without a leader", "topics", "partitions", "records", "first offset", "end offset"]
+    page.table("Clusters", columns, rows, rows_max=len(rows))
+
+
+def _cluster(page: Page, series: HistorySeries, whose: str, anchor: str) -> None:
+    page.section(f"Growth{whose}", "What there is at the end of each day (UTC).", anchor)
     if not series.days:
         page.text("The tables hold no version: nothing was ever made.")
         return

@@ -24,6 +24,11 @@ _DICTIONARIES: Final = ["cluster_id", "topic_id", "topic", "change", "directorie
 _STATISTICS: Final = ["valid_from_offset", "valid_to_offset", "valid_from", "valid_to"]
 
 
+def part_name(bucket: int) -> str:
+    """What tells the files of a bucket from others'."""
+    return f"{bucket:04d}"
+
+
 def write_days(table: pa.Table, directory: str, name: str, part: str) -> Written:
     """Write versions by the day on which they begin; a worker that does it again writes the same files.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,30 +19,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from metadata_log.records import SnapshotHeaderRecord
-from pipeline.errors import BadSetting
+from metadata_log.errors import QuorateError
+from pipeline.errors import BadSetting, error_from_json, error_to_json
 from pipeline.history.bucket_keys import partition_keys
 from pipeline.history.catalogue import catalogue_versions
 from pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
 from pipeline.history.partitions import partition_versions
+from pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPlan
 from pipeline.history.reading import is_of_checkpoint, read_task
 from pipeline.history.schema import TABLES
 from pipeline.history.timeline import Timeline
-from pipeline.history.writing import DAY, write_days, write_empty
-from pipeline.inputs import InputCluster, InputFile, find_inputs, replay_base
-from pipeline.ranges import RANGE_BYTES, Task, plan_checkpoint, plan_log, task_from_json, task_to_json
+from pipeline.history.writing import DAY, part_name, write_days, write_empty
+from pipeline.inputs import find_inputs
+from pipeline.ranges import Task, task_from_json
 from pipeline.result_directory import ResultDirectory
-from pipeline.table_format import TableFormat
-from pipeline.walk import Wanted, read_range
+from pipeline.walk import Wanted
 from pipeline.worker_use import Clock, WorkerUse
 from pipeline.written import NOTHING, Written
 
-#: Bytes of log in a bucket: some million records, whose versions take a worker a few hundred MB.
-BUCKET_BYTES: Final = 64 * 1024 * 1024
-_CELLS: Final = "key int, mass binary, rare binary, records long, end_offset long"
-_RESULTS: Final = "cluster int, name string, rows long, files long, size long"
-#: The name of the row that says what was read.
+_CELLS: Final = "key int, mass binary, rare binary, records long, end_offset long, error string"
+_CELL_SCHEMA: Final = pa.schema(
+    [
+        ("key", pa.int32()),
+        ("mass", pa.binary()),
+        ("rare", pa.binary()),
+        ("records", pa.int64()),
+        ("end_offset", pa.int64()),
+        ("error", pa.string()),
+    ]
+)
+_RESULTS: Final = "cluster int, name string, rows long, files long, size long, text string"
+#: The names of the rows that say what was read, and what went wrong.
 _READ: Final = "read"
+_ERROR: Final = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,146 +80,93 @@ class HistoryReport:
     processor_seconds: dict[str, float]
     #: Of the worker that took most, in MB.
     worker_mb_max: int
+    #: By cluster, or path where that is not known: why nothing of it is in the tables. Only of several clusters.
+    failed: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryOptions:
-    """How a history is made.
-
-    Attributes:
-        end_offset: only records below it; None = all. cluster_id: of files that do not tell. mixed: there may be
-        several clusters. table_format: of the tables. range_bytes: of log in a task. bucket_bytes: of log in a bucket;
-        what a worker holds at once follows from it.
-    """
-
-    end_offset: int | None = None
-    cluster_id: str | None = None
-    mixed: bool = False
-    table_format: TableFormat = TableFormat.PARQUET
-    range_bytes: int = RANGE_BYTES
-    bucket_bytes: int = BUCKET_BYTES
-
-
 def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: HistoryOptions) -> HistoryReport:
     """Write the tables of the clusters' history to ``out``, all or none.
+
+    Of several clusters one that fails is left out whole, and named in the report; where all of them do, it is an error.
 
     Raises:
         InputError: the files are not each cluster's log from somewhere on, or of several clusters that may not be
             mixed. BadSetting: an offset for several. DeltaMissing, StorageError, NotShared: as
             ``ResultDirectory``.
-        CorruptBatch, FoldRefused: damage, or a record that cannot be; as ``WorkerError`` from a worker.
+        WorkerError: damage, or a record that cannot be, found by a worker.
     """
     started = time.monotonic()
-    clusters = find_inputs(paths, cluster_id=options.cluster_id, mixed=options.mixed)
+    refused: dict[str, QuorateError] = {}
+    clusters = find_inputs(paths, cluster_id=options.cluster_id, mixed=options.mixed, refused=refused)
     if options.end_offset is not None and len(clusters) > 1:
         ids = ", ".join(cluster.cluster_id for cluster in clusters)
         raise BadSetting(f"offset {options.end_offset} means nothing for several clusters ({ids}): give one's paths")
-    plan = _Plan.of(clusters, options)
+    plan = HistoryPlan.of(clusters, options, refused)
     with ResultDirectory(out, options.table_format, day=DAY) as directory:
-        keys = partition_keys(len(plan.cluster_of_bucket))
         use = WorkerUse(spark)
+        keys = partition_keys(len(plan.cluster_of_bucket))
         cells = _cells(spark, plan, keys, use)
-        rows = _results(cells, plan, keys, str(directory.staging), use).collect()
-        report = _report(plan, rows, use, time.monotonic() - started)
+        rows = _results(cells, plan, keys, str(directory.staging), use).collect() if keys else []
+        failed = _failed(plan, rows, refused)
+        _remove(directory.staging, plan, failed)
+        report = _report(plan, [row for row in rows if plan.clusters[row.cluster].cluster_id not in failed], use)
+        report = replace(report, failed=failed, seconds=round(time.monotonic() - started, 2))
         empty = [name for name, one in report.tables.items() if not one.rows]
         written = report.tables | {name: write_empty(TABLES[name], directory.staging, name) for name in empty}
         directory.commit(report.as_json(), written)
     return report
 
 
-def _report(plan: _Plan, rows: Sequence[Any], use: WorkerUse, seconds: float) -> HistoryReport:
+def _failed(plan: HistoryPlan, rows: Sequence[Any], refused: Mapping[str, QuorateError]) -> dict[str, str]:
+    """Why nothing is made of some clusters.
+
+    Raises:
+        QuorateError: there is no other.
+    """
+    errors = dict(refused)
+    for row in sorted((row for row in rows if row.name == _ERROR), key=lambda row: row.text):
+        errors.setdefault(plan.clusters[row.cluster].cluster_id, error_from_json(row.text))
+    if errors and all(one.cluster_id in errors for one in plan.clusters):
+        raise next(iter(errors.values()))
+    return {name: str(error) for name, error in sorted(errors.items())}
+
+
+def _remove(directory: Path, plan: HistoryPlan, failed: Collection[str]) -> None:
+    """Remove what some buckets of these clusters have written, before another one failed."""
+    for cluster in plan.clusters:
+        for bucket in cluster.buckets if cluster.cluster_id in failed else ():
+            for path in directory.rglob(f"part-{part_name(bucket)}.parquet"):
+                path.unlink()
+
+
+def _report(plan: HistoryPlan, rows: Sequence[Any], use: WorkerUse) -> HistoryReport:
     tables = dict.fromkeys(TABLES, NOTHING)
-    read = [ClusterRead(one.cluster_id, one.first_offset, one.first_offset, 0) for one in plan.clusters]
+    read: dict[int, ClusterRead] = {}
     for row in rows:
         if row.name in tables:
             tables[row.name] += Written(row.rows, row.files, row.size)
             continue
-        one = read[row.cluster]
+        cluster = plan.clusters[row.cluster]
+        first = cluster.first_offset
+        one = read.setdefault(row.cluster, ClusterRead(cluster.cluster_id, first, first, 0))
         read[row.cluster] = replace(one, records=one.records + row.rows, end_offset=max(one.end_offset, row.size))
     return HistoryReport(
-        clusters=read,
-        records=sum(one.records for one in read),
+        clusters=[read[number] for number in sorted(read)],
+        records=sum(one.records for one in read.values()),
         tables=tables,
-        seconds=round(seconds, 2),
+        seconds=0,
         processor_seconds=use.processor_seconds,
         worker_mb_max=use.mb_max,
     )
 
 
-# --- the plan ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _ClusterPlan:
-    """What is read of one cluster, and into which buckets."""
-
-    cluster_id: str
-    buckets: range
-    first_offset: int
-    #: Of the checkpoint that the history begins with: the last offset that it covers, and that record's time.
-    base: tuple[int, int] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is read, and how it is shared out. Travels to the workers."""
-
-    clusters: list[_ClusterPlan]
-    #: By bucket the number of its cluster.
-    cluster_of_bucket: list[int]
-    #: The number of a task's cluster, and the task as JSON; those of a cluster's checkpoint come first.
-    tasks: list[tuple[int, str]]
-    #: None = all there is.
-    end_offset: int | None
-
-    @classmethod
-    def of(cls, clusters: Sequence[InputCluster], options: HistoryOptions) -> _Plan:
-        plan = cls([], [], [], options.end_offset)
-        for number, cluster in enumerate(clusters):
-            checkpoint = _first_checkpoint(cluster, options.end_offset)
-            first = 0 if checkpoint is None else checkpoint.offset
-            log = plan_log(cluster, first_offset=first, end_offset=options.end_offset, range_bytes=options.range_bytes)
-            held = [] if checkpoint is None else plan_checkpoint(cluster, checkpoint, range_bytes=options.range_bytes)
-            size = sum(file.size for file in cluster.segments)
-            before, count = len(plan.cluster_of_bucket), max(1, -(-size // options.bucket_bytes))
-            base = None if checkpoint is None else (first - 1, _time_of(held[0]))
-            plan.clusters.append(_ClusterPlan(cluster.cluster_id, range(before, before + count), first, base))
-            plan.cluster_of_bucket.extend([number] * count)
-            plan.tasks.extend((number, task_to_json(task)) for task in (*held, *log))
-        return plan
-
-
-def _first_checkpoint(cluster: InputCluster, end_offset: int | None) -> InputFile | None:
-    """The oldest checkpoint whose tail is there, None where the log begins at offset 0.
-
-    Raises:
-        InputError: there is neither, or nothing below the end that was asked for.
-    """
-    first = cluster.first_offset
-    if first == 0:
-        return None
-    for file in cluster.checkpoints:
-        if first is not None and file.offset >= first and (end_offset is None or file.offset <= end_offset):
-            return file
-    return replay_base(cluster, end_offset).checkpoint
-
-
-def _time_of(task: Task) -> int:
-    """The time of the last record that a checkpoint covers, milliseconds since 1970."""
-    for chunk in read_range(task.ranges[0], chunk_bytes=4096):
-        for _, record, _ in chunk.records():
-            if isinstance(record, SnapshotHeaderRecord):
-                return record.last_contained_log_timestamp
-    return 0
-
-
 # --- reading -----------------------------------------------------------------------------------------
 
 
-def _cells(spark: SparkSession, plan: _Plan, keys: list[int], use: WorkerUse) -> DataFrame:
+def _cells(spark: SparkSession, plan: HistoryPlan, keys: list[int], use: WorkerUse) -> DataFrame:
     """One row a task and bucket; it holds the task's rare records too, which all buckets need."""
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -229,28 +185,39 @@ def _cells(spark: SparkSession, plan: _Plan, keys: list[int], use: WorkerUse) ->
 
 
 def _read_task(task: Task, wanted: Wanted, keys: list[int], clock: Clock) -> pa.RecordBatch:
-    found = read_task(task, wanted)
+    try:
+        found = read_task(task, wanted)
+    except QuorateError as error:
+        # All buckets of the cluster hear of it; other clusters do not suffer.
+        return _cell_batch(keys, error=[error_to_json(error)] * len(keys))
     clock.stop("read")
     cells = [encode_tables(tables) for tables in split_rows(found.rows, len(keys))]
     rare = encode_rare(found.rare)
     clock.stop("share")
     count, is_base = len(keys), is_of_checkpoint(task)
-    return pa.RecordBatch.from_pydict(
-        {
-            "key": pa.array(keys, pa.int32()),
-            "mass": pa.array(cells, pa.binary()),
-            "rare": pa.array([rare] * count, pa.binary()),
-            # What is counted is counted once.
-            "records": pa.array([0 if is_base else found.record_count] + [0] * (count - 1), pa.int64()),
-            "end_offset": pa.array([0 if is_base else found.end_offset] * count, pa.int64()),
-        }
+    return _cell_batch(
+        keys,
+        mass=cells,
+        rare=[rare] * count,
+        # What is counted is counted once.
+        records=[0 if is_base else found.record_count] + [0] * (count - 1),
+        end_offset=[0 if is_base else found.end_offset] * count,
     )
+
+
+def _cell_batch(keys: list[int], **columns: list[Any]) -> pa.RecordBatch:
+    kinds = {"mass": pa.binary(), "rare": pa.binary(), "records": pa.int64(), "end_offset": pa.int64()}
+    nothing = [None] * len(keys)
+    filled = {
+        name: pa.array(columns.get(name, nothing), kind) for name, kind in {**kinds, "error": pa.string()}.items()
+    }
+    return pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.int32()), **filled})
 
 
 # --- versions ----------------------------------------------------------------------------------------
 
 
-def _results(cells: DataFrame, plan: _Plan, keys: list[int], directory: str, use: WorkerUse) -> DataFrame:
+def _results(cells: DataFrame, plan: HistoryPlan, keys: list[int], directory: str, use: WorkerUse) -> DataFrame:
     """Make and write each bucket's versions; a row for each table and bucket, and one for what was read."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -265,10 +232,23 @@ def _results(cells: DataFrame, plan: _Plan, keys: list[int], directory: str, use
     return cells.repartition(len(keys), "key").mapInArrow(write, _RESULTS)
 
 
-def _write_bucket(cells: pa.Table, bucket: int, plan: _Plan, directory: str, clock: Clock) -> pa.RecordBatch:
+def _write_bucket(cells: pa.Table, bucket: int, plan: HistoryPlan, directory: str, clock: Clock) -> pa.RecordBatch:
     number = plan.cluster_of_bucket[bucket]
-    cluster = plan.clusters[number]
+    errors = sorted(cells["error"].drop_null().to_pylist())
+    if errors:
+        return _result_batch([(number, _ERROR, 0, 0, 0, errors[0])])
     end_offset = max(cells["end_offset"].to_pylist())
+    try:
+        tables = _versions(cells, plan.clusters[number], bucket, end_offset, clock)
+    except QuorateError as error:
+        return _result_batch([(number, _ERROR, 0, 0, 0, error_to_json(error))])
+    written = {name: write_days(table, directory, name, part_name(bucket)) for name, table in tables.items()}
+    clock.stop("write")
+    rows = [(number, name, one.rows, one.files, one.size, None) for name, one in written.items()]
+    return _result_batch([*rows, (number, _READ, sum(cells["records"].to_pylist()), 0, end_offset, None)])
+
+
+def _versions(cells: pa.Table, cluster: ClusterPlan, bucket: int, end_offset: int, clock: Clock) -> dict[str, pa.Table]:
     timeline = Timeline(decode_rare(cells["rare"].to_pylist()), max(end_offset, cluster.first_offset))
     rows = decode_tables(cells["mass"].to_pylist())
     clock.stop("take")
@@ -276,12 +256,11 @@ def _write_bucket(cells: pa.Table, bucket: int, plan: _Plan, directory: str, clo
     if bucket == cluster.buckets.start:
         tables |= catalogue_versions(timeline, cluster.cluster_id, cluster.base)
     clock.stop("versions")
-    written = {name: write_days(table, directory, name, f"{bucket:04d}") for name, table in tables.items()}
-    clock.stop("write")
-    read = sum(cells["records"].to_pylist())
-    rows_out = [(number, name, one.rows, one.files, one.size) for name, one in written.items()]
-    rows_out.append((number, _READ, read, 0, end_offset))
-    columns = [list(column) for column in zip(*rows_out, strict=True)]
-    kinds = (pa.int32(), pa.string(), pa.int64(), pa.int64(), pa.int64())
+    return tables
+
+
+def _result_batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    kinds = (pa.int32(), pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.string())
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=["cluster", "name", "rows", "files", "size"])
+    return pa.RecordBatch.from_arrays(arrays, names=["cluster", "name", "rows", "files", "size", "text"])

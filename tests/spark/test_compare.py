@@ -15,9 +15,10 @@ from pipeline.comparing.report import document, report
 from pipeline.comparing.rows import Moment
 from pipeline.comparing.sides import Asked, NoState, moment, state_of
 from pipeline.errors import BadSetting, PipelineError
+from pipeline.history.plan import HistoryOptions
 from pipeline.inputs import InputError
 from pipeline.jobs.compare import Comparison, compare
-from pipeline.jobs.history import HistoryOptions, make_history
+from pipeline.jobs.history import make_history
 from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.table_clusters import WhichCluster
 from pipeline.table_format import TableFormat

@@ -17,16 +17,19 @@ from deltalake import DeltaTable
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from metadata_log.records import NoOpRecord
-from pipeline.errors import BadSetting
+from metadata_log.errors import QuorateError
+from metadata_log.records import NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
+from metadata_log.segment_files import segment_name
+from pipeline.errors import BadSetting, WorkerError
 from pipeline.failures import translated
 from pipeline.history.page import history_page
+from pipeline.history.plan import HistoryOptions
 from pipeline.history.schema import TABLES
 from pipeline.history.series import history_series
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.inputs import InputError
 from pipeline.jobs.capacity import Wishes, capacity
-from pipeline.jobs.history import HistoryOptions, make_history
+from pipeline.jobs.history import make_history
 from pipeline.jobs.incidents import find_incidents, version_tables
 from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.table_clusters import WhichCluster
@@ -61,7 +64,7 @@ def test_tables_of_a_made_up_history_hold_its_states(spark: SparkSession, tmp_pa
     by_spark = spark.read.parquet(str(out / "partition_versions"))
     assert by_spark.count() == len(tables["partition_versions"])
     assert by_spark.where("valid_to_offset is null").count() == made.operations.pool.held_count
-    series = history_series(spark, out, cluster.cluster_id)
+    series = history_series(spark, out, [cluster.cluster_id])[cluster.cluster_id]
     assert {name: sum(counts) for name, counts in series.begun.items()} == {
         name: len(rows) for name, rows in tables.items()
     }
@@ -101,9 +104,13 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
         tables = {name: table.filter(of_it).to_pylist() for name, table in both.items()}
         require_no_gaps(tables)
         require_state(tables, images[one.cluster_id], one.end_offset)
-    series = history_series(spark, out, SMALL_CLUSTER)
-    assert series.held == {"partitions": [8], "topics": [2]}
-    page = history_page(report, dict.fromkeys(images, series)).render()
+    drawn = history_series(spark, out, [*images, "another"])
+    assert drawn[SMALL_CLUSTER].held == {"partitions": [8], "topics": [2]}
+    assert drawn[LARGE_CLUSTER].held["partitions"] == [len(images[LARGE_CLUSTER].partitions)]
+    assert sum(one.versions for one in drawn[SMALL_CLUSTER].topics) < 77 < len(drawn[LARGE_CLUSTER].topics) * 100
+    assert drawn["another"].days == []
+    page = history_page(report, drawn).render()
+    assert page.count(f'href="#{LARGE_CLUSTER}"') == 1
     assert "History of 2 clusters" in page
     assert f"Growth of {SMALL_CLUSTER}" in page
 
@@ -210,8 +217,43 @@ def test_damage_is_named_and_no_table_is_left(spark: SparkSession, tmp_path: Pat
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)
 
-    with pytest.raises(Exception, match="damaged") as caught:
+    with pytest.raises(WorkerError, match=rf"^{segment}: damaged at byte \d+, offset \d+: "):
         make_history(spark, [str(log)], out, SMALL)
 
-    assert str(segment) in str(translated(caught.value))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log"]
+
+
+def test_clusters_that_fail_do_not_take_the_others_along(spark: SparkSession, tmp_path: Path) -> None:
+    """One is damaged, one refused by what it says, one not there, one without its head; the last one is as if alone."""
+    damaged, impossible, headless, good = (
+        LogWriter(tmp_path / name, name) for name in ("damaged", "impossible", "headless", "good")
+    )
+    topic = (17).to_bytes(16)
+    made = [TopicRecord("t", topic), *(PartitionRecord(one, topic, (1,), (1,), leader=1) for one in range(9))]
+    for log in (damaged, impossible, headless, good):
+        log.append(made)
+        log.append([PartitionChangeRecord(3, topic, leader=-1)])
+    data = bytearray(damaged.segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.segment.write_bytes(data)
+    impossible.append([PartitionChangeRecord(1, (18).to_bytes(16), leader=2)])
+    headless.segment.rename(headless.directory / segment_name(100))
+    paths = [str(tmp_path / name) for name in ("damaged", "impossible", "nothing", "headless", "good")]
+
+    report = make_history(spark, paths, tmp_path / "out", replace(SMALL, mixed=True))
+    alone = make_history(spark, paths[-1:], tmp_path / "alone", SMALL)
+
+    assert {name: " ".join(text.split()) for name, text in report.failed.items()}.keys() == {
+        "damaged", "impossible", str(tmp_path / "nothing"), "headless",
+    }  # fmt: skip
+    assert re.match(rf"{damaged.segment}: damaged at byte \d+, offset \d+: the CRC", report.failed["damaged"])
+    assert report.failed["impossible"].startswith("offset 11")
+    assert "the log begins at offset 100" in report.failed["headless"]
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["failed"] == report.failed
+    assert report.clusters == alone.clusters
+    for name in TABLES:
+        tables = [ds.dataset(tmp_path / out / name, partitioning="hive").to_table() for out in ("out", "alone")]
+        assert same_rows(*tables)
+    with pytest.raises(QuorateError, match=r"damaged at byte|no such file"):
+        make_history(spark, [paths[0], paths[2]], tmp_path / "none", replace(SMALL, mixed=True))
+    assert not (tmp_path / "none").exists()

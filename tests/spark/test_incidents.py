@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metadata_log.errors import StorageError
+from pipeline.history.plan import HistoryOptions
 from pipeline.incidents import search
 from pipeline.incidents.incident import Incident
 from pipeline.incidents.page import incidents_page
@@ -20,7 +21,7 @@ from pipeline.incidents.severity import severity
 from pipeline.incidents.stretch import OtherStretch
 from pipeline.incidents.tables import TABLES
 from pipeline.incidents.thresholds import Thresholds
-from pipeline.jobs.history import HistoryOptions, make_history
+from pipeline.jobs.history import make_history
 from pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG
 

@@ -9,6 +9,7 @@ import typer
 
 from pipeline.table_format import TableFormat
 from pipeline.uris import local
+from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
@@ -43,13 +44,15 @@ def history(
     """Write every version of every partition, broker, topic and config, with when it began and ended, as Parquet.
 
     The tables are partitioned by day; with --mixed they hold several clusters. What was aborted, or never committed,
-    is no history. Nothing of the tables is to be seen before all of it is written.
+    is no history. Nothing of the tables is to be seen before all of it is written. Of several clusters one that fails
+    is left out and named, and the exit code is 1.
 
     Example: quorate pipeline history /var/kafka/metadata --out /tmp/history --master local[2]
     """
     from pipeline.history.page import history_page
+    from pipeline.history.plan import HistoryOptions
     from pipeline.history.series import history_series
-    from pipeline.jobs.history import HistoryOptions, make_history
+    from pipeline.jobs.history import make_history
 
     table_format.require_writer()
     options = HistoryOptions(
@@ -58,9 +61,11 @@ def history(
     with run.session("history", hands_on=True) as spark:
         report = make_history(spark, paths, out, options)
         if html is not None:
-            drawn = {one.cluster_id: history_series(spark, out, one.cluster_id) for one in report.clusters}
+            drawn = history_series(spark, out, [one.cluster_id for one in report.clusters])
             history_page(report, drawn).write(html)
     run.show(_lines(report, out), report.as_json())
+    if report.failed:
+        raise typer.Exit(exit_codes.REFUSED)
 
 
 def _lines(report: HistoryReport, out: Path) -> list[str]:
@@ -76,5 +81,6 @@ def _lines(report: HistoryReport, out: Path) -> list[str]:
             for name, written in report.tables.items()
         ),
         workers_line(report.processor_seconds, report.worker_mb_max),
+        *(f"Not in the tables: {name}: {error}" for name, error in report.failed.items()),
         f"The tables are in {out}.",
     ]
