@@ -2,7 +2,7 @@
 
 ::
 
-    from pipeline.logs import Logs
+    from pipeline import Logs
 
     with Logs(spark, "var/up/controller-1") as logs:
         logs.records().where("type = 'TopicRecord'").show()

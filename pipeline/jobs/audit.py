@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from metadata_log.json_form import record_from_data
 from pipeline.archives import Form, Place, open_place, read_fully
-from pipeline.errors import BadSetting, PipelineError
+from pipeline.errors import BadSetting, PipelineError, WorkerError
+from pipeline.failures import translated
 from pipeline.fold.elements import Elements
 from pipeline.fold.findings import COLUMNS, Problem, bucket_findings, catalogue_findings, findings_table
 from pipeline.fold.reading import ReadCounts, fold_task, joined_counts
@@ -37,6 +40,8 @@ from snapshots.digest import digest_bytes, root
 
 #: Read at a time to be hashed: what stays in a core's own cache until it is.
 _READ_BYTES: Final = 256 * 1024
+#: How `CorruptBatch` begins its sentence, behind the file.
+_DAMAGE: Final = re.compile(r": damaged at byte \d+, offset (\d+): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +121,24 @@ class AuditResult:
 
 
 def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> AuditResult:
-    """Audit one cluster's log.
+    """Audit one cluster's log; one that is damaged fails the audit, as one that does not add up does.
 
     Raises:
-        PipelineError, StorageError: it cannot be done: damage, missing files, nothing to compare with.
+        PipelineError, StorageError: it cannot be done: missing files, nothing to compare with.
     """
     (cluster,) = find_inputs(paths, cluster_id=options.cluster_id)
     base = audit_base(cluster, options.at)
-    audited = [
-        file
-        for file in cluster.checkpoints
-        if file.offset > base.first_offset and (options.at is None or file.offset <= options.at)
-    ]
     last = END if options.at is None else options.at
+    audited = [file for file in cluster.checkpoints if base.first_offset < file.offset <= last]
     _require_audited(options.digests, base.first_offset, last, paths[0])
     moments = sorted({*(file.offset for file in audited), *options.digests, last})
     plan = plan_fold(cluster, base, moments, end=options.at, task_bytes=options.task_bytes)
     use = WorkerUse(spark)
-    found = _folded(spark, plan, use)
+    files = _hashed(spark, [*([base.checkpoint] if base.checkpoint else []), *audited, *cluster.segments], use)
+    try:
+        found = _folded(spark, plan, use)
+    except PySparkException as error:
+        return _damaged(cluster, base, _damage_in(error), files, use)
     counts = found.counts if found.counts.records else ReadCounts(end_offset=base.first_offset)
     if options.at is not None and counts.end_offset < options.at and not found.problems:
         name = cluster.segments[-1].name if cluster.segments else paths[0]
@@ -147,10 +152,8 @@ def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> A
         if expected is not None:
             comparisons.append(Comparison("replay", paths[0], counts.end_offset, expected, digests[counts.end_offset]))
     if not comparisons and not found.problems:
-        raise PipelineError(
-            f"{paths[0]}: there is nothing to compare the state with: give a metadata directory, "
-            "or the checkpoints with the segments"
-        )
+        remedy = "give a metadata directory, or the checkpoints with the segments"
+        raise PipelineError(f"{paths[0]}: there is nothing to compare the state with: {remedy}")
     problems = [*found.problems, *_explained(spark, cluster, plan, comparisons)]
     return AuditResult(
         cluster.cluster_id,
@@ -161,9 +164,30 @@ def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> A
         found.partitions,
         tuple(comparisons),
         tuple(sorted(problems, key=lambda problem: problem.offset)),
-        tuple(_hashed(spark, [*([base.checkpoint] if base.checkpoint else []), *audited, *cluster.segments], use)),
+        tuple(files),
         use,
     )
+
+
+def _damage_in(error: PySparkException) -> Problem:
+    """The damage that a worker found.
+
+    Raises:
+        PySparkException: it is something else, as it was given.
+    """
+    found = translated(error)
+    place = _DAMAGE.search(str(found)) if isinstance(found, WorkerError) else None
+    if place is None:
+        raise error
+    return Problem(int(place[1]), str(found))
+
+
+def _damaged(
+    cluster: InputCluster, base: ReplayBase, damage: Problem, files: Iterable[dict[str, Any]], use: WorkerUse
+) -> AuditResult:
+    """The result for a log of which nothing can be said but where it is damaged, and of which files that is said."""
+    counts = ReadCounts(first_offset=base.first_offset, end_offset=base.first_offset)
+    return AuditResult(cluster.cluster_id, base, counts, None, 0, 0, (), (damage,), tuple(files), use)
 
 
 def _require_audited(digests: Mapping[int, str], base: int, end: int, path: str) -> None:

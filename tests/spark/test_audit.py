@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +159,21 @@ def test_log_in_a_store_is_audited_as_on_a_disk(spark: SparkSession, monkeypatch
     assert there.digest == here.digest == digest_image(load_image(KAFKA_LOG)).text
     assert [file["sha256"] for file in there.files] == [file["sha256"] for file in here.files]
     assert {file["name"].partition("/m2/")[0] for file in there.files} == {"s3a://logs"}
+
+
+def test_damaged_log_fails_with_a_certificate_of_its_files(spark: SparkSession, small: Path) -> None:
+    """What an auditor files away says where the damage is, and of which bytes that is said."""
+    (segment,) = (small / LOG).glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data)
+
+    result = audit(spark, [str(small)], AuditOptions())
+
+    assert not result.passed
+    assert re.fullmatch(rf"{segment}: damaged at byte \d+, offset \d+: .*", result.problems[0].problem)
+    assert f"offset {result.problems[0].offset}: " in result.problems[0].problem
+    document = sealed(result.document(), None)
+    assert (document["verdict"], document["state"]["digest"], document["comparisons"]) == ("failed", None, [])
+    assert {file["name"]: file["sha256"] for file in document["files"]}[str(segment)] == sha256(data).hexdigest()
+    assert "damaged at byte" in audit_page(result, document).render()

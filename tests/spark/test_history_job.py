@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,13 +29,14 @@ from pipeline.history.series import history_series
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.inputs import InputError
 from pipeline.jobs.capacity import Wishes, capacity
-from pipeline.jobs.history import make_history
+from pipeline.jobs.history import HistoryReport, make_history
 from pipeline.jobs.incidents import find_incidents, version_tables
 from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.table_clusters import WhichCluster
 from pipeline.table_format import TableFormat
 from pipeline.written import NotShared
 from scripts.history import making
+from snapshots.image import MetadataImage
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 from tests.history_versions import require_no_gaps, require_state
@@ -104,15 +105,7 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
         tables = {name: table.filter(of_it).to_pylist() for name, table in both.items()}
         require_no_gaps(tables)
         require_state(tables, images[one.cluster_id], one.end_offset)
-    drawn = history_series(spark, out, [*images, "another"])
-    assert drawn[SMALL_CLUSTER].held == {"partitions": [8], "topics": [2]}
-    assert drawn[LARGE_CLUSTER].held["partitions"] == [len(images[LARGE_CLUSTER].partitions)]
-    assert sum(one.versions for one in drawn[SMALL_CLUSTER].topics) < 77 < len(drawn[LARGE_CLUSTER].topics) * 100
-    assert drawn["another"].days == []
-    page = history_page(report, drawn).render()
-    assert page.count(f'href="#{LARGE_CLUSTER}"') == 1
-    assert "History of 2 clusters" in page
-    assert f"Growth of {SMALL_CLUSTER}" in page
+    require_page_of_each(spark, out, report, images)
 
     named = rf"hold 2 clusters \({LARGE_CLUSTER}, {SMALL_CLUSTER}\): say which, with --cluster"
     with pytest.raises(WhichCluster, match=named):
@@ -128,6 +121,21 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
     not_of_it = find_incidents(spark, out, [str(logs[1])], Thresholds(), cluster_id=SMALL_CLUSTER)
     with pytest.raises(InputError, match=f"is of cluster {LARGE_CLUSTER}, not of {SMALL_CLUSTER}"), not_of_it:
         pass
+
+
+def require_page_of_each(
+    spark: SparkSession, out: Path, report: HistoryReport, images: Mapping[str, MetadataImage]
+) -> None:
+    """Its figures are counted together, and are those of each cluster."""
+    drawn = history_series(spark, out, [*images, "another"])
+    assert drawn[SMALL_CLUSTER].held == {"partitions": [8], "topics": [2]}
+    assert drawn[LARGE_CLUSTER].held["partitions"] == [len(images[LARGE_CLUSTER].partitions)]
+    assert sum(one.versions for one in drawn[SMALL_CLUSTER].topics) < 77 < len(drawn[LARGE_CLUSTER].topics) * 100
+    assert drawn["another"].days == []
+    page = history_page(report, drawn).render()
+    assert page.count(f'href="#{LARGE_CLUSTER}"') == 1
+    assert "History of 2 clusters" in page
+    assert f"Growth of {SMALL_CLUSTER}" in page
 
 
 def same_rows(delta: pa.Table, parquet: pa.Table) -> bool:

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metadata_log.errors import StorageError
+from pipeline import Logs
 from pipeline.errors import BadSetting, PipelineError
 from pipeline.incidents.incident_table import INCIDENTS
-from pipeline.logs import Logs
 from pipeline.source.registering import register
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image

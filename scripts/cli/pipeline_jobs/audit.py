@@ -91,11 +91,12 @@ def _lines(result: AuditResult, document: dict[str, Any]) -> list[str]:
     counts, digest = result.counts, result.digest or "none: a record was refused"
     read = f"{counts.records} records in {counts.batches} batches"
     span = f"offsets {counts.first_offset} to {counts.end_offset} without a gap"
-    lines = [
-        f"Audit of cluster {result.cluster_id}: {document['verdict']}.",
-        f"Log: {read}, {span}, epochs {counts.first_epoch} to {counts.last_epoch}.",
-        f"State at {counts.end_offset}: {result.partitions} partitions of {result.topics} topics, digest {digest}.",
-    ]
+    lines = [f"Audit of cluster {result.cluster_id}: {document['verdict']}."]
+    if counts.records:
+        lines += [
+            f"Log: {read}, {span}, epochs {counts.first_epoch} to {counts.last_epoch}.",
+            f"State at {counts.end_offset}: {result.partitions} partitions of {result.topics} topics, digest {digest}.",
+        ]
     for one in result.comparisons:
         verdict = "the same" if one.holds else f"NOT THE SAME: {one.expected}, found {one.found}"
         lines.append(f"  {one.source} at {one.offset}, {one.name}: {verdict}")
