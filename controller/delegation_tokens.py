@@ -130,7 +130,10 @@ def decide_renew_token(
         ApiError: as ``decide_create_token``, and DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED,
             DELEGATION_TOKEN_OWNER_MISMATCH.
     """
-    token = _usable(image, tokens, request.hmac, requester, now_ms)
+    token = _found(image, tokens, request.hmac, requester)
+    # The other order than where a token is ended; both are those of Kafka 4.3.1.
+    _check_not_expired(token, now_ms)
+    _check_owner(token, requester)
     period_ms = tokens.config.renew_period_ms
     if request.renew_period_ms > 0:
         period_ms = min(period_ms, request.renew_period_ms)
@@ -141,16 +144,18 @@ def decide_renew_token(
 def decide_expire_token(
     image: MetadataImage, tokens: TokensByHmac, request: ExpireDelegationTokenRequest, requester: str, now_ms: int
 ) -> Decision[ExpireDelegationTokenResponse]:
-    """Let a token end at another time, or remove it.
+    """Let a token end at another time, or remove it, also one that has expired and was not swept yet.
 
     Raises:
         ApiError: as ``decide_renew_token``.
     """
-    token = _usable(image, tokens, request.hmac, requester, now_ms)
+    token = _found(image, tokens, request.hmac, requester)
+    _check_owner(token, requester)
     period_ms = request.expiry_time_period_ms
     if period_ms < 0:
         removal = VersionedRecord(RemoveDelegationTokenRecord(token.token_id), 0)
-        return Decision([removal], ExpireDelegationTokenResponse(expiry_timestamp_ms=period_ms))
+        return Decision([removal], ExpireDelegationTokenResponse(expiry_timestamp_ms=now_ms))
+    _check_not_expired(token, now_ms)
     end_ms = min(token.max_timestamp, now_ms + period_ms)
     return Decision([_ending_at(token, end_ms)], ExpireDelegationTokenResponse(expiry_timestamp_ms=end_ms))
 
@@ -192,20 +197,24 @@ def _owner(request: CreateDelegationTokenRequest, requester: str) -> str:
     return f"{type_}:{request.owner_principal_name}"
 
 
-def _usable(
-    image: MetadataImage, tokens: TokensByHmac, given: bytes, requester: str, now_ms: int
-) -> DelegationTokenRecord:
-    """The token with this password, which is the requester's to change."""
+def _found(image: MetadataImage, tokens: TokensByHmac, given: bytes, requester: str) -> DelegationTokenRecord:
+    """The token with this password."""
     _check_allowed(image, tokens.config, requester)
     token = tokens.find(image.delegation_tokens.tokens, given)
     if token is None:
         raise ApiError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, "Delegation Token is not found on server.")
+    return token
+
+
+def _check_not_expired(token: DelegationTokenRecord, now_ms: int) -> None:
     if _is_expired(token, now_ms):
         raise ApiError(ErrorCode.DELEGATION_TOKEN_EXPIRED, "Delegation Token is expired.")
+
+
+def _check_owner(token: DelegationTokenRecord, requester: str) -> None:
     if requester != token.owner and requester not in token.renewers:
         message = "Specified Principal is not valid Owner/Renewer."
         raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, message)
-    return token
 
 
 def _is_expired(token: DelegationTokenRecord, now_ms: int) -> bool:

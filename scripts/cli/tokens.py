@@ -98,7 +98,7 @@ def renew(
     """
     request = RenewDelegationTokenRequest(hmac=_hmac(hmac_file), renew_period_ms=-1 if period_ms is None else period_ms)
     renewed = ask(controllers, secret_file, lambda client: client.tokens.renew(request), principal)
-    _report_end(renewed.expiry_timestamp_ms, renewed.model_dump_json() if as_json else None)
+    _report_end(f"ends at {format_time(renewed.expiry_timestamp_ms)}", renewed.model_dump_json() if as_json else None)
 
 
 @app.command()
@@ -118,7 +118,8 @@ def expire(
         hmac=_hmac(hmac_file), expiry_time_period_ms=-1 if period_ms is None else period_ms
     )
     expired = ask(controllers, secret_file, lambda client: client.tokens.expire(request), principal)
-    _report_end(expired.expiry_timestamp_ms, expired.model_dump_json() if as_json else None)
+    end = "was removed" if request.expiry_time_period_ms < 0 else f"ends at {format_time(expired.expiry_timestamp_ms)}"
+    _report_end(end, expired.model_dump_json() if as_json else None)
 
 
 @app.command(name="list")
@@ -186,10 +187,5 @@ def _hmac(file: typer.FileText) -> bytes:
         raise typer.BadParameter("the file holds no base64", param_hint="--hmac-file") from None
 
 
-def _report_end(end_ms: int, json: str | None) -> None:
-    if json is not None:
-        sys.stdout.write(json + "\n")
-    elif end_ms < 0:
-        sys.stdout.write("The token was removed.\n")
-    else:
-        sys.stdout.write(f"The token ends at {format_time(end_ms)}.\n")
+def _report_end(end: str, json: str | None) -> None:
+    sys.stdout.write(f"The token {end}.\n" if json is None else json + "\n")

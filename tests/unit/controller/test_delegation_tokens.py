@@ -164,18 +164,24 @@ def test_token_ends_after_a_time_or_at_once() -> None:
     tokens.now_ms += 700
     assert tokens.expire(made.hmac, period_ms=700)[0] == NOW + 1_400, "its last millisecond counts"
     end, records = tokens.expire(made.hmac, period_ms=-5)
-    assert (end, records) == (-5, [RemoveDelegationTokenRecord(made.token_id)])
+    assert (end, records) == (tokens.now_ms, [RemoveDelegationTokenRecord(made.token_id)])
     assert tokens.ids == set()
     assert code_of(lambda: tokens.expire(made.hmac)) is ErrorCode.DELEGATION_TOKEN_NOT_FOUND
 
 
-def test_expired_token_can_neither_be_renewed_nor_ended() -> None:
+def test_expired_token_can_only_be_removed() -> None:
+    """In Kafka's order: whose it is comes first where it is ended, and last where it is renewed."""
     tokens = Tokens()
     made, _ = tokens.create()
     tokens.now_ms += 3_001
     assert code_of(lambda: tokens.renew(made.hmac)) is ErrorCode.DELEGATION_TOKEN_EXPIRED
-    assert code_of(lambda: tokens.expire(made.hmac)) is ErrorCode.DELEGATION_TOKEN_EXPIRED
     assert code_of(lambda: tokens.renew(made.hmac, EVE)) is ErrorCode.DELEGATION_TOKEN_EXPIRED
+    assert code_of(lambda: tokens.expire(made.hmac, period_ms=0)) is ErrorCode.DELEGATION_TOKEN_EXPIRED
+    for period_ms in (-1, 0):
+        refused = code_of(lambda: tokens.expire(made.hmac, EVE, period_ms=period_ms))  # noqa: B023 - called at once
+        assert refused is ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
+    end, records = tokens.expire(made.hmac, period_ms=-1)
+    assert (end, records) == (tokens.now_ms, [RemoveDelegationTokenRecord(made.token_id)])
 
 
 @pytest.mark.parametrize("change", ["renew", "expire"])
