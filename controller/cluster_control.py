@@ -18,7 +18,6 @@ from controller.mass_changes import IsrChanges, Part, records_or_slices
 from controller.metadata_version import (
     CORDONED_DIRECTORIES_LEVEL,
     DIRECTORIES_LEVEL,
-    TRANSACTIONS_LEVEL,
 )
 from controller.protocol import (
     BrokerHeartbeatRequest,
@@ -115,7 +114,7 @@ def decide_broker_heartbeat(
     return HeartbeatDecision(
         records,
         reply,
-        is_atomic=next_state == BrokerState.UNFENCED and image.features.metadata_version >= TRANSACTIONS_LEVEL,
+        is_atomic=next_state == BrokerState.UNFENCED,
         is_internal=True,
         is_finding=False,
         slices=slices,

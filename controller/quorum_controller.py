@@ -233,7 +233,7 @@ class QuorumController:
         else:
             slices = slices or slices_of(items)
             if decision.is_atomic:
-                slices = as_transaction(request.name, slices)
+                slices = as_transaction(request.name, slices, head.image)
             self._begin_pass(head, request, decision, slices)
 
     def _note(self, request: WriteRequest[T], decision: Decision[T], head: Head) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from controller.decision import Slice
+from controller.metadata_version import TRANSACTIONS_LEVEL
 from metadata_log.batch import HEADER_BYTES
 from metadata_log.builder import item_count, size_max, split_items
 from metadata_log.limits import BATCH_BYTES_MAX
 from metadata_log.records import BeginTransactionRecord, EndTransactionRecord, VersionedRecord
 from metadata_log.runs import BatchItem
+from snapshots.image import MetadataImage
 
 #: Mass records that one turn of the loop decides, replays and appends at most: some 15 ms. Heartbeats of the quorum and
 #: of brokers come in between, on this controller and on those who follow, which take in one batch a turn at least.
@@ -22,8 +24,15 @@ def slices_of(items: Sequence[BatchItem]) -> list[Slice]:
     return [_decided(part) for part in _cut(items)]
 
 
-def as_transaction(name: str, slices: Sequence[Slice]) -> list[Slice]:
-    """The same slices, at least one, taking effect together or not at all."""
+def as_transaction(name: str, slices: Sequence[Slice], image: MetadataImage) -> Sequence[Slice]:
+    """The same slices, at least one, taking effect together or not at all.
+
+    Below 3.6-IV1 a log holds no transactions, and whoever follows it knows none: there each slice takes effect by
+    itself. What is cut between two is carried on by whoever asks again: a broker that registers, somebody who
+    unregisters one.
+    """
+    if image.features.metadata_version < TRANSACTIONS_LEVEL:
+        return slices
     begin = VersionedRecord(BeginTransactionRecord(name=name), 0)
     end = VersionedRecord(EndTransactionRecord(), 0)
     framed = list(slices)

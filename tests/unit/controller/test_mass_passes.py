@@ -12,11 +12,18 @@ from controller import mass_changes, record_slices
 from controller.cluster_control import decide_broker_heartbeat, decide_fence_stale_broker
 from controller.decision import Decision
 from controller.heartbeats import BrokerHeartbeats
-from controller.protocol import BrokerHeartbeatRequest
+from controller.protocol import BrokerHeartbeatRequest, UnregisterBrokerRequest
+from controller.registration import decide_register_broker, decide_unregister_broker
 from controller.seams import WriteContext
 from metadata_log.batch import iter_records, parse_header
 from metadata_log.errors import OutcomeUnknown
-from metadata_log.records import BrokerRegistrationChangeRecord
+from metadata_log.records import (
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+)
 from snapshots.image import MetadataImage
 from snapshots.replay_state import ReplayState
 from tests.unit.controller.manual_quorum import Bench
@@ -179,6 +186,33 @@ async def test_return_of_a_broker_to_many_takes_effect_at_once_or_not_at_all(cut
     await task
     assert not isolated(bench)
     assert not len(bench.controller.stable.partitions.rows_without_leader())
+
+
+@pytest.mark.parametrize(("level", "has_transaction"), [(7, False), (12, False), (13, True), (30, True)])
+@pytest.mark.parametrize("operation", ["register", "unregister"])
+async def test_transaction_is_written_where_the_level_knows_it(
+    level: int, has_transaction: bool, operation: str
+) -> None:
+    cluster = cluster_of(0, 1, 2)
+    cluster.write(FeatureLevelRecord("metadata.version", level))
+    bench = active(cluster)
+    heartbeats = BrokerHeartbeats(cluster.config.session_timeout_ms)
+
+    def decide(context: WriteContext) -> Decision[Any]:
+        if operation == "unregister":
+            return decide_unregister_broker(context.image, cluster.config, UnregisterBrokerRequest(broker_id=0))
+        request = registration(0, incarnation=1)
+        return decide_register_broker(context.image, cluster.config, heartbeats, request, context.next_offset, 1e6)
+
+    task = asyncio.create_task(bench.controller.append_write_event(operation, decide))
+    await bench.settle()
+    written = [type(logged.record) for batch in bench.quorum.batches for logged in iter_records(batch)]
+    assert written.count(PartitionChangeRecord) == PARTITIONS
+    assert [written.count(BeginTransactionRecord), written.count(EndTransactionRecord)] == [has_transaction] * 2
+    bench.commit(len(bench.quorum.batches))
+    await task
+    broker = bench.controller.stable.cluster.brokers.get(0)
+    assert (broker is None) == (operation == "unregister")
 
 
 async def test_new_incarnation_of_a_broker_in_many_isrs_registers_atomically() -> None:
