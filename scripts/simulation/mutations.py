@@ -5,13 +5,14 @@ Switches over the production classes, which know nothing of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 from unittest.mock import patch
 
-from metadata_log import batch_run, recovery_survey
+from metadata_log import batch_run, checkpoints, recovery_survey
 from metadata_log.checkpoint_transfer import CheckpointDownload
+from metadata_log.disk import taken_back
 from metadata_log.flush import CutTail, DropLog, FlushJob
 from metadata_log.log_entries import EntryTable
 from metadata_log.mark import MarkFile
@@ -137,6 +138,21 @@ def _answers_from_before_the_last_loss_vouch() -> Patches:
             original(self, next_round)
 
     return [(Vouching, "joined", joined)]
+
+
+def _only_voters_answer_for_a_vote() -> Patches:
+    def awaited(self: Vouching, peer: int, progress: Mapping[int, Progress]) -> tuple[int, ...]:
+        return tuple(
+            other
+            for other, of in progress.items()
+            if other != peer and (of.answered_round < self._since or not of.is_voter)
+        )
+
+    return [(Vouching, "awaited", awaited)]
+
+
+def _what_found_no_room_stays() -> Patches:
+    return [(checkpoints, "taken_back", lambda disk, work, parts: taken_back(disk, work, ()))]
 
 
 def _epochs_begin_at_the_wall_clock() -> Patches:
@@ -316,6 +332,8 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "vouched-report": _any_leader_restores_the_vote,
     "vouched-by-all": _a_majority_vouches,
     "vouched-since-the-last-loss": _answers_from_before_the_last_loss_vouch,
+    "answers-without-a-vote": _only_voters_answer_for_a_vote,
+    "part-without-room": _what_found_no_room_stays,
     "time-of-the-last-batch": _epochs_begin_at_the_wall_clock,
     "time-of-the-checkpoint": _epochs_begin_behind_the_log_only,
     "check-quorum": _check_quorum_counts_everybody,

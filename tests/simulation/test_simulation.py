@@ -31,6 +31,8 @@ NOTICED_BY: Final = {
     "vouched-report": "wiped-voter-and-deposed-leader",
     "vouched-by-all": "forgotten-vote-and-a-laggard",
     "vouched-since-the-last-loss": "forgotten-vote-of-a-forgotten-candidate",
+    "answers-without-a-vote": "wiped-voter-beside-a-dead-node",
+    "part-without-room": "checkpoint-without-room",
     "time-of-the-last-batch": "clock-ahead-at-an-election",
     "time-of-the-checkpoint": "clock-ahead-at-an-election-behind-a-checkpoint",
     "check-quorum": "leader-beside-a-node-without-memory",
