@@ -80,9 +80,11 @@ def read_secret(file: Path, setting: str = "shared_secret_file", chars_min: int 
     try:
         secret = file.read_bytes().strip()
     except OSError as error:
-        raise InvalidSettings(f"{setting} {file} cannot be read: {error}") from error
-    if len(secret) < chars_min or not secret.isascii():
-        raise InvalidSettings(f"{setting} {file} must hold at least {chars_min} ASCII characters")
+        raise InvalidSettings(f"{setting} {file} cannot be read: {error.strerror or error}") from error
+    # It is sent in a header, where a line end would end it.
+    if len(secret) < chars_min or not (secret.isascii() and secret.decode("ascii").isprintable()):
+        wanted = f"one line of at least {chars_min} printable ASCII characters"
+        raise InvalidSettings(f"{setting} {file} must hold {wanted}")
     return secret
 
 
@@ -105,7 +107,8 @@ def _read_file(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidSettings(f"settings file {file} cannot be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise InvalidSettings(f"settings file {file} cannot be read: {why}") from error
 
 
 def _parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:

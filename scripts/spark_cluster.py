@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from scripts.cli import exit_codes
-from scripts.cli.__main__ import run
+from scripts.command_line import run
 
 Directory = Annotated[
     Path, typer.Option("--dir", metavar="DIR", help="Where its state, logs and temporary files are kept.")
@@ -83,4 +83,4 @@ def status(
 
 
 if __name__ == "__main__":
-    run(app, sys.argv[1:])
+    run(app, sys.argv[1:], "scripts/spark-cluster")

@@ -117,7 +117,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     failure: BaseException | None = None
     try:
-        app(prog_name="bench")
+        app(prog_name="scripts/bench")
     except* QuorateError as errors:
         failure = _first(errors)
     if failure is not None:

@@ -21,6 +21,7 @@ from metadata_log.errors import QuorateError
 from metadata_log.reader import find_files, iter_batches
 from scripts.benchmarks.process_tree import watch_tree
 from scripts.cli import exit_codes
+from scripts.command_line import run
 from scripts.history.digests import states_at
 from scripts.history.making import HistoryPlan, make_history
 
@@ -200,13 +201,5 @@ def _text(measured: Measured) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """The program."""
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(exit_codes.INTERRUPTED)
-
-
 if __name__ == "__main__":
-    main()
+    run(app, sys.argv[1:], "scripts/bench-pipeline")

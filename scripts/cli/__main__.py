@@ -5,12 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 
 import typer
 
-from metadata_log.errors import QuorateError
-from scripts.cli import exit_codes
+from scripts.command_line import run
 from scripts.lean_imports import import_lean_client, import_lean_server
 
 # Looking into a file must not wait for the libraries of a server.
@@ -305,22 +304,6 @@ def _keep_names() -> None:
 
 def _only_listed() -> None:
     raise AssertionError("a command that is called is imported")
-
-
-def run(app: typer.Typer, arguments: list[str]) -> NoReturn:
-    """Run one command; errors that we raise on purpose become one sentence and an exit code.
-
-    Raises:
-        SystemExit: always.
-    """
-    try:
-        app(arguments, prog_name="quorate")
-        sys.exit(exit_codes.DONE)
-    except QuorateError as error:
-        sys.stderr.write(f"quorate: {error}\n")
-        sys.exit(exit_codes.REFUSED)
-    except KeyboardInterrupt:
-        sys.exit(exit_codes.INTERRUPTED)
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ from scripts.benchmarks.workspace import temporary_directory
 from scripts.cluster.local import LocalCluster
 from scripts.cluster.making import Ports, make_twin
 from scripts.cluster.ports import free_ports
+from scripts.command_line import run
 from scripts.fuzzing.hostile_messages import HostileMessages
 from scripts.fuzzing.hostile_peer import HostilePeer
 
@@ -185,4 +186,4 @@ def _judge(seen: Seen, seconds: float, directory: Path, honest: list[int]) -> No
 
 
 if __name__ == "__main__":
-    app()
+    run(app, sys.argv[1:], "scripts/fuzz-peer")

@@ -26,6 +26,7 @@ from metadata_log.records import (
     VersionedRecord,
 )
 from scripts.cli import exit_codes
+from scripts.command_line import run
 from snapshots.errors import ImageNotAvailable
 from snapshots.image_digest import EMPTY_DIGEST, digest_image
 from snapshots.replay_state import ReplayState
@@ -145,13 +146,5 @@ def replay_digests(
         raise typer.Exit(exit_codes.REFUSED) from error
 
 
-def main() -> None:
-    """The program."""
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(exit_codes.INTERRUPTED)
-
-
 if __name__ == "__main__":
-    main()
+    run(app, sys.argv[1:], "scripts/replay-digests")

@@ -101,7 +101,7 @@ def _make(plan: HistoryPlan, out: Path) -> dict[str, str | int | float]:
 def main() -> None:
     """The program."""
     try:
-        app()
+        app(prog_name="scripts/generate-history")
     except KeyboardInterrupt:
         print("interrupted: what was made so far is no whole history", file=sys.stderr)
         sys.exit(exit_codes.INTERRUPTED)

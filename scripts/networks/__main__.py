@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from scripts.networks.namespaces import NotAllowed, isolate
 
 
@@ -12,9 +14,10 @@ def main() -> None:
         isolate()
     except NotAllowed as error:
         obstacle = str(error)
+    from scripts.command_line import run
     from scripts.networks.command import app
 
-    app(obj=obstacle)
+    run(app, sys.argv[1:], "scripts/netsim", obj=obstacle)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """``python -m scripts.simulation``."""
 
+import sys
+
+from scripts.command_line import run
 from scripts.simulation.command import app
 
 if __name__ == "__main__":
-    app()
+    run(app, sys.argv[1:], "scripts/simulate")

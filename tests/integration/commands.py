@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from scripts.cli.__main__ import make_app, run
+from scripts.cli.__main__ import make_app
+from scripts.command_line import run
 from tests.integration.http_stage import Stage, stage
 
 

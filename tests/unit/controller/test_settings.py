@@ -127,6 +127,14 @@ def test_address_text_form_and_reach(text: str, is_loopback: bool) -> None:
     assert parse_address(text).is_loopback is is_loopback
 
 
+def test_secret_that_no_header_can_carry_is_refused(tmp_path: Path) -> None:
+    """As another settings file, named by mistake."""
+    path = tmp_path / "controller-1.toml"
+    path.write_text("node_id = 1\ndirectory = '/var/lib/quorate/controller-1'\n", encoding="utf-8")
+    with pytest.raises(InvalidSettings, match="one line of at least 32 printable ASCII"):
+        read_secret(path)
+
+
 def test_secret_file_that_is_short_or_missing_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     with pytest.raises(InvalidSettings, match="cannot be read"):

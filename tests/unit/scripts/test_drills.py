@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts.cli.__main__ import make_app, run
+from scripts.cli.__main__ import make_app
 from scripts.cluster.members import Node
+from scripts.command_line import run
 from scripts.drills.commands import InvalidCommand, filled, parse_command
 from scripts.drills.drill import ALWAYS, outage
 from scripts.drills.faulty_controller import Faults

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from scripts.cli.__main__ import make_app, run
+from scripts.cli.__main__ import make_app
 from scripts.cli.recover import app
+from scripts.command_line import run
 from scripts.recovery.errors import RecoveryError
 from scripts.recovery.founding import apply_plan
 from scripts.recovery.holdings import survey_directory
