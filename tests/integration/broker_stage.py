@@ -19,7 +19,7 @@ from broker.identity import Endpoint
 from broker.process import connect_peers, real_surroundings
 from broker.publisher import MetadataPublisher
 from broker.replicas.manager import ReplicaManager
-from broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
+from broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, ReplicaSettings
 from broker.surroundings import Surroundings
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
@@ -80,9 +80,13 @@ async def playing(
     publishers: Sequence[MetadataPublisher] = (),
     port: int = 0,
     replicas: ReplicaManager | None = None,
+    replicas_settings: ReplicaSettings | None = None,
+    own_secret: bytes | None = None,
     **more: Any,
 ) -> AsyncIterator[Played]:
     """A host with its HTTP API; it is killed at the end unless it has left before."""
+    if replicas_settings is not None:
+        more["replicas"] = replicas_settings
     settings = broker_settings(ids, urls, **more)
     async with (
         connect_controllers(settings.controllers, None, 3_000, settings.ids) as controllers,
@@ -90,7 +94,7 @@ async def playing(
         aiohttp.ClientSession() as session,
     ):
         host = BrokerHost(settings, controllers.feeds, controllers.rpc, surroundings(), peers, publishers, replicas)
-        http = BrokerHttp(host)
+        http = BrokerHttp(host, own_secret)
         endpoint = await http.start("127.0.0.1", port)
         task = asyncio.create_task(host.run(endpoint))
         try:
