@@ -366,3 +366,17 @@ async def test_host_http_bad_requests_get_the_error_shape() -> None:
             status, reply = await played.get(path)
             assert (status, reply["error"], reply["retriable"]) == (wanted_status, error, "no"), (path, reply)
             assert words in reply["message"]
+
+
+async def test_host_controllers_fall_silent_publishers_are_told_that_none_is_known() -> None:
+    """By then the brokers may have been fenced. The shortest patience is that of an answer held back."""
+    impatient = LifecycleSettings(heartbeat_interval_ms=40, request_timeout_ms=300, session_timeout_ms=300)
+    async with stage(1) as built, playing([1], built.urls, lifecycle=impatient) as played:
+        await played.ready()
+        assert played.host.cache.controller == ControllerEpoch(1, built.quorum.leader_epoch)
+        await built.members[1].stop_serving()
+
+        async def told() -> bool:
+            return played.host.cache.controller == ControllerEpoch(None, built.quorum.leader_epoch)
+
+        await eventually(told, "publishers are told that no controller is known")
