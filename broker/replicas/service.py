@@ -66,7 +66,8 @@ class ServiceReplicas(ReplicaManager):
     def caught_up(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int, broker_epoch: int) -> None:
         """A replica has everything that was acknowledged, and will be asked before anything more is.
 
-        Its leader here asks for an ISR with it. That it is granted shows in an image: until then writes need not wait
+        Its leader here asks for an ISR with it. One that leaves the ISR is to be said to have caught up anew, once an
+        image shows it outside. That it is granted shows in an image: until then writes need not wait
         for it, and from this call on they must not be lost by it.
 
         Args:

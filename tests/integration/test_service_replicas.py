@@ -96,6 +96,7 @@ async def test_service_replica_that_fell_behind_leaves_the_isr_and_may_come_back
         replicas: ServiceReplicas = service.peers[1].replicas
         replicas.fell_behind(*shard, 0, 2)
         await sees(built, "kv", 0, "it is out", isr=(1,))
+        await eventually(lambda: has(service.peers[1], shard, isr=(1,)), "its leader knows that")
 
         epoch = service.peers[2].replicas.broker_epoch(2)
         for leader_epoch, broker_epoch, code in (
