@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from controller.client import ControllerClient
 from controller.http.resources import BrokerReply
 from metadata_log.ids import uuid_text
+from scripts.cli import exit_codes
 from scripts.cli.arguments import AsJson, Yes, confirm
 from scripts.cli.asking import ask
 from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
@@ -79,23 +80,29 @@ def describe(
 
     Example: quorate brokers describe 12
     """
-
-    async def question(client: ControllerClient) -> BrokerDescription:
-        return BrokerDescription(
-            broker=await client.describe_broker(broker_id),
-            replicas=(await client.list_partitions(limit=1, broker=broker_id)).matching,
-            leaders=(await client.list_partitions(limit=1, leader=broker_id)).matching,
-            under_replicated=(
-                await client.list_partitions(limit=1, broker=broker_id, conditions="under-replicated")
-            ).matching,
-        )
-
-    described = ask(controllers, secret_file, question, path=from_path, at=at)
+    described = ask(controllers, secret_file, lambda client: _described(client, broker_id), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(described.model_dump_json() + "\n")
         else:
             sys.stdout.writelines(f"{line}\n" for line in columns(list(_facts(described))))
+
+
+async def _described(client: ControllerClient, broker_id: int) -> BrokerDescription:
+    return BrokerDescription(
+        broker=await client.describe_broker(broker_id),
+        replicas=(await client.list_partitions(limit=1, broker=broker_id)).matching,
+        leaders=(await client.list_partitions(limit=1, leader=broker_id)).matching,
+        under_replicated=(
+            await client.list_partitions(limit=1, broker=broker_id, conditions="under-replicated")
+        ).matching,
+    )
+
+
+async def _described_if_there(client: ControllerClient, broker_id: int) -> BrokerDescription | None:
+    """None where it is not registered: whoever wants to unregister it is told that."""
+    is_there = any(broker.id == broker_id for broker in (await client.describe_brokers()).brokers)
+    return await _described(client, broker_id) if is_there else None
 
 
 def _facts(described: BrokerDescription) -> Iterator[tuple[str, str]]:
@@ -119,19 +126,31 @@ def _facts(described: BrokerDescription) -> Iterator[tuple[str, str]]:
 @app.command()
 def unregister(
     broker_id: BrokerId,
+    force: Annotated[bool, typer.Option("--force", help="Also one that runs.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
-    """Take a broker's registration away for good: it is gone and does not come back.
+    """Take away the registration of a broker that never comes back.
 
-    Its replicas stay assigned to it until they are moved: see `quorate partitions list --broker ID`.
+    Its replicas stay assigned to it until they are moved: see `quorate partitions list --broker ID`. A broker that is
+    not fenced runs: it would lose all its leaderships, and register again as soon as it hears of it (one of Apache
+    Kafka's: when it is started again). So it is refused; stop the broker first, or say --force.
 
     Example: quorate brokers unregister 12
     """
+    held = ask(controllers, secret_file, lambda client: _described_if_there(client, broker_id))
+    if held is not None and held.broker.state != "fenced" and not force:
+        sys.stderr.write(
+            f"quorate: broker {broker_id} is {held.broker.state}: it leads {held.leaders} partitions and has replicas "
+            f"of {held.replicas}, and would register again at once; stop it first, or say --force\n"
+        )
+        raise typer.Exit(exit_codes.REFUSED)
     confirm(f"unregistering broker {broker_id}", yes=yes)
     reply = ask(controllers, secret_file, lambda client: client.unregister_broker(broker_id))
+    if held is not None and held.replicas:
+        sys.stderr.write(f"quorate: {held.replicas} partitions still have a replica on broker {broker_id}: move them\n")
     text = reply.model_dump_json() if as_json else f"Broker {broker_id} is no longer registered."
     sys.stdout.write(text + "\n")
 

@@ -42,10 +42,18 @@ async def test_brokers_are_listed_and_described(user: Terminal) -> None:
 
 
 async def test_broker_is_unregistered_when_the_user_is_sure(user: Terminal) -> None:
-    asked = await user.run("brokers", "unregister", "12")
+    runs = await user.run("brokers", "unregister", "11", "--yes")
+    assert (runs.code, runs.out) == (exit_codes.REFUSED, "")
+    assert "broker 11 is active: it leads 2 partitions and has replicas of 2, and would register again" in runs.err
+    asked = await user.run("brokers", "unregister", "12", "--force")
     assert (asked.code, "unregistering broker 12 needs --yes" in asked.said) == (exit_codes.USAGE, True)
+    fence = {"broker_id": 12, "broker_epoch": user.epochs[12], "current_metadata_offset": 2**60, "want_fence": True}
+    assert (await user.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
     done = await command(user.stage.urls[1], "brokers", "unregister", "12", "--yes")
-    assert done == (exit_codes.DONE, "Broker 12 is no longer registered.\n", "")
+    said = "quorate: 2 partitions still have a replica on broker 12: move them\n"
+    assert done == (exit_codes.DONE, "Broker 12 is no longer registered.\n", said)
+    member = user.stage.members[1].controller
+    assert list(member.stable.cluster.brokers) == [11]
     gone = await command(user.stage.urls[1], "brokers", "unregister", "12", "--yes")
     assert (gone.code, gone.err) == (exit_codes.REFUSED, "quorate: Broker ID 12 is not currently registered\n")
 
