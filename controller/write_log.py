@@ -10,6 +10,7 @@ from typing import NamedTuple
 import structlog
 
 from controller.audit_log import AuditLog
+from controller.event_performance import EventPerformance
 from controller.http.audit_reading import AuditReading
 from controller.http.heard import HeardBrokers
 from controller.http.refusals import Refusals
@@ -49,7 +50,7 @@ def keep_account(directory: Path, controller: QuorumController, *, is_logged: bo
 
 
 def tell_state(controller: QuorumController, heard: HeardBrokers, segments: MetadataLog) -> StateLog:
-    """Log what happens to the cluster from now on. The state log is the caller's to close."""
+    """Log what happens to the cluster from now on, and which events take long. The state log is the caller's to close."""
     state = StateLog(controller, heard.ms_ago, lambda: segments.start_offset)
     state.start()
     kept = controller.on_decided
@@ -61,6 +62,8 @@ def tell_state(controller: QuorumController, heard: HeardBrokers, segments: Meta
             state.note(write)
 
     controller.on_decided = note
+    events = controller.events
+    events.observe = EventPerformance(controller.scheduler.monotonic_ms, events.observe).note
     return state
 
 

@@ -20,6 +20,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from controller.deletions import DeletionCounts
+from controller.features import SUPPORTED
 from controller.head_watch import HeadCounts
 from controller.http.counters import Counters
 from controller.http.families import counter, counters, gauge, gauges, histograms
@@ -72,6 +73,8 @@ class Scrape:
     deletions: DeletionCounts
     head: HeadCounts
     feed: FeedScrape
+    #: Broker id -> seconds since its last heartbeat; empty but on the active controller.
+    silences: Sequence[tuple[int, float]] = ()
 
 
 class ScrapeCollector(Collector):
@@ -85,6 +88,13 @@ class ScrapeCollector(Collector):
         scrape = self._scrape
         yield from _controller(scrape)
         yield from _image(scrape.image, scrape.partitions)
+        yield from _features(scrape.image)
+        yield gauges(
+            "time_since_last_heartbeat_received_seconds",
+            "TimeSinceLastHeartbeatReceivedMs: of brokers heard since this controller became active.",
+            "broker",
+            scrape.silences,
+        )
         yield from _deletions(scrape.deletions)
         yield from _counted(scrape.counters)
         yield from _events(scrape)
@@ -158,6 +168,15 @@ def _image(image: MetadataImage, partitions: PartitionCounts) -> Iterator[Metric
         "broker",
         sorted((broker.id, _registration_state(broker)) for broker in brokers.values()),
     )
+
+
+def _features(image: MetadataImage) -> Iterator[Metric]:
+    finalized = sorted((name, float(level)) for name, level in image.features.levels.items())
+    yield gauges("finalized_level", "FinalizedLevel: level of a feature in the log.", "feature", finalized)
+    lowest = [(name, float(low)) for name, (low, _) in sorted(SUPPORTED.items())]
+    highest = [(name, float(high)) for name, (_, high) in sorted(SUPPORTED.items())]
+    yield gauges("minimum_supported_level", "MinimumSupportedLevel: lowest that can be acted on.", "feature", lowest)
+    yield gauges("maximum_supported_level", "MaximumSupportedLevel: highest that can be acted on.", "feature", highest)
 
 
 def _registration_state(broker: BrokerRegistration) -> int:
@@ -271,7 +290,15 @@ async def take_scrape(node: Node) -> Scrape:
         deletions=node.operations.count_topic_deletions(),
         head=copy.deepcopy(node.controller.head_watch.counts),
         feed=feed,
+        silences=_silences(node),
     )
+
+
+def _silences(node: Node) -> list[tuple[int, float]]:
+    if not node.controller.is_active:
+        return []
+    sessions = node.heard.sessions(node.controller.epoch)
+    return sorted((broker_id, session.last_heartbeat_ms_ago / 1000) for broker_id, session in sessions.items())
 
 
 async def render_metrics(node: Node) -> bytes:

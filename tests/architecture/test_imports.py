@@ -37,6 +37,7 @@ SHELLS = {
     "controller.connection": "one connection of the HTTP client",
     "controller.digest_watch": "asks the other controllers, with waits between comparisons",
     "controller.disk_findings": "logs what was found",
+    "controller.event_performance": "logs events that take long",
     "controller.host_names": "asks the system's name service",
     "controller.http": "the HTTP edge",
     "controller.loop_scheduler": "the loop's clock and wake-ups",
