@@ -8,7 +8,6 @@ from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.checkpoints import CheckpointContent
 from metadata_log.errors import StorageError
 from metadata_log.segment_log import MetadataLog
-from quorum.checkpoint_exchange import Checkpoint, CheckpointExchange
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
 from quorum.errors import InvalidCheckpointOffset
@@ -16,6 +15,7 @@ from quorum.host import CommittedBatches, Host, QuorumListener
 from quorum.journal import LogJournal
 from quorum.leader_change import VoterHistory
 from quorum.metrics import QuorumMetrics
+from quorum.own_checkpoints import Checkpoint, OwnCheckpoints
 
 
 class Delivery:
@@ -27,7 +27,7 @@ class Delivery:
         core: RaftCore,
         journal: LogJournal,
         log: MetadataLog,
-        checkpoints: CheckpointExchange,
+        checkpoints: OwnCheckpoints,
         voters: VoterHistory,
         listener: QuorumListener,
         host: Host,
@@ -76,9 +76,8 @@ class Delivery:
         if self._core.commit_index > applied:
             self._host.request_pump()
 
-    def install_received(self) -> Checkpoint | None:
+    def install(self, received: Checkpoint | None) -> Checkpoint | None:
         """Start from a checkpoint that arrived, if it is ahead of everything here; only ever forward."""
-        received = self._checkpoints.take_received()
         if received is None or received.end_offset <= self.end_offset:
             return None
         if not self._log.holds(received.end_offset, received.epoch) and received.end_offset <= self._journal.commit_end:

@@ -7,7 +7,8 @@ from typing import Any
 
 from quorum import messages
 from quorum.ballots import Ballots
-from quorum.checkpoint_exchange import CheckpointExchange
+from quorum.checkpoint_receiving import CheckpointReceiver
+from quorum.checkpoint_sending import CheckpointSender
 from quorum.core import RaftCore
 from quorum.following import Follower
 from quorum.replication import Replication
@@ -17,7 +18,12 @@ Handler = Callable[[int, Any, float], None]
 
 
 def message_handlers(
-    core: RaftCore, ballots: Ballots, replication: Replication, checkpoints: CheckpointExchange, follower: Follower
+    core: RaftCore,
+    ballots: Ballots,
+    replication: Replication,
+    sender: CheckpointSender,
+    receiver: CheckpointReceiver,
+    follower: Follower,
 ) -> dict[type[Any], Handler]:
     """The messages that one part takes by itself, by their type."""
     return {
@@ -30,8 +36,8 @@ def message_handlers(
         messages.VoteReply: ballots.on_vote_reply,
         messages.EndEpoch: ballots.on_end_epoch,
         messages.CheckpointProgress: replication.on_checkpoint_progress,
-        messages.ChunkRequest: lambda peer, m, now: checkpoints.on_request(
+        messages.ChunkRequest: lambda peer, m, now: sender.on_request(
             peer, m, core.epoch if core.is_leader else None, now
         ),
-        messages.Chunk: checkpoints.on_chunk,
+        messages.Chunk: receiver.on_chunk,
     }

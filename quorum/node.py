@@ -20,7 +20,8 @@ from quorum import messages
 from quorum.admission import Admission
 from quorum.ballots import Ballots
 from quorum.bulk_queue import BulkQueue
-from quorum.checkpoint_exchange import CheckpointExchange
+from quorum.checkpoint_receiving import CheckpointReceiver
+from quorum.checkpoint_sending import CheckpointSender
 from quorum.commit_notice import CommitNotice
 from quorum.config import QuorumConfig
 from quorum.core import RaftCore
@@ -39,6 +40,7 @@ from quorum.message_handlers import message_handlers
 from quorum.messages import Message
 from quorum.metrics import QuorumMetrics
 from quorum.outbox import Outbox
+from quorum.own_checkpoints import OwnCheckpoints
 from quorum.payload import placed_payload
 from quorum.read_barrier import ReadBarrier
 from quorum.replication import Replication
@@ -58,7 +60,7 @@ class QuorumNode:
         self._make_state(config, storage, host, listener)
         self._make_parts(config, storage, host, rng)
         self._handlers = message_handlers(
-            self._core, self._ballots, self._replication, self._checkpoints, self._follower
+            self._core, self._ballots, self._replication, self._sender, self._receiver, self._follower
         ) | {messages.Append: self._on_append, messages.CheckpointOffer: self._on_offer}
 
     def _make_state(self, config: QuorumConfig, storage: NodeStorage, host: Host, listener: QuorumListener) -> None:
@@ -95,18 +97,15 @@ class QuorumNode:
         self._membership = Membership(self._log, self._votes, self._core.abstain_in)
         self._admission = Admission(self._core, self._membership, now)
         self._follower = Follower(self._core, self._journal, self._log, self._outbox, self._membership, self._fitness)
-        self._checkpoints = CheckpointExchange(
-            config, storage.disk, storage.checkpoints, self._bulk, self._outbox, storage.directory
-        )
-        self._replication = Replication(
-            config, self._core, self._journal, self._outbox, self._checkpoints, CommitNotice(host)
-        )
+        disk, store, bulk, outbox = storage.disk, storage.checkpoints, self._bulk, self._outbox
+        self._sender = CheckpointSender(store, bulk, outbox, config.limits.chunk_bytes)
+        self._receiver = CheckpointReceiver(disk, storage.directory, store, bulk, outbox)
+        own = OwnCheckpoints(disk, store, bulk, self._sender.kept)
         core, journal, log, voters = self._core, self._journal, self._log, self._voter_history
-        ids, elections, outbox = (config.node_id, config.peer_ids), self._elections, self._outbox
+        self._replication = Replication(config, core, journal, outbox, self._sender, CommitNotice(host))
+        ids, elections = (config.node_id, config.peer_ids), self._elections
         self._ballots = Ballots(*ids, core, log, journal, elections, self._membership, outbox, self._fitness)
-        self._delivery = Delivery(
-            config, core, journal, log, self._checkpoints, voters, self._listener, host, self._metrics
-        )
+        self._delivery = Delivery(config, core, journal, log, own, voters, self._listener, host, self._metrics)
         self._barrier = ReadBarrier()
 
     # --- the interface -------------------------------------------------------------------------------
@@ -171,7 +170,7 @@ class QuorumNode:
 
     def on_damaged_checkpoint(self, told: Callable[[CheckpointId], None]) -> None:
         """``told`` of a checkpoint that rotted and was set aside: a new one should take its place."""
-        self._checkpoints.on_damaged = told
+        self._sender.on_damaged = told
 
     @property
     def node_id(self) -> int:
@@ -356,7 +355,7 @@ class QuorumNode:
         self._admission.note_leader(peer, message.epoch)
         self._elections.heard_leader(peer, now)
         if self._follower.needs_offered(message):
-            self._checkpoints.on_offer(peer, message, now, is_voter=self.is_voter)
+            self._receiver.on_offer(peer, message, now, is_voter=self.is_voter)
 
     # --- one turn ------------------------------------------------------------------------------------
 
@@ -376,7 +375,7 @@ class QuorumNode:
             # A leader's tick does nothing but commit and apply.
             self._core.doTick(0.0)
         self._observe(now)
-        installed = self._delivery.install_received()
+        installed = self._delivery.install(self._receiver.take_received())
         if installed is not None:
             self._follower.matched_checkpoint(installed.end_offset, installed.epoch)
             self._host.request_pump()

@@ -20,7 +20,7 @@ from metadata_log.recovery import _Repair
 from metadata_log.segment_files import SegmentFiles
 from metadata_log.segment_log import MetadataLog
 from quorum import outbox, payload
-from quorum.checkpoint_exchange import CheckpointExchange
+from quorum.checkpoint_receiving import CheckpointReceiver
 from quorum.delivery import Delivery
 from quorum.elections import Elections
 from quorum.errors import NotLeader, ProtocolError
@@ -250,7 +250,7 @@ def _flushes_speak_of(field: str, nothing: object) -> Patches:
 def _downloads_are_kept_whatever_is_offered() -> Patches:
     return [
         (CheckpointDownload, "can_continue", lambda self, offer: True),
-        (CheckpointExchange, "_drop_download", lambda self: None),
+        (CheckpointReceiver, "_drop_download", lambda self: None),
     ]
 
 

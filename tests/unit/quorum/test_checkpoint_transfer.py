@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from crc32c import crc32c
@@ -12,10 +12,11 @@ from metadata_log.checkpoint_manifest import CheckpointManifest
 from metadata_log.checkpoints import CheckpointContent, CheckpointStore
 from metadata_log.errors import StorageError
 from metadata_log.retention import RetentionConfig
-from quorum.checkpoint_exchange import CheckpointExchange
-from quorum.config import QuorumLimits
+from quorum.checkpoint_receiving import CheckpointReceiver
+from quorum.checkpoint_sending import CheckpointSender
 from quorum.messages import CheckpointOffer, Chunk, ChunkRequest, Message
 from quorum.outbox import Channel
+from quorum.own_checkpoints import OwnCheckpoints
 from scripts.simulation.memory_disk import MemoryDisk
 from tests.log_support import DIRECTORY, checkpoint_bytes, finish
 
@@ -24,10 +25,6 @@ FOLLOWER: Final = 2
 EPOCH: Final = 1
 CHUNK: Final = 64
 ID = CheckpointId(100, 3)
-
-
-class Config:
-    limits = QuorumLimits(chunk_bytes=CHUNK)
 
 
 class Sent:
@@ -64,23 +61,20 @@ class OneSegment:
 
 
 class Side:
-    """A node's disk, its store and its exchange."""
+    """A node's disk, its store, and what works on them."""
 
     def __init__(self) -> None:
         self.disk = MemoryDisk(Random(0))
         self.disk.put(f"{DIRECTORY}/partition.metadata", b"")
         self.store = CheckpointStore(self.disk, DIRECTORY, survey_checkpoints(self.disk, DIRECTORY))
         self.sent = Sent()
-        self.exchange = CheckpointExchange(
-            Config(),  # type: ignore[arg-type]  # only the limits are asked for
-            self.disk,
-            self.store,
-            Now(),  # type: ignore[arg-type]
-            self.sent,  # type: ignore[arg-type]
-            DIRECTORY,
-        )
+        bulk: Any = Now()
+        outbox: Any = self.sent
+        self.sender = CheckpointSender(self.store, bulk, outbox, CHUNK)
+        self.receiver = CheckpointReceiver(self.disk, DIRECTORY, self.store, bulk, outbox)
+        self.own = OwnCheckpoints(self.disk, self.store, bulk, self.sender.kept)
         self.damaged: list[CheckpointId] = []
-        self.exchange.on_damaged = self.damaged.append
+        self.sender.on_damaged = self.damaged.append
 
     def write(self, checkpoint: CheckpointId) -> bytes:
         data = checkpoint_bytes(checkpoint, b"x" * 400)
@@ -94,15 +88,15 @@ class Side:
 
     def retire(self, now: float) -> int:
         log = OneSegment()
-        return self.exchange.retire(log, 10**13, now, RetentionConfig(0, 0))  # type: ignore[arg-type]
+        return self.own.retire(log, 10**13, now, RetentionConfig(0, 0))  # type: ignore[arg-type]
 
 
 def offer(leader: Side, follower: Side, now: float) -> None:
     """The leader's next heartbeat, as far as it is an offer, and what the follower does about it."""
-    stored = leader.exchange.offer(FOLLOWER, now)
+    stored = leader.sender.offer(FOLLOWER, now)
     if stored is not None:
         message = CheckpointOffer(EPOCH, 1, *stored.id, stored.size, stored.crc, stored.manifest or b"")
-        follower.exchange.on_offer(LEADER, message, now, is_voter=True)
+        follower.receiver.on_offer(LEADER, message, now, is_voter=True)
 
 
 def carry(leader: Side, follower: Side, now: float, turns: int = 1_000) -> None:
@@ -113,10 +107,10 @@ def carry(leader: Side, follower: Side, now: float, turns: int = 1_000) -> None:
             return
         for message in requests:
             if isinstance(message, ChunkRequest):
-                leader.exchange.on_request(FOLLOWER, message, EPOCH, now)
+                leader.sender.on_request(FOLLOWER, message, EPOCH, now)
         for message in chunks:
             assert isinstance(message, Chunk)
-            follower.exchange.on_chunk(LEADER, message, now)
+            follower.receiver.on_chunk(LEADER, message, now)
 
 
 def test_checkpoint_that_lost_its_end_is_set_aside_and_another_is_sent() -> None:
@@ -129,7 +123,7 @@ def test_checkpoint_that_lost_its_end_is_set_aside_and_another_is_sent() -> None
         offer(leader, follower, now)
         carry(leader, follower, now)
     assert leader.damaged == [newer]
-    received = follower.exchange.take_received()
+    received = follower.receiver.take_received()
     assert received is not None
     assert received.info.id == older
 
@@ -137,14 +131,14 @@ def test_checkpoint_that_lost_its_end_is_set_aside_and_another_is_sent() -> None
 def test_what_is_not_to_be_had_is_not_offered_any_more() -> None:
     leader = Side()
     leader.write(ID)
-    assert leader.exchange.offer(FOLLOWER, 0.0) is not None
+    assert leader.sender.offer(FOLLOWER, 0.0) is not None
     newer = CheckpointId(200, 3)
     leader.write(newer)
-    leader.exchange.on_request(FOLLOWER, ChunkRequest(EPOCH, *ID, 10_000), EPOCH, 1.0)
+    leader.sender.on_request(FOLLOWER, ChunkRequest(EPOCH, *ID, 10_000), EPOCH, 1.0)
     (chunk,) = leader.sent.take()
     assert isinstance(chunk, Chunk)
     assert chunk.data == b""
-    offered = leader.exchange.offer(FOLLOWER, 1.0)
+    offered = leader.sender.offer(FOLLOWER, 1.0)
     assert offered is not None
     assert offered.id == newer
 
@@ -155,7 +149,7 @@ def test_rotten_manifest_does_not_stop_a_sound_checkpoint(caplog: pytest.LogCapt
     leader.disk.flip_bit(f"{DIRECTORY}/{manifest_name(ID)}", 20, 3)
     offer(leader, follower, 0.0)
     carry(leader, follower, 0.0)
-    received = follower.exchange.take_received()
+    received = follower.receiver.take_received()
     assert received is not None
     assert received.read() == data
     assert received.manifest() is None
@@ -167,12 +161,12 @@ def test_rotten_manifest_does_not_stop_a_sound_checkpoint(caplog: pytest.LogCapt
 def test_checkpoint_offered_with_a_wrong_manifest_is_kept_without_it(caplog: pytest.LogCaptureFixture) -> None:
     leader, follower = Side(), Side()
     data = leader.write(ID)
-    stored = leader.exchange.offer(FOLLOWER, 0.0)
+    stored = leader.sender.offer(FOLLOWER, 0.0)
     assert stored is not None
     message = CheckpointOffer(EPOCH, 1, *ID, stored.size, stored.crc, b"nonsense")
-    follower.exchange.on_offer(LEADER, message, 0.0, is_voter=True)
+    follower.receiver.on_offer(LEADER, message, 0.0, is_voter=True)
     carry(leader, follower, 0.0)
-    received = follower.exchange.take_received()
+    received = follower.receiver.take_received()
     assert received is not None
     assert received.read() == data
     assert received.manifest() is None
@@ -192,10 +186,10 @@ def test_slow_link_carries_hardly_a_chunk_twice() -> None:
             assert now < 100 * size / CHUNK * chunk_seconds, f"{chunk_seconds} s for a chunk: never arrives"
             offer(leader, follower, now)
             while on_the_way and on_the_way[0][0] <= now:
-                follower.exchange.on_chunk(LEADER, on_the_way.pop(0)[1], now)
+                follower.receiver.on_chunk(LEADER, on_the_way.pop(0)[1], now)
             for message in follower.sent.take():
                 if isinstance(message, ChunkRequest):
-                    leader.exchange.on_request(FOLLOWER, message, EPOCH, now)
+                    leader.sender.on_request(FOLLOWER, message, EPOCH, now)
             for message in leader.sent.take():
                 assert isinstance(message, Chunk)
                 free_at = max(now, free_at) + chunk_seconds
@@ -229,14 +223,14 @@ def test_follower_on_a_very_slow_link_keeps_its_checkpoint() -> None:
     """A chunk takes two minutes, a checkpoint less."""
     leader = Side()
     leader.write(ID)
-    assert leader.exchange.offer(FOLLOWER, 0.0) is not None
+    assert leader.sender.offer(FOLLOWER, 0.0) is not None
     for number in range(6):
         now = 50.0 + 120.0 * number
-        leader.exchange.on_request(FOLLOWER, ChunkRequest(EPOCH, *ID, number * CHUNK), EPOCH, now)
+        leader.sender.on_request(FOLLOWER, ChunkRequest(EPOCH, *ID, number * CHUNK), EPOCH, now)
         for later in (50.0, 100.0):
             leader.write(CheckpointId(200 + 2 * number + int(later // 100), 3))
             leader.retire(now + later)
-            offered = leader.exchange.offer(FOLLOWER, now + later)
+            offered = leader.sender.offer(FOLLOWER, now + later)
             assert offered is not None
             assert offered.id == ID, f"after {now + later} s"
 
@@ -244,7 +238,7 @@ def test_follower_on_a_very_slow_link_keeps_its_checkpoint() -> None:
 def test_checkpoints_between_one_being_sent_and_the_newest_are_removed() -> None:
     leader = Side()
     leader.write(ID)
-    assert leader.exchange.offer(FOLLOWER, 0.0) is not None
+    assert leader.sender.offer(FOLLOWER, 0.0) is not None
     for end in (200, 300, 400):
         leader.write(CheckpointId(end, 3))
     assert leader.retire(1.0) == ID.end_offset, "the log behind what is being sent is needed"
