@@ -43,7 +43,7 @@ class Drill:
         kind: drills that observe or kill may be run on a cluster that serves others.
         acts: what they do to processes.
         controllers, brokers: of the cluster that is made for it.
-        controller_settings: as environment variables without their prefix.
+        controller_settings, broker_settings: as environment variables without their prefix.
         is_faulty: its controllers' disk, clock and links can be made to fail (``faulty_controller``).
         source: of a twin, below ``tests/data/kafka``; None: a fresh cluster.
         limits_elsewhere: by name of the expectation, where processes run with settings that are not the drill's.
@@ -59,6 +59,7 @@ class Drill:
     controllers: int = 3
     brokers: int = 3
     controller_settings: Mapping[str, str] = field(default_factory=dict)
+    broker_settings: Mapping[str, str] = field(default_factory=dict)
     is_faulty: bool = False
     source: str | None = None
     limits_elsewhere: Mapping[str, float] = field(default_factory=dict)

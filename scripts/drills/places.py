@@ -26,7 +26,7 @@ _KAFKA_DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "k
 _BROKER_SETTINGS: Final = {"LIFECYCLE__HEARTBEAT_INTERVAL_MS": "500"}
 #: Why a drill may not be run on processes that serve others.
 _REFUSED: Final[Mapping[DrillKind, str]] = {
-    "rigs": "starts the controllers in a way of its own",
+    "rigs": "starts processes in a way of its own",
     "destroys": "changes or takes away controllers' files",
 }
 
@@ -100,14 +100,14 @@ def _local(drill: Drill, directory: Path, plan: ClusterPlan, workplace: Path) ->
 
 
 def _options(drill: Drill, workplace: Path) -> LocalOptions:
-    settings = LocalOptions(drill.controller_settings, _BROKER_SETTINGS)
+    settings = LocalOptions(drill.controller_settings, {**_BROKER_SETTINGS, **drill.broker_settings})
     if not drill.is_faulty:
         return settings
 
     def faulty(node: int) -> tuple[str, ...]:
         return ("-m", "scripts.drills.faulty_controller", str(workplace / f"faults-{node}.json"))
 
-    return LocalOptions(drill.controller_settings, _BROKER_SETTINGS, faulty)
+    return LocalOptions(drill.controller_settings, {**_BROKER_SETTINGS, **drill.broker_settings}, faulty)
 
 
 async def _named(drill: Drill, on: NamedCluster, workplace: Path) -> Ground:

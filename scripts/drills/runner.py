@@ -22,11 +22,19 @@ from scripts.drills.machine_drills import DRILLS as MACHINE_DRILLS
 from scripts.drills.outcome import Expectation, Measured, Outcome, Verdict
 from scripts.drills.places import NamedCluster, On, prepare
 from scripts.drills.recovery_drills import DRILLS as RECOVERY_DRILLS
+from scripts.drills.replica_drills import DRILLS as REPLICA_DRILLS
 
 #: By name, in the order in which `all` runs them.
 DRILLS: Final[Mapping[str, Drill]] = {
     drill.name: drill
-    for drill in (*CONTROLLER_DRILLS, *MACHINE_DRILLS, *DIRECTORY_DRILLS, *BROKER_DRILLS, *RECOVERY_DRILLS)
+    for drill in (
+        *CONTROLLER_DRILLS,
+        *MACHINE_DRILLS,
+        *DIRECTORY_DRILLS,
+        *BROKER_DRILLS,
+        *REPLICA_DRILLS,
+        *RECOVERY_DRILLS,
+    )
 }
 _DRILL_S: Final = 240.0
 _END_S: Final = 20.0
