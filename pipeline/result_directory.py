@@ -7,16 +7,18 @@ say they wrote was found there.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 
 from metadata_log.errors import StorageError
 from pipeline.delta import make_delta
+from pipeline.errors import BadSetting
+from pipeline.storage import absolute, checked, files_under, is_remote, remove_file, write_file
 from pipeline.table_format import TableFormat
-from pipeline.uris import local
-from pipeline.written import Written, require_written
+from pipeline.written import STARTED, Written, require_written
 
 #: What the run came to, beside the tables.
 MANIFEST: Final = "manifest.json"
@@ -24,9 +26,15 @@ _STAGING: Final = ".writing"
 
 
 class ResultDirectory:
-    """A directory for results that is there as a whole or not at all."""
+    """A directory for results that is there as a whole or not at all.
 
-    def __init__(self, out: Path, table_format: TableFormat = TableFormat.PARQUET, *, day: str | None = None) -> None:
+    A store has no directories that could get another name: there results are written to their place, and the manifest,
+    which is written last, says that they are whole.
+    """
+
+    def __init__(
+        self, out: str | Path, table_format: TableFormat = TableFormat.PARQUET, *, day: str | None = None
+    ) -> None:
         """``out`` may not exist, or be empty.
 
         Args:
@@ -34,18 +42,26 @@ class ResultDirectory:
 
         Raises:
             StorageError: there is something. DeltaMissing: tables of this format cannot be written. BadSetting: a URI
-                that ``uris`` does not know.
+                that ``storage`` does not know, or Delta tables in a store.
         """
         table_format.require_writer()
         self._format, self._day = table_format, day
-        self._out = local(str(out)).absolute()
-        if self._out.exists() and any(self._out.iterdir()):
+        self._out = absolute(checked(str(out)))
+        self._is_remote = is_remote(self._out)
+        if self._is_remote and table_format is TableFormat.DELTA:
+            raise BadSetting(f"{out}: Delta tables are written to the local file system only; leave --table-format out")
+        if files_under(self._out) if self._is_remote else _holds_something(self._out):
             raise StorageError(f"{out}: holds something already; give a directory that is empty or not there")
-        self.staging = self._out.with_name(f"{self._out.name}{_STAGING}")
+        #: Where everything is written to.
+        self.staging = self._out if self._is_remote else f"{self._out}{_STAGING}"
+        self._is_committed = False
 
     def __enter__(self) -> Self:
-        shutil.rmtree(self.staging, ignore_errors=True)
-        self.staging.mkdir(parents=True)
+        if self._is_remote:
+            write_file(f"{self.staging}/{STARTED}", lambda file: None)
+        else:
+            shutil.rmtree(self.staging, ignore_errors=True)
+            Path(self.staging).mkdir(parents=True)
         return self
 
     def commit(self, manifest: Mapping[str, Any], written: Mapping[str, Written]) -> None:
@@ -59,11 +75,28 @@ class ResultDirectory:
         """
         require_written(self.staging, written)
         if self._format is TableFormat.DELTA:
-            make_delta(self.staging, self._day)
-        (self.staging / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        if self._out.exists():
-            self._out.rmdir()
-        self.staging.rename(self._out)
+            make_delta(Path(self.staging), self._day)
+        text = json.dumps(manifest, indent=2) + "\n"
+        write_file(f"{self.staging}/{MANIFEST}", lambda file: _write_text(file, text))
+        if self._is_remote:
+            remove_file(f"{self.staging}/{STARTED}")
+        else:
+            if os.path.exists(self._out):
+                os.rmdir(self._out)
+            os.rename(self.staging, self._out)
+        self._is_committed = True
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.staging, ignore_errors=True)
+        if not self._is_remote:
+            shutil.rmtree(self.staging, ignore_errors=True)
+        elif not self._is_committed:
+            for path in files_under(self.staging):
+                remove_file(path)
+
+
+def _holds_something(path: str) -> bool:
+    return os.path.exists(path) and (not os.path.isdir(path) or bool(os.listdir(path)))
+
+
+def _write_text(file: BinaryIO, text: str) -> None:
+    file.write(text.encode())

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from metadata_log.errors import StorageError
@@ -102,6 +103,54 @@ def _type(path: str) -> str:
         return str(store.get_file_info(key).type.name)
 
 
+def files_under(directory: str) -> dict[str, int]:
+    """All files in a directory and those below it, with their bytes; none where it is not there."""
+    if not is_remote(directory):
+        return {str(path): path.stat().st_size for path in sorted(Path(directory).rglob("*")) if path.is_file()}
+    from pyarrow.fs import FileSelector
+
+    with _telling(directory) as (store, key):
+        found = store.get_file_info(FileSelector(key, allow_not_found=True, recursive=True))
+    return {f"{directory}{info.path.removeprefix(key)}": int(info.size) for info in found if info.type.name == "File"}
+
+
+def write_file(path: str, write: Callable[[BinaryIO], None]) -> int:
+    """Write a file whole or not at all, with the directories that it is in, and return its bytes."""
+    if is_remote(path):
+        with _telling(path) as (store, key):
+            with store.open_output_stream(key) as stream:
+                write(stream)
+            return int(store.get_file_info(key).size)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    with unfinished.open("wb") as file:
+        write(file)
+    unfinished.replace(target)
+    return target.stat().st_size
+
+
+def remove_file(path: str) -> None:
+    """Remove a file that is there."""
+    if not is_remote(path):
+        Path(path).unlink()
+        return
+    with _telling(path) as (store, key):
+        store.delete_file(key)
+
+
+def dataset(paths: str | Sequence[str]) -> Any:
+    """The Parquet files of a table's directory, or some files: Arrow's dataset. Names with a dot or _ do not count."""
+    import pyarrow.dataset as pads
+
+    first = paths if isinstance(paths, str) else paths[0]
+    if not is_remote(first):
+        return pads.dataset(paths if isinstance(paths, str) else list(paths), format="parquet")
+    with _telling(first) as (store, _):
+        keys = _key(paths) if isinstance(paths, str) else [_key(path) for path in paths]
+        return pads.dataset(keys, filesystem=store, format="parquet")
+
+
 def forget_stores() -> None:
     """Look up anew where stores are, and who one is."""
     _store.cache_clear()
@@ -112,14 +161,17 @@ def _telling(path: str) -> Iterator[tuple[Any, str]]:
     """The store of a path, and the name in it; what goes wrong with the store itself is told with the path."""
     try:
         scheme, _, rest = path.partition("://")
-        authority, _, key = rest.partition("/")
-        kind = _SCHEMES[scheme.lower()]
-        # A bucket is the first part of a name in S3 and Google's store; elsewhere names begin at the root.
-        yield _store(kind, authority), rest if kind in ("s3", "gs") else f"/{key}"
+        yield _store(_SCHEMES[scheme.lower()], rest.partition("/")[0]), _key(path)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, NotImplementedError) as error:
-        raise StorageError(f"{path}: the store cannot be read ({' '.join(str(error).split())})") from error
+        raise StorageError(f"{path}: the store failed ({' '.join(str(error).split())})") from error
+
+
+def _key(path: str) -> str:
+    """What Arrow calls it: a bucket is the first part of a name in S3 and Google's store, elsewhere there is a root."""
+    scheme, _, rest = path.partition("://")
+    return rest if _SCHEMES[scheme.lower()] in ("s3", "gs") else f"/{rest.partition('/')[2]}"
 
 
 @lru_cache(maxsize=64)

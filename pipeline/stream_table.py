@@ -100,7 +100,7 @@ class StreamTable:
         seen = Observation()
         counted = rows.observe(seen, sf.count(sf.lit(1)).alias("rows"))
         counted.write.mode("overwrite").option("compression", "zstd").parquet(writing.resolve().as_uri())
-        require_rows(writing, seen.get["rows"])
+        require_rows(str(writing), seen.get["rows"])
         before = [chunk for chunk in self.chunks() if chunk.number < number]
         chunk = _checked(writing, number, before[-1].ends if before else {})
         if not chunk.records:

@@ -12,7 +12,7 @@ class WhichCluster(PipelineError):
     """The tables hold no cluster, or several, or not the one that is asked for."""
 
 
-def chosen_cluster(directory: Path, there: Collection[str], asked: str | None, option: str = "--cluster") -> str:
+def chosen_cluster(directory: str | Path, there: Collection[str], asked: str | None, option: str = "--cluster") -> str:
     """Return the one that is asked for, or the only one.
 
     Args:

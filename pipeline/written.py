@@ -10,15 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from pipeline.errors import PipelineError
+from pipeline.storage import dataset, files_under, is_file, is_remote, write_file
 
+#: What the driver puts into a store first: there are no directories to be seen there.
+STARTED: Final = "_writing"
 _REMEDY: Final = "give a directory that the driver and all workers see, as on a shared file system"
 
 
@@ -48,23 +49,21 @@ def require_directory(directory: str) -> None:
     Raises:
         NotShared: it is not.
     """
-    if not os.path.isdir(directory):
+    there = is_file(f"{directory}/{STARTED}") if is_remote(directory) else os.path.isdir(directory)
+    if not there:
         raise NotShared(f"{directory}: the driver has made this directory, and a worker does not see it; {_REMEDY}")
 
 
-def write_part(table: pa.Table, path: Path, **options: object) -> Written:
+def write_part(table: pa.Table, path: str, **options: Any) -> Written:
     """Write a file of a table; who does it again, as a task that Spark repeats, writes the same file.
 
     Args:
         options: of pyarrow's Parquet writer.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    pq.write_table(table, unfinished, **options)
-    os.replace(unfinished, path)
-    return Written(table.num_rows, 1, path.stat().st_size)
+    return Written(table.num_rows, 1, write_file(path, lambda file: pq.write_table(table, file, **options)))
 
 
-def require_written(directory: Path, told: Mapping[str, Written]) -> None:
+def require_written(directory: str, told: Mapping[str, Written]) -> None:
     """In the driver: see to it that all of what workers told is there. Files are read as far as they say their rows.
 
     Args:
@@ -74,7 +73,7 @@ def require_written(directory: Path, told: Mapping[str, Written]) -> None:
         NotShared: something is missing, or is not what was written.
     """
     for name, expected in told.items():
-        found = _found(directory / name)
+        found = _found(f"{directory}/{name}")
         if found.files < expected.files:
             raise NotShared(
                 f"{directory}: of the {expected.files:,} files that workers wrote of {name} {found.files:,} are here: "
@@ -87,7 +86,7 @@ def require_written(directory: Path, told: Mapping[str, Written]) -> None:
             )
 
 
-def require_rows(table: Path, rows: int) -> None:
+def require_rows(table: str, rows: int) -> None:
     """In the driver: see to it that so many rows are in the files of a table, which Spark's own writer wrote.
 
     Raises:
@@ -96,18 +95,22 @@ def require_rows(table: Path, rows: int) -> None:
     found = _found(table)
     if found.rows != rows:
         raise NotShared(
-            f"{table.parent}: of the {rows:,} rows that workers wrote {found.rows:,} are here: the workers do not "
-            f"share this directory; {_REMEDY}"
+            f"{os.path.dirname(table)}: of the {rows:,} rows that workers wrote {found.rows:,} are here: "
+            f"the workers do not share this directory; {_REMEDY}"
         )
 
 
-def _found(table: Path) -> Written:
-    files = [path for path in table.rglob("*.parquet") if not path.name.startswith(".")]
+def _found(table: str) -> Written:
+    files = {
+        path: size
+        for path, size in files_under(table).items()
+        if path.endswith(".parquet") and not os.path.basename(path).startswith(".")
+    }
     try:
-        rows = pads.dataset([str(path) for path in files], format="parquet").count_rows() if files else 0
+        rows = dataset(list(files)).count_rows() if files else 0
     except (pa.ArrowException, OSError) as error:
         raise NotShared(f"{table}: what workers wrote cannot be read back ({error}); {_REMEDY}") from error
-    return Written(rows, len(files), sum(path.stat().st_size for path in files))
+    return Written(rows, len(files), sum(files.values()))
 
 
 def _in_words(written: Written) -> str:

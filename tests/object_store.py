@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
@@ -108,21 +109,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _asked(self) -> tuple[str, dict[str, str]]:
         parts = urlsplit(self.path)
         query = parse_qs(parts.query, keep_blank_values=True)
-        return unquote(parts.path).strip("/"), {key: values[0] for key, values in query.items()}
+        bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
+        return f"{bucket}/{key}" if key else bucket, {name: values[0] for name, values in query.items()}
 
     def _body(self) -> bytes:
         """Also in the chunks that Amazon's clients sign or check one by one."""
-        data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if "aws-chunked" not in self.headers.get("Content-Encoding", ""):
-            return data
-        body, at = b"", 0
-        while True:
-            end = data.index(b"\r\n", at)
-            size = int(data[at:end].partition(b";")[0], 16)
-            if not size:
-                return body
-            body += data[end + 2 : end + 2 + size]
-            at = end + 4 + size
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            data = _unchunked(self.rfile)
+        else:
+            data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        return _unchunked(BytesIO(data)) if "aws-chunked" in self.headers.get("Content-Encoding", "") else data
 
     def _listing(self, bucket: str, prefix: str, delimiter: str | None) -> bytes:
         found, directories = "", set()
@@ -151,6 +147,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body) if length is None else length))
         self.end_headers()
         self.wfile.write(body)
+
+
+def _unchunked(stream: Any) -> bytes:
+    """Chunks with their sizes as hexadecimal lines, up to the empty one and the trailers behind it."""
+    body = b""
+    while size := int(stream.readline().partition(b";")[0], 16):
+        body += stream.read(size)
+        stream.readline()
+    while stream.readline().strip():
+        pass
+    return body
 
 
 def _xml(name: str, inner: str) -> bytes:

@@ -6,7 +6,6 @@ together. A table without a version has one file, without a day and a row.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -50,19 +49,16 @@ def write_days(table: pa.Table, directory: str, name: str, part: str) -> Written
     written = NOTHING
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(days)], strict=True):
         day = np.datetime64(int(days[start]), "D")
-        target = Path(directory) / name / f"{DAY}={day}"
-        target.mkdir(parents=True, exist_ok=True)
-        written += _write(table.slice(start, end - start), target / f"part-{part}.parquet")
+        written += _write(table.slice(start, end - start), f"{directory}/{name}/{DAY}={day}/part-{part}.parquet")
     return written
 
 
-def write_empty(schema: pa.Schema, directory: Path, name: str) -> Written:
+def write_empty(schema: pa.Schema, directory: str, name: str) -> Written:
     """Write a table that has no version, so that whoever reads finds its columns."""
-    (directory / name).mkdir()
-    return _write(schema.empty_table(), directory / name / "part-0000.parquet")
+    return _write(schema.empty_table(), f"{directory}/{name}/part-0000.parquet")
 
 
-def _write(table: pa.Table, path: Path) -> Written:
+def _write(table: pa.Table, path: str) -> Written:
     return write_part(
         table,
         path,

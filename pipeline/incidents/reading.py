@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 
 from pipeline.errors import PipelineError
 from pipeline.incidents.brokers import BrokerVersion
 from pipeline.incidents.findings import Row
 from pipeline.incidents.min_isr import NAME as MIN_ISR
 from pipeline.incidents.min_isr import ConfigSpan
+from pipeline.storage import dataset, files_under, is_directory
 
 UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
 
@@ -34,19 +33,19 @@ class NoTables(PipelineError):
 class VersionTables:
     """A directory of such tables."""
 
-    directory: Path
+    directory: str
     #: The only one of the clusters in them that counts; None: all do.
     cluster_id: str | None = None
 
     @classmethod
-    def of(cls, directory: Path) -> Self:
+    def of(cls, directory: str) -> Self:
         """The tables in a directory.
 
         Raises:
             NoTables: one of them is not there.
         """
         for name in (_PARTITIONS, _BROKERS, _CONFIGS):
-            if not (directory / name).is_dir():
+            if not is_directory(f"{directory}/{name}"):
                 raise NoTables(f"{directory}: holds no {name}; make the tables with: quorate pipeline history")
         return cls(directory)
 
@@ -62,9 +61,10 @@ class VersionTables:
                 found.update(pc.unique(batch.column(0)).to_pylist())
         return found
 
-    def partition_files(self) -> list[Path]:
-        """The files of partitions' versions."""
-        return sorted(Path(file) for file in self._dataset(_PARTITIONS).files)
+    def partition_files(self) -> dict[str, int]:
+        """The files of partitions' versions, with their bytes."""
+        found = files_under(f"{self.directory}/{_PARTITIONS}")
+        return {path: size for path, size in found.items() if path.endswith(".parquet")}
 
     def brokers(self) -> list[BrokerVersion]:
         """The versions of brokers."""
@@ -89,4 +89,4 @@ class VersionTables:
         return [{_OFFSETS.get(key, key): value for key, value in row.items()} for row in rows]
 
     def _dataset(self, name: str) -> Any:
-        return pads.dataset(str(self.directory / name), format="parquet")
+        return dataset(f"{self.directory}/{name}")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
@@ -37,6 +36,7 @@ from pipeline.incidents.series import Series, series, stretches_of, summed_up, w
 from pipeline.incidents.tables import INSTANTS, TABLES, rows_of
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.incidents.versions import COLUMNS, Versions
+from pipeline.storage import open_file
 from pipeline.table_cells import from_bytes, shared_out, to_bytes
 from pipeline.worker_use import Clock, WorkerUse
 from pipeline.written import NOTHING, Written, require_directory, write_part
@@ -67,16 +67,13 @@ class Search:
     _instants: list[pa.Table]
     _leaders: list[pa.Table]
 
-    def write(self, directory: Path) -> dict[str, Written]:
+    def write(self, directory: str) -> dict[str, Written]:
         """Write the whole tables, as Parquet, and return what was written; a bucket's files have its number."""
-        target = str(directory)
-        for name in TABLES:
-            (directory / name).mkdir()
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for row in _rows(batches):
-                require_directory(target)
-                one = write_part(from_bytes(row["data"]), _part(Path(target), row["name"], row["key"]), **_COMPRESSION)
+                require_directory(directory)
+                one = write_part(from_bytes(row["data"]), _part(directory, row["name"], row["key"]), **_COMPRESSION)
                 yield pa.RecordBatch.from_pylist([{"name": row["name"], **asdict(one)}])
 
         tables = self._results.where(sf.col("kind") == _TABLE)
@@ -105,8 +102,8 @@ class Search:
         return series(spans, rows, [row for part in self._leaders for row in rows_of(part)])
 
 
-def _part(directory: Path, table: str, key: int) -> Path:
-    return directory / table / f"part-{key:04d}.parquet"
+def _part(directory: str, table: str, key: int) -> str:
+    return f"{directory}/{table}/part-{key:04d}.parquet"
 
 
 @contextmanager
@@ -126,7 +123,7 @@ def searched(
     steps = min_isr_steps((span for name, span in configs if name == MIN_ISR), thresholds.min_isr)
     known = Known.of(found, steps, thresholds, time.time_ns() // 1000)
     files = tables.partition_files()
-    size = sum(file.stat().st_size for file in files)
+    size = sum(files.values())
     keys = partition_keys(max(1, -(-size // BUCKET_BYTES)))
     use = WorkerUse(spark)
     results = _results(_cells(spark, files, tables.cluster_id, keys, use), keys, known, use)
@@ -148,7 +145,7 @@ def searched(
 
 
 def _cells(
-    spark: SparkSession, files: Sequence[Path], cluster_id: str | None, keys: list[int], use: WorkerUse
+    spark: SparkSession, files: Mapping[str, int], cluster_id: str | None, keys: list[int], use: WorkerUse
 ) -> DataFrame:
     """One row a task and bucket.
 
@@ -167,21 +164,21 @@ def _cells(
     return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, _CELLS)
 
 
-def _tasks(files: Sequence[Path]) -> list[list[str]]:
+def _tasks(files: Mapping[str, int]) -> list[list[str]]:
     """Files that are read by one task."""
     tasks: list[list[str]] = []
     room = 0
-    for file in files:
+    for file, size in files.items():
         if room <= 0:
             tasks.append([])
             room = TASK_BYTES
-        tasks[-1].append(str(file))
-        room -= file.stat().st_size
+        tasks[-1].append(file)
+        room -= size
     return tasks
 
 
 def _read_task(files: list[str], cluster_id: str | None, keys: list[int], clock: Clock) -> pa.RecordBatch:
-    table = pa.concat_tables([pq.ParquetFile(file).read(columns=list(COLUMNS), use_threads=False) for file in files])
+    table = pa.concat_tables(map(_read_file, files))
     if cluster_id is not None:
         table = table.filter(pc.equal(table["cluster_id"].cast(pa.string()), cluster_id))
     table = table.unify_dictionaries().combine_chunks()
@@ -192,6 +189,11 @@ def _read_task(files: list[str], cluster_id: str | None, keys: list[int], clock:
     batch = pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.int32()), "data": pa.array(cells, pa.binary())})
     clock.stop("share")
     return batch
+
+
+def _read_file(path: str) -> pa.Table:
+    with open_file(path) as file:
+        return pq.ParquetFile(file).read(columns=list(COLUMNS), use_threads=False)
 
 
 # --- buckets -----------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
+from metadata_log.errors import StorageError
 from pipeline.errors import PipelineError
 from pipeline.incidents.failovers import Epoch
 from pipeline.inputs import InputCluster
 from pipeline.result_directory import MANIFEST
+from pipeline.storage import read
 
 
 class OtherStretch(PipelineError):
@@ -21,20 +22,20 @@ class OtherStretch(PipelineError):
 class Told:
     """The offsets that tables are of, by cluster; the second is exclusive."""
 
-    directory: Path
+    directory: str
     of: dict[str, tuple[int, int]]
 
     @classmethod
-    def by(cls, directory: Path) -> Told:
+    def by(cls, directory: str) -> Told:
         """What the manifest of the history job tells.
 
         Raises:
             OtherStretch: there is none.
         """
         try:
-            clusters = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["clusters"]
+            clusters = json.loads(read(f"{directory}/{MANIFEST}"))["clusters"]
             of = {str(one["cluster_id"]): (int(one["first_offset"]), int(one["end_offset"])) for one in clusters}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (StorageError, OSError, ValueError, KeyError, TypeError) as error:
             raise OtherStretch(
                 f"{directory}: its {MANIFEST} does not tell of which offsets the tables are; make the tables again"
             ) from error

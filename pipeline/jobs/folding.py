@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from pipeline.inputs import InputCluster, InputFile
 from pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from pipeline.replay_bases import ReplayBase
 from pipeline.state_tables import elements_of, records_of
+from pipeline.storage import files_under, open_file
 from pipeline.walk import EVERYTHING, Wanted
 from pipeline.worker_use import WorkerUse
 
@@ -41,6 +42,7 @@ END: Final = 1 << 43
 _CELLS: Final = "bucket int, task int, cell binary, counts string"
 #: What a task begins with that is a file of a table, and not JSON.
 _TABLE: Final = "table "
+_PART: Final = re.compile(r"/part-[^/]*\.parquet$")
 _CELL_SCHEMA: Final = pa.schema(
     [("bucket", pa.int32()), ("task", pa.int32()), ("cell", pa.binary()), ("counts", pa.string())]
 )
@@ -63,7 +65,7 @@ def plan_fold(
     *,
     end: int | None,
     task_bytes: int = TASK_BYTES,
-    tables: Path | None = None,
+    tables: str | None = None,
 ) -> FoldPlan:
     """Tasks that hold a base and the log behind it.
 
@@ -150,14 +152,15 @@ def _cells(spark: SparkSession, plan: FoldPlan, use: WorkerUse) -> DataFrame:
     return tasks.mapInArrow(fold_tasks, _CELLS)
 
 
-def _table_files(tables: Path) -> Iterator[str]:
+def _table_files(tables: str) -> Iterator[str]:
     for name in ("partitions", "entries"):
-        yield from map(str, sorted((tables / name).glob("part-*.parquet")))
+        yield from sorted(path for path in files_under(f"{tables}/{name}") if _PART.search(path))
 
 
 def _folded_table(path: str) -> FoldedTask:
     """One file of a state's tables, as a task."""
-    table = pq.ParquetFile(path).read()
+    with open_file(path) as file:
+        table = pq.ParquetFile(file).read()
     if "partition" in table.schema.names:
         return FoldedTask(elements_of(table), [])
     return FoldedTask(empty_elements(), list(records_of(table.to_pylist())))

@@ -33,6 +33,7 @@ from pipeline.history.writing import DAY, part_name, write_days, write_empty
 from pipeline.inputs import find_inputs
 from pipeline.ranges import Task, task_from_json
 from pipeline.result_directory import ResultDirectory
+from pipeline.storage import files_under, remove_file
 from pipeline.walk import Wanted
 from pipeline.worker_use import Clock, WorkerUse
 from pipeline.written import NOTHING, Written
@@ -87,7 +88,7 @@ class HistoryReport:
         return asdict(self)
 
 
-def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: HistoryOptions) -> HistoryReport:
+def make_history(spark: SparkSession, paths: Sequence[str], out: str | Path, options: HistoryOptions) -> HistoryReport:
     """Write the tables of the clusters' history to ``out``, all or none.
 
     Of several clusters one that fails is left out whole, and named in the report; where all of them do, it is an error.
@@ -109,7 +110,7 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: Path, options: 
         use = WorkerUse(spark)
         keys = partition_keys(len(plan.cluster_of_bucket))
         cells = _cells(spark, plan, keys, use)
-        rows = _results(cells, plan, keys, str(directory.staging), use).collect() if keys else []
+        rows = _results(cells, plan, keys, directory.staging, use).collect() if keys else []
         failed = _failed(plan, rows, refused)
         _remove(directory.staging, plan, failed)
         report = _report(plan, [row for row in rows if plan.clusters[row.cluster].cluster_id not in failed], use)
@@ -134,12 +135,13 @@ def _failed(plan: HistoryPlan, rows: Sequence[Any], refused: Mapping[str, Quorat
     return {name: str(error) for name, error in sorted(errors.items())}
 
 
-def _remove(directory: Path, plan: HistoryPlan, failed: Collection[str]) -> None:
+def _remove(directory: str, plan: HistoryPlan, failed: Collection[str]) -> None:
     """Remove what some buckets of these clusters have written, before another one failed."""
     for cluster in plan.clusters:
         for bucket in cluster.buckets if cluster.cluster_id in failed else ():
-            for path in directory.rglob(f"part-{part_name(bucket)}.parquet"):
-                path.unlink()
+            for path in files_under(directory):
+                if path.endswith(f"/part-{part_name(bucket)}.parquet"):
+                    remove_file(path)
 
 
 def _report(plan: HistoryPlan, rows: Sequence[Any], use: WorkerUse) -> HistoryReport:

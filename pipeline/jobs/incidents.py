@@ -22,6 +22,7 @@ from pipeline.incidents.thresholds import Thresholds
 from pipeline.inputs import InputCluster, find_inputs
 from pipeline.ranges import RANGE_BYTES
 from pipeline.result_directory import ResultDirectory
+from pipeline.storage import checked
 from pipeline.table_clusters import chosen_cluster
 from pipeline.written import write_part
 
@@ -42,7 +43,7 @@ class IncidentsFound:
 @contextmanager
 def find_incidents(
     spark: SparkSession,
-    tables: Path,
+    tables: str | Path,
     logs: Sequence[str],
     thresholds: Thresholds,
     *,
@@ -59,6 +60,7 @@ def find_incidents(
         InputError, StorageError: a log that cannot be read. OtherStretch: the tables are not of it.
     """
     started = time.monotonic()
+    tables = checked(str(tables))
     versions, there = version_tables(tables, cluster_id=cluster_id, mixed=mixed)
     clusters = find_inputs(logs, cluster_id=cluster_id, mixed=mixed) if logs else []
     for one in clusters:
@@ -70,7 +72,7 @@ def find_incidents(
         yield IncidentsFound(search, told, round(time.monotonic() - started, 2))
 
 
-def _epochs(spark: SparkSession, tables: Path, clusters: Sequence[InputCluster]) -> list[Epoch]:
+def _epochs(spark: SparkSession, tables: str, clusters: Sequence[InputCluster]) -> list[Epoch]:
     told = Told.by(tables)
     epochs = log_epochs(spark, clusters, told.ends(clusters), RANGE_BYTES)
     for one in clusters:
@@ -79,14 +81,14 @@ def _epochs(spark: SparkSession, tables: Path, clusters: Sequence[InputCluster])
 
 
 def version_tables(
-    directory: Path, *, cluster_id: str | None = None, mixed: bool = False
+    directory: str | Path, *, cluster_id: str | None = None, mixed: bool = False
 ) -> tuple[VersionTables, set[str]]:
     """The tables in a directory: of the cluster that is asked for, or the only one, or all; and who is in them.
 
     Raises:
         NoTables: one of them is not there. WhichCluster: it is not there, or there are several.
     """
-    tables = VersionTables.of(directory)
+    tables = VersionTables.of(str(directory))
     there = tables.clusters()
     if cluster_id is not None or (len(there) > 1 and not mixed):
         chosen = chosen_cluster(directory, there, cluster_id, "--cluster, or take all with --mixed")
@@ -94,7 +96,7 @@ def version_tables(
     return tables, there
 
 
-def write_tables(found: IncidentsFound, out: Path) -> None:
+def write_tables(found: IncidentsFound, out: str | Path) -> None:
     """Write the incidents and the whole tables behind them, as Parquet, all or none.
 
     Raises:
@@ -102,6 +104,6 @@ def write_tables(found: IncidentsFound, out: Path) -> None:
     """
     with ResultDirectory(out) as directory:
         written = found.search.write(directory.staging)
-        (directory.staging / NAME).mkdir()
-        written[NAME] = write_part(incident_table(found.incidents), directory.staging / NAME / "part-0000.parquet")
+        table = incident_table(found.incidents)
+        written[NAME] = write_part(table, f"{directory.staging}/{NAME}/part-0000.parquet")
         directory.commit({"incidents": len(found.incidents), "tables": sorted(written)}, written)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from metadata_log.errors import StorageError
 from pipeline.errors import PipelineError
 from pipeline.fold.compose import compose
 from pipeline.fold.elements import Elements
@@ -25,6 +26,7 @@ from pipeline.ranges import plan_log
 from pipeline.replay_bases import ReplayBase, replay_base, require_offset
 from pipeline.result_directory import MANIFEST, ResultDirectory
 from pipeline.state_tables import PARTITIONS, TABLES, catalogue_tables, partitions_table
+from pipeline.storage import absolute, checked, read
 from pipeline.table_format import TableFormat
 from pipeline.walk import read_range
 from pipeline.worker_use import WorkerUse
@@ -48,7 +50,7 @@ class ReplayOptions:
 
     at: int | None = None
     time: int | None = None
-    base: Path | None = None
+    base: str | Path | None = None
     cluster_id: str | None = None
     table_format: TableFormat = TableFormat.PARQUET
     task_bytes: int = TASK_BYTES
@@ -77,7 +79,7 @@ class ReplayResult:
         return asdict(self)
 
 
-def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: ReplayOptions) -> ReplayResult:
+def replay(spark: SparkSession, paths: Sequence[str], out: str | Path, options: ReplayOptions) -> ReplayResult:
     """Write the tables of a cluster's state to ``out``, all or none.
 
     Raises:
@@ -91,7 +93,7 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
         base, name, tables = _base(cluster, at, options.base)
         plan = plan_fold(cluster, base, [moment], end=at, task_bytes=options.task_bytes, tables=tables)
         use = WorkerUse(spark)
-        rows = _written(spark, plan, cluster.cluster_id, moment, str(directory.staging), use)
+        rows = _written(spark, plan, cluster.cluster_id, moment, directory.staging, use)
         counts = next((ReadCounts(**json.loads(row.counts)) for row in rows if row.counts), ReadCounts())
         end = max(counts.end_offset, base.first_offset)
         if at is not None and end < at:
@@ -102,7 +104,7 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
             for table, told in json.loads(row.written).items():
                 written[table] += Written(**told)
         if not written["partitions"].rows:
-            written |= _write(str(directory.staging), "0", {"partitions": PARTITIONS.empty_table()})
+            written |= _write(directory.staging, "0", {"partitions": PARTITIONS.empty_table()})
         digest = digest_bytes(root(int.from_bytes(row.leaves, "big") for row in rows)).hex()
         result = ReplayResult(
             cluster.cluster_id,
@@ -119,10 +121,11 @@ def replay(spark: SparkSession, paths: Sequence[str], out: Path, options: Replay
     return result
 
 
-def _base(cluster: InputCluster, at: int | None, tables: Path | None) -> tuple[ReplayBase, str | None, Path | None]:
-    if tables is None:
+def _base(cluster: InputCluster, at: int | None, given: str | Path | None) -> tuple[ReplayBase, str | None, str | None]:
+    if given is None:
         base = replay_base(cluster, at)
         return base, None if base.checkpoint is None else base.checkpoint.name, None
+    tables = absolute(checked(str(given)))
     manifest = state_manifest(tables)
     offset = manifest["offset"]
     if manifest["cluster_id"] != cluster.cluster_id:
@@ -133,19 +136,19 @@ def _base(cluster: InputCluster, at: int | None, tables: Path | None) -> tuple[R
     if at is not None and at < offset:
         raise PipelineError(f"{tables}: the tables are the state at {offset}, after {at}; replay without a base")
     require_offset(cluster, offset)
-    return ReplayBase(None, offset), str(tables), tables
+    return ReplayBase(None, offset), tables, tables
 
 
-def state_manifest(tables: Path) -> dict[str, Any]:
+def state_manifest(tables: str | Path) -> dict[str, Any]:
     """What the tables of a state say of themselves: ``cluster_id``, ``offset`` and the rest of ``ReplayResult``.
 
     Raises:
         PipelineError: they are none.
     """
     try:
-        found: dict[str, Any] = json.loads((tables / MANIFEST).read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(read(f"{tables}/{MANIFEST}"))
         return {"cluster_id": found["cluster_id"], "offset": int(found["offset"]), **found}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (StorageError, OSError, ValueError, KeyError, TypeError) as error:
         raise PipelineError(f"{tables}: holds no tables of a state ({error}); give what replay wrote") from error
 
 
@@ -203,7 +206,5 @@ def _write(directory: str, part: str, tables: dict[str, pa.Table]) -> dict[str, 
     require_directory(directory)
     written = {}
     for name, table in tables.items():
-        target = Path(directory) / name
-        target.mkdir(exist_ok=True)
-        written[name] = write_part(table, target / f"part-{part}.parquet", compression="zstd")
+        written[name] = write_part(table, f"{directory}/{name}/part-{part}.parquet", compression="zstd")
     return written

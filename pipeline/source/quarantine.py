@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -88,5 +87,5 @@ def read_around_damage(
 def _put_aside(directory: str, row: dict[str, Any]) -> None:
     require_directory(directory)
     place = f"{row['cluster_id']}\0{row['file']}\0{row['position']}"
-    path = Path(directory, f"damaged-{hashlib.sha256(place.encode()).hexdigest()[:24]}.parquet")
+    path = os.path.join(directory, f"damaged-{hashlib.sha256(place.encode()).hexdigest()[:24]}.parquet")
     write_part(pa.Table.from_pylist([row], QUARANTINE_SCHEMA), path)

@@ -30,8 +30,9 @@ from pipeline.incidents.thresholds import Thresholds
 from pipeline.inputs import InputError
 from pipeline.jobs.capacity import Wishes, capacity
 from pipeline.jobs.history import HistoryReport, make_history
-from pipeline.jobs.incidents import find_incidents, version_tables
+from pipeline.jobs.incidents import find_incidents, version_tables, write_tables
 from pipeline.jobs.replay import ReplayOptions, replay
+from pipeline.storage import forget_stores
 from pipeline.table_clusters import WhichCluster
 from pipeline.table_format import TableFormat
 from pipeline.written import NotShared
@@ -40,6 +41,7 @@ from snapshots.image import MetadataImage
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 from tests.history_versions import require_no_gaps, require_state
+from tests.object_store import object_store
 from tests.pipeline_logs import BEHEADED_LOG, LogWriter
 
 SMALL_CLUSTER, LARGE_CLUSTER = "xnVrj2ZpTPOxSQQa-ebb-g", "CGX0FmftRoq9tiEOLU7vAA"
@@ -265,3 +267,37 @@ def test_clusters_that_fail_do_not_take_the_others_along(spark: SparkSession, tm
     with pytest.raises(QuorateError, match=r"damaged at byte|no such file"):
         make_history(spark, [paths[0], paths[2]], tmp_path / "none", replace(SMALL, mixed=True))
     assert not (tmp_path / "none").exists()
+
+
+def test_tables_in_a_store_are_those_of_a_disk(
+    spark: SparkSession, kafka_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the log to the incidents nothing is on a disk: each process has its own connections to the store."""
+    log = kafka_data / "dynamic-small/m1/log"
+    with object_store() as store:
+        for path in (path for path in log.rglob("*") if path.is_file()):
+            store.objects[f"b/log/{path.relative_to(log)}"] = path.read_bytes()
+        for name, value in store.variables.items():
+            monkeypatch.setenv(name, value)
+            monkeypatch.setitem(spark.sparkContext.environment, name, value)
+        forget_stores()
+        there = make_history(spark, ["s3://b/log"], "s3://b/tables", HistoryOptions())
+        replay(spark, ["s3://b/log"], "s3://b/state", ReplayOptions(at=40))
+        state = replay(spark, ["s3://b/log"], "s3://b/later", ReplayOptions(base="s3://b/state"))
+        with find_incidents(spark, "s3://b/tables", ["s3://b/log"], Thresholds()) as found:
+            write_tables(found, "s3://b/incidents")
+        forget_stores()
+        for name, data in ((name, data) for name, data in store.objects.items() if name[-1] != "/"):
+            target = tmp_path / "there" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+
+    here = make_history(spark, [str(log)], tmp_path / "here", HistoryOptions())
+    assert there.clusters == here.clusters
+    for name in TABLES:
+        places = (tmp_path / "there/b/tables" / name, tmp_path / "here" / name)
+        assert same_rows(*(ds.dataset(place, partitioning="hive").to_table() for place in places))
+    assert json.loads((tmp_path / "there/b/tables/manifest.json").read_text()) == there.as_json()
+    assert state.digest == digest_image(load_image(log)).text
+    assert ds.dataset(tmp_path / "there/b/incidents/incidents").count_rows() == len(found.incidents) > 0
+    assert not list((tmp_path / "there").rglob("_writing"))

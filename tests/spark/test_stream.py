@@ -61,8 +61,8 @@ def test_step_whose_rows_are_not_all_here_is_refused(run: Run, tmp_path: Path, m
     log = LogWriter(tmp_path / "node")
     log.append_small(12)
 
-    def lose_then_count(table: Path, rows: int) -> None:
-        next(table.glob("*.parquet")).unlink()
+    def lose_then_count(table: str, rows: int) -> None:
+        next(Path(table).glob("*.parquet")).unlink()
         require_rows(table, rows)
 
     monkeypatch.setattr("pipeline.stream_table.require_rows", lose_then_count)

@@ -7,24 +7,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.storage import checked
 from pipeline.table_format import TableFormat
-from pipeline.uris import local
 from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, require_local_for_page, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.history import HistoryReport
 
 
+Target = Annotated[
+    str,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        parser=checked,
+        help="Where the tables go, a directory or s3://BUCKET/KEY: empty, or not there.",
+        show_default=False,
+    ),
+]
+
+
 def history(
     run: Run,
     paths: Inputs,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="DIR", parser=local, help="Where the tables go: empty, or not there.", show_default=False
-        ),
-    ],
+    out: Target,
     at: Annotated[
         int | None, typer.Option("--at", min=1, metavar="OFFSET", help="Only records below it; default: all.")
     ] = None,
@@ -55,20 +62,21 @@ def history(
     from pipeline.jobs.history import make_history
 
     table_format.require_writer()
+    require_local_for_page(html, out)
     options = HistoryOptions(
         end_offset=at, cluster_id=cluster_id, mixed=mixed, table_format=table_format, bucket_bytes=bucket_mb * 2**20
     )
     with run.session("history", hands_on=True) as spark:
         report = make_history(spark, paths, out, options)
         if html is not None:
-            drawn = history_series(spark, out, [one.cluster_id for one in report.clusters])
+            drawn = history_series(spark, Path(out), [one.cluster_id for one in report.clusters])
             history_page(report, drawn).write(html)
     run.show(_lines(report, out), report.as_json())
     if report.failed:
         raise typer.Exit(exit_codes.REFUSED)
 
 
-def _lines(report: HistoryReport, out: Path) -> list[str]:
+def _lines(report: HistoryReport, out: str) -> list[str]:
     rate = report.records / report.seconds if report.seconds else 0
     return [
         *(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pipeline.uris import local
+from pipeline.storage import checked
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
 
 Tables = Annotated[
-    Path,
+    str,
     typer.Option(
-        "--tables", metavar="DIR", parser=local, help="The tables that `quorate pipeline history` made of the paths."
+        "--tables", metavar="DIR", parser=checked, help="The tables that `quorate pipeline history` made of the paths."
     ),
 ]
 Mass = Annotated[

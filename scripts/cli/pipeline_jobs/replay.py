@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.storage import checked
 from pipeline.table_format import TableFormat
-from pipeline.uris import local
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, workers_line
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, require_local_for_page, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.replay import ReplayResult
@@ -20,9 +20,9 @@ def replay(
     run: Run,
     paths: Inputs,
     out: Annotated[
-        Path,
+        str,
         typer.Option(
-            "--out", metavar="DIR", parser=local, help="Where the tables go: empty, or not there.", show_default=False
+            "--out", metavar="DIR", parser=checked, help="Where the tables go: empty, or not there.", show_default=False
         ),
     ],
     at: Annotated[
@@ -33,9 +33,9 @@ def replay(
         typer.Option("--time", metavar="TIME", help="The state at this time (UTC), as 2026-01-05T14:00:00."),
     ] = None,
     base: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--base", metavar="DIR", parser=local, help="Begin with these tables, which an earlier replay wrote."
+            "--base", metavar="DIR", parser=checked, help="Begin with these tables, which an earlier replay wrote."
         ),
     ] = None,
     cluster_id: Annotated[
@@ -59,15 +59,16 @@ def replay(
 
     time_ms = None if time is None else int(time.replace(tzinfo=UTC).timestamp() * 1000)
     table_format.require_writer()
+    require_local_for_page(html, out)
     options = ReplayOptions(at, time_ms, base, cluster_id, table_format)
     with run.session("replay", hands_on=True) as spark:
         result = run_replay(spark, paths, out, options)
         if html is not None:
-            replay_page(spark, out, result).write(html)
+            replay_page(spark, Path(out), result).write(html)
     run.show(_lines(result, out), result.as_json())
 
 
-def _lines(result: ReplayResult, out: Path) -> list[str]:
+def _lines(result: ReplayResult, out: str) -> list[str]:
     begin = "offset 0" if result.base is None else f"{result.base}, offset {result.base_offset}"
     return [
         f"Cluster {result.cluster_id}: the state at offset {result.offset}, digest {result.digest}.",

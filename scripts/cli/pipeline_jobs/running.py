@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 import typer
 
 from metadata_log.errors import QuorateError
+from pipeline.errors import BadSetting
+from pipeline.storage import checked, is_remote
 from pipeline.table_format import TableFormat
 from pipeline.uris import local
 from scripts.cli.output import reader_may_leave
@@ -32,7 +34,7 @@ Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH...",
-        help="Metadata directories, segments, checkpoints, and archives of them (.gz, .zip, .tar.gz).",
+        help="Metadata directories, segments, checkpoints, and archives of them (.gz, .zip, .tar.gz); or s3:// URIs.",
         show_default=False,
     ),
 ]
@@ -45,8 +47,8 @@ Html = Annotated[
     typer.Option("--html", metavar="FILE", parser=local, help="Write one self-contained page with tables and plots."),
 ]
 Out = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="DIR", parser=local, help="Write the result's tables there, as Parquet."),
+    str | None,
+    typer.Option("--out", metavar="DIR", parser=checked, help="Write the result's tables there, as Parquet."),
 ]
 
 WrittenAs = Annotated[
@@ -124,6 +126,16 @@ class Run:
                 sys.stdout.write("\n")
             else:
                 sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def require_local_for_page(html: Path | None, out: str) -> None:
+    """See to it that what a page is made of is where Spark's own reader finds it.
+
+    Raises:
+        BadSetting: the tables are to go into a store.
+    """
+    if html is not None and is_remote(out):
+        raise BadSetting(f"--html is made of tables on the local file system, and {out} is in a store: leave one out")
 
 
 def workers_line(processor_seconds: Mapping[str, float], mb_max: int) -> str:

@@ -180,7 +180,7 @@ def test_files_are_by_day_and_nothing_is_visible_before_all_is_written(tmp_path:
         [pa.array([1, 2, 3], pa.int32()), pa.array(days).cast(table.schema.field(1).type)], schema=table.schema
     )
     with ResultDirectory(out) as directory:
-        written = write_days(table, str(directory.staging), "partition_versions", "0000")
+        written = write_days(table, directory.staging, "partition_versions", "0000")
         assert not out.exists()
         directory.commit({"rows": written.rows}, {"partition_versions": written})
 

@@ -2,8 +2,11 @@
 
 import shutil
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from metadata_log.errors import StorageError
@@ -12,8 +15,11 @@ from pipeline.errors import BadSetting
 from pipeline.inputs import InputCluster, InputError, find_inputs
 from pipeline.jobs.beside import manifest_digest
 from pipeline.ranges import plan_log
+from pipeline.result_directory import ResultDirectory
+from pipeline.table_format import TableFormat
 from pipeline.tail import advance, first_place, readable_end
 from pipeline.walk import read_range
+from pipeline.written import NotShared, require_directory, write_part
 from tests.object_store import ObjectStore, object_store
 from tests.pipeline_logs import KAFKA_LOG
 
@@ -100,7 +106,7 @@ def test_store_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     for name, value in {**variables, "AWS_MAX_ATTEMPTS": "1"}.items():
         monkeypatch.setenv(name, value)
     storage.forget_stores()
-    with pytest.raises(StorageError, match=r"^s3://logs/m2: the store cannot be read \(.*\)$"):
+    with pytest.raises(StorageError, match=r"^s3://logs/m2: the store failed \(.*\)$"):
         find_inputs(["s3://logs/m2"])
     storage.forget_stores()
 
@@ -111,3 +117,30 @@ def test_scheme_of_no_store_is_refused(uri: str) -> None:
         BadSetting, match=f"^{uri}: is neither a path nor a URI that can be read: those begin with file:"
     ):
         find_inputs([uri])
+
+
+def test_results_in_a_store_are_whole_when_their_manifest_is_there(store: ObjectStore) -> None:
+    """What is missing, or not finished, leaves nothing; a worker that sees another store writes nothing."""
+    rows = pa.table({"number": list(range(100))})
+    with ResultDirectory("s3://logs/out") as directory:
+        require_directory(directory.staging)
+        written = {"versions": write_part(rows, f"{directory.staging}/versions/part-0000.parquet")}
+        assert "logs/out/manifest.json" not in store.objects
+        directory.commit({"rows": 100}, written)
+    assert sorted(name for name in store.objects if name.startswith("logs/out") and name[-1] != "/") == [
+        "logs/out/manifest.json", "logs/out/versions/part-0000.parquet",
+    ]  # fmt: skip
+    assert pq.read_table(BytesIO(store.objects["logs/out/versions/part-0000.parquet"])).num_rows == 100
+    with pytest.raises(StorageError, match=r"^s3://logs/out: holds something already"):
+        ResultDirectory("s3://logs/out")
+
+    with ResultDirectory("s3://logs/lost") as directory:
+        written = {"versions": write_part(rows, f"{directory.staging}/versions/part-0000.parquet")}
+        del store.objects["logs/lost/versions/part-0000.parquet"]
+        with pytest.raises(NotShared, match=r"^s3://logs/lost: of the 1 files that workers wrote of versions 0"):
+            directory.commit({}, written)
+    with pytest.raises(NotShared, match=r"^s3://logs/lost: the driver has made this directory, and a worker does not"):
+        require_directory("s3://logs/lost")
+    assert not [name for name in store.objects if name.startswith("logs/lost") and name[-1] != "/"]
+    with pytest.raises(BadSetting, match="Delta tables are written to the local file system only"):
+        ResultDirectory("s3://logs/delta", TableFormat.DELTA)

@@ -48,7 +48,7 @@ def test_nothing_is_read_from_or_written_to_a_directory_named_like_a_uri(
     with pytest.raises(BadSetting, match=r"^dbfs://bucket/log: is neither a path nor a URI that can be read"):
         find_inputs(["dbfs://bucket/log"])
     with (
-        pytest.raises(BadSetting, match=r"^s3a:/bucket/out: a URI of scheme s3a"),
+        pytest.raises(BadSetting, match=r"^s3a:/bucket/out: is neither a path nor a URI"),
         ResultDirectory(Path("s3a://bucket/out")),
     ):
         pass

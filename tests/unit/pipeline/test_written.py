@@ -15,8 +15,9 @@ ROWS = pa.table({"number": list(range(100))})
 def write_all(directory: Path) -> dict[str, Written]:
     """Two files in one table, one of them a day's."""
     (directory / "versions" / "day=1970-01-01").mkdir(parents=True)
-    first = write_part(ROWS, directory / "versions" / "part-0000.parquet")
-    return {"versions": first + write_part(ROWS, directory / "versions" / "day=1970-01-01" / "part-0001.parquet")}
+    first = write_part(ROWS, str(directory / "versions" / "part-0000.parquet"))
+    second = write_part(ROWS, str(directory / "versions" / "day=1970-01-01" / "part-0001.parquet"))
+    return {"versions": first + second}
 
 
 def lose_one(directory: Path) -> None:
@@ -34,11 +35,11 @@ def cut_one(directory: Path) -> None:
 
 
 def replace_one(directory: Path) -> None:
-    write_part(ROWS.slice(0, 50), directory / "versions" / "part-0000.parquet")
+    write_part(ROWS.slice(0, 50), str(directory / "versions" / "part-0000.parquet"))
 
 
 def add_one(directory: Path) -> None:
-    write_part(ROWS, directory / "versions" / "part-0002.parquet")
+    write_part(ROWS, str(directory / "versions" / "part-0002.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -60,8 +61,8 @@ def test_results_that_are_not_as_they_were_written_get_no_name(
     out = tmp_path / "out"
 
     with ResultDirectory(out) as directory:
-        written = write_all(directory.staging)
-        harm(directory.staging)
+        written = write_all(Path(directory.staging))
+        harm(Path(directory.staging))
         with pytest.raises(NotShared, match=sentence) as raised:
             directory.commit({}, written)
 
@@ -72,15 +73,15 @@ def test_results_that_are_not_as_they_were_written_get_no_name(
 def test_results_that_are_as_they_were_written_get_their_name(tmp_path: Path) -> None:
     """What a worker had begun before it died does not count."""
     with ResultDirectory(tmp_path / "out") as directory:
-        written = write_all(directory.staging)
-        (directory.staging / "versions" / ".part-0000.parquet.17").write_bytes(b"PAR1 and no more")
+        written = write_all(Path(directory.staging))
+        (Path(directory.staging) / "versions" / ".part-0000.parquet.17").write_bytes(b"PAR1 and no more")
         directory.commit({}, written)
 
     assert (tmp_path / "out" / "manifest.json").exists()
     assert written["versions"].rows == 200
-    require_rows(tmp_path / "out" / "versions", 200)
+    require_rows(str(tmp_path / "out" / "versions"), 200)
     with pytest.raises(NotShared, match="of the 201 rows that workers wrote 200 are here"):
-        require_rows(tmp_path / "out" / "versions", 201)
+        require_rows(str(tmp_path / "out" / "versions"), 201)
 
 
 def test_worker_refuses_a_directory_that_it_does_not_see(tmp_path: Path) -> None:
