@@ -314,10 +314,11 @@ class Replication:
         if progress.next_index <= self._journal.first_index:
             return self._send_offer(peer, progress, is_due, now, commit_end)
         if progress.is_probing:
-            if progress.is_probe_out and not is_due:
+            is_repeated, progress.is_probe_out = progress.is_probe_out, True
+            if is_repeated and not is_due:
                 return False
-            progress.is_probe_out = True
-            if progress.next_index <= self._journal.last_index:
+            # A peer that does not answer may not read either: entries go once, what is asked again goes without.
+            if not is_repeated and progress.next_index <= self._journal.last_index:
                 self._send_entries(peer, progress, now, commit_end, is_probe=True)
             else:
                 self._send_append(peer, progress, progress.next_index - 1, b"", now, commit_end)

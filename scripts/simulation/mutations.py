@@ -286,6 +286,17 @@ def _nothing_counts_as_unmatched() -> Patches:
     return [(Progress, "sent", sent)]
 
 
+def _probes_are_repeated_with_their_entries() -> Patches:
+    original = Replication._send_to
+
+    def send_to(self: Replication, peer: int, progress: Progress, is_due: bool, *rest: Any, may_hold: bool) -> bool:
+        if is_due:
+            progress.is_probe_out = False
+        return original(self, peer, progress, is_due, *rest, may_hold=may_hold)
+
+    return [(Replication, "_send_to", send_to)]
+
+
 def _messages_wait_without_bound() -> Patches:
     return [(outbox, "_WAITING_MAX", 1 << 60)]
 
@@ -353,6 +364,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "unwritten-bytes": _nothing_counts_as_waiting_for_the_disk,
     "resident-bytes": _all_batches_stay_in_memory,
     "inflight-bytes": _nothing_counts_as_unmatched,
+    "probe-without-entries": _probes_are_repeated_with_their_entries,
     "waiting-messages": _messages_wait_without_bound,
     "batch-checksum": _batches_of_peers_are_not_checked,
     "nonsense-ends-a-connection": _nonsense_is_passed_over,

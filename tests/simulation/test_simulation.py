@@ -52,6 +52,7 @@ NOTICED_BY: Final = {
     "unwritten-bytes": "follower-disk-hangs",
     "resident-bytes": "follower-disk-hangs",
     "inflight-bytes": "frozen-follower",
+    "probe-without-entries": "frozen-follower-of-a-new-leader",
     "waiting-messages": "voter-disk-hangs",
     "batch-checksum": "damaged-frames",
     "nonsense-ends-a-connection": "damaged-frames",

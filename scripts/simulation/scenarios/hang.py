@@ -87,6 +87,25 @@ def frozen_follower(seed: int) -> None:
     stage.finish()
 
 
+def frozen_follower_of_a_new_leader(seed: int) -> None:
+    """A follower is frozen before it has answered a new leader: what is asked again goes without the entries."""
+    options = replace(QUIET, is_stream=True, inflight_bytes=3_000, append_bytes=20_000, chunk_bytes=500)
+    stage = Stage(seed, options=replace(options, payload_bytes_max=2_000))
+    stage.lead(0)
+    stage.write_acknowledged(0)
+    stage.nodes[2].freeze()
+    epoch = stage.epoch_of(0)
+    stage.stand(1)
+    stage.wait("another epoch", lambda: stage.epoch_of(0) > epoch and bool(stage.world.leaders()))
+    leader = stage.nodes.index(stage.world.leaders()[0])
+    epoch = stage.epoch_of(leader)
+    for _ in range(_WRITES):
+        stage.write_acknowledged(leader)
+        stage.pass_time(0.002)
+    stage.suppose(stage.leads(leader) and stage.epoch_of(leader) == epoch, "it leads all the while")
+    stage.finish()
+
+
 def leader_disk_hangs(seed: int) -> None:
     """A leader's disk hangs under writes: it gives up leadership, and does not lead before the disk has answered."""
     stage = Stage(seed, options=_OPTIONS)
@@ -160,5 +179,6 @@ HANG_SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "idle-leader-disk-hangs": idle_leader_disk_hangs,
     "voter-disk-hangs": voter_disk_hangs,
     "frozen-follower": frozen_follower,
+    "frozen-follower-of-a-new-leader": frozen_follower_of_a_new_leader,
     "no-room-to-lead": no_room_to_lead,
 }
