@@ -6,9 +6,8 @@ Switches over the production classes, which know nothing of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from typing import Any, Final
-from unittest.mock import patch
 
 from metadata_log import batch_run, checkpoints, recovery_survey
 from metadata_log.checkpoint_transfer import CheckpointDownload
@@ -36,10 +35,7 @@ from quorum.progress import Progress
 from quorum.replication import Replication
 from quorum.silence import SilenceWatch
 from quorum.vouching import Vouching
-from scripts.simulation.checks import NotReached, Violation
-
-#: (class or module, name of what is in it, what takes its place)
-Patches = list[tuple[Any, str, Any]]
+from scripts.simulation.patches import Patches, notices_patches
 
 
 def _leader_counts_itself_at_once() -> Patches:
@@ -374,34 +370,6 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
 }
 
 
-@contextmanager
-def patched(patches: Patches) -> Iterator[None]:
-    """Put the replacements in their places while the context is open."""
-    with ExitStack() as stack:
-        for place, attribute, replacement in patches:
-            stack.enter_context(patch.object(place, attribute, replacement))
-        yield
-
-
 def notices(name: str, run: Callable[[], object]) -> str | None:
     """``notices_patches`` for a measure of the table here."""
     return notices_patches(MUTATIONS[name](), run)
-
-
-def notices_patches(patches: Patches, run: Callable[[], object]) -> str | None:
-    """What promise ``run`` finds broken once a measure is taken out; None when it finds none.
-
-    Only a broken promise counts: not a situation that was not reached, and not a run that fails with the measure too.
-
-    Raises:
-        Violation: the promise is broken with the measure in place; that is a fault of the product, not of the mutation.
-    """
-    try:
-        with patched(patches):
-            run()
-    except NotReached:
-        return None
-    except Violation as violation:
-        run()
-        return str(violation).partition("\n")[0]
-    return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from scripts.seed_runs import CTRL_C, SeedOutcome, SeedRuns, run_seeds
-from scripts.simulation.mutations import notices_patches
+from scripts.simulation.patches import notices_patches
 from scripts.simulation_system.mutations import MUTATIONS
 from scripts.simulation_system.runner import SystemResult, run_system_seed
 from scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_scenario

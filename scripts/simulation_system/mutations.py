@@ -24,7 +24,7 @@ from controller.quorum_controller import QuorumController
 from controller.seams import WriteContext, WriteRequest
 from metadata_log.errors import ApiError, ErrorCode, NotController
 from metadata_log.segment_files import SegmentFiles
-from scripts.simulation.mutations import Patches
+from scripts.simulation.patches import Patches
 from snapshots import checkpoint, table_editor
 from snapshots.cluster import BrokerRegistration
 from snapshots.image import MetadataImage

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from scripts.simulation.checks import Violation
-from scripts.simulation.mutations import patched
+from scripts.simulation.patches import patched
 from scripts.simulation_system.checks import SystemChecks
 from scripts.simulation_system.command import run_system_seeds, story_path
 from scripts.simulation_system.mutations import MUTATIONS
