@@ -19,7 +19,7 @@ PERIOD_MS: Final = 60_000.0
 
 
 class EventPerformance:
-    """``note`` fits ``EventQueue.observe``. Owned by the loop thread. A summary comes with the first event after its time."""
+    """``note`` fits ``EventQueue.observe``. Owned by the loop thread. A summary comes with an event, after its time."""
 
     def __init__(self, now_ms: Callable[[], float], also: Callable[[str, float, float], None] | None) -> None:
         """``now_ms``: monotonic. ``also``: is told of every event, too."""

@@ -50,7 +50,7 @@ def keep_account(directory: Path, controller: QuorumController, *, is_logged: bo
 
 
 def tell_state(controller: QuorumController, heard: HeardBrokers, segments: MetadataLog) -> StateLog:
-    """Log what happens to the cluster from now on, and which events take long. The state log is the caller's to close."""
+    """Log what happens to the cluster from now on, and which events take long. The caller closes the state log."""
     state = StateLog(controller, heard.ms_ago, lambda: segments.start_offset)
     state.start()
     kept = controller.on_decided

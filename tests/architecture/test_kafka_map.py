@@ -17,6 +17,17 @@ _PLACES = "|".join((*PACKAGES, "docs", "tests"))
 _REFERENCE = re.compile(rf"`((?:{_PLACES})/[\w./-]+)(?:::(\w+))?`")
 
 
+#: The events of Kafka's older controller (``KafkaController.process`` of 2.8), those of its tests and its end left out.
+EVENTS = """
+    AllocateProducerIds AlterPartitionReceived ApiPartitionReassignment AutoPreferredReplicaLeaderElection BrokerChange
+    BrokerModifications ControlledShutdown ControllerChange Expire IsrChangeNotification LeaderAndIsrResponseReceived
+    ListPartitionReassignments LogDirEventNotification PartitionModifications PartitionReassignmentIsrChange Reelect
+    RegisterBrokerAndReelect ReplicaLeaderElection Startup TopicChange TopicDeletion
+    TopicDeletionStopReplicaResponseReceived TopicUncleanLeaderElectionEnable UncleanLeaderElectionEnable
+    UpdateFeatures UpdateMetadataResponseReceived ZkPartitionReassignment
+""".split()
+
+
 @cache
 def names_in(path: Path) -> frozenset[str]:
     """Names of the functions, classes, methods and constants of a module."""
@@ -51,6 +62,17 @@ def test_every_kind_of_damage_names_what_holds_its_rule() -> None:
     rows = [line for line in DAMAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 20
     refuse((row for row in rows if not _REFERENCE.search(row)), "kinds of damage in docs/damage.md that nothing holds")
+
+
+def test_every_event_has_one_row_and_a_test() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    table = page[page.index("## The events of its queue") : page.index("## Partition and replica states")]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    assert sorted(row.split("`")[1] for row in rows) == EVENTS
+    assert f"Its {len(EVENTS)} events" in table
+    refuse(
+        (row for row in rows if "`tests/" not in row.rsplit("|", 2)[1]), "events in docs/kafka-map.md without a test"
+    )
 
 
 def test_metrics_that_the_map_names_are_on_their_page() -> None:

@@ -100,4 +100,6 @@ def test_level_is_raised_once_every_other_controller_of_the_quorum_has_registere
 def test_level_below_registrations_is_raised_without_them() -> None:
     cluster = SmallCluster(0, config=VOTERS)
     cluster.write(FeatureLevelRecord(MV, 14))
+    assert "share.version" not in cluster.image.features.levels
     raise_share_version(cluster)
+    assert cluster.image.features.levels["share.version"] == 1
