@@ -269,6 +269,7 @@ def test_steady_heartbeat_is_the_decision_where_there_is_one(
         expected = decide_broker_heartbeat(cluster.image, cluster.config, cluster.heartbeats, request)
         assert (found, cluster.heartbeats.state(1)) == (expected.reply, expected.next_state)
         assert (list(expected.records), list(expected.slices), expected.changes_registration) == ([], [], False)
+        assert not expected.is_finding, "the same, answered in the queue, waits for nobody either"
 
 
 def test_broker_that_stays_what_it_is_has_its_session_renewed_and_its_offset_noted() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -14,7 +14,7 @@ from metadata_log.disk import RealDisk, drain
 from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from metadata_log.segment_log import MetadataLog
 from quorum import runtime as module
-from quorum.config import QuorumConfig, VoterAddress
+from quorum.config import QuorumConfig, QuorumLimits, VoterAddress
 from quorum.disk_queue import DiskGroup, DiskQueue
 from quorum.disk_thread import DiskThread
 from quorum.errors import DiskFailed
@@ -147,13 +147,35 @@ async def test_stop_with_a_disk_that_hangs_says_so_and_ends(
     runtime._storage.close()
 
 
-def test_leader_whose_own_write_took_too_long_gives_up_and_may_lead_after_the_next_one() -> None:
-    """The loop itself waited for it: nobody could ask meanwhile, and the group is done when anybody can."""
+def opened(limits: QuorumLimits) -> tuple[QuorumConfig, NodeStorage]:
+    """The only voter, over an empty directory."""
     disk = MemoryDisk(Random(0))
     disk.put("log/partition.metadata", b"")
     voter = VoterAddress(1, "127.0.0.1", 0, bytes(16))
-    config = QuorumConfig("c", 1, voter.directory_id, (voter,))
-    storage = NodeStorage.open(disk, "log", config)
+    config = QuorumConfig("c", 1, voter.directory_id, (voter,), limits=limits)
+    return config, NodeStorage.open(disk, "log", config)
+
+
+def append(log: MetadataLog) -> int:
+    """A batch, not yet durable; its bytes."""
+    batch = place_batch(build_batch(bytes(100), 1, 0), log.end_offset, 1)
+    log.append(batch)
+    return len(batch)
+
+
+def handed_to(groups: list[DiskGroup]) -> Callable[[DiskGroup], bool]:
+    """A disk thread that the test is."""
+
+    def run_group(group: DiskGroup) -> bool:
+        groups.append(group)
+        return False
+
+    return run_group
+
+
+def test_leader_whose_own_write_took_too_long_gives_up_and_may_lead_after_the_next_one() -> None:
+    """The loop itself waited for it: nobody could ask meanwhile, and the group is done when anybody can."""
+    config, storage = opened(QuorumLimits())
     took, clock = [config.timing.disk_timeout + 0.1, 0.001], [0.0]
 
     def run_group(group: DiskGroup) -> bool:
@@ -165,7 +187,7 @@ def test_leader_whose_own_write_took_too_long_gives_up_and_may_lead_after_the_ne
     fitness = Fitness(config, storage.log, queue, lambda: 1 << 40)
 
     def write() -> None:
-        storage.log.append(place_batch(build_batch(bytes(100), 1, 0), storage.log.end_offset, 1))
+        append(storage.log)
         assert queue.kick()
 
     assert not fitness.must_resign(clock[0])
@@ -175,3 +197,46 @@ def test_leader_whose_own_write_took_too_long_gives_up_and_may_lead_after_the_ne
     assert fitness.may_stand(clock[0])
     write()
     assert not fitness.must_resign(clock[0])
+
+
+def test_node_does_not_stand_before_its_disk_has_answered() -> None:
+    config, storage = opened(QuorumLimits())
+    groups: list[DiskGroup] = []
+    queue = DiskQueue(storage.log, storage.votes, handed_to(groups), lambda: 0.0, QuorumMetrics())
+    fitness = Fitness(config, storage.log, queue, lambda: 1 << 40)
+    append(storage.log)
+    queue.kick()
+
+    assert fitness.may_stand(config.timing.disk_timeout)
+    late = config.timing.disk_timeout + 0.1
+    assert not fitness.may_stand(late)
+    assert "has not answered for 5.1 s" in (fitness.hindrance or "")
+    drain(groups[0])
+    queue.done(groups[0])
+    assert fitness.may_stand(late)
+    assert fitness.hindrance is None
+
+
+def test_node_over_its_bound_does_not_stand_and_takes_entries_again_once_half_of_it_is_free() -> None:
+    size = len(place_batch(build_batch(bytes(100), 1, 0), 0, 1))
+    config, storage = opened(QuorumLimits(unwritten_bytes=3 * size))
+    log, groups = storage.log, list[DiskGroup]()
+    queue = DiskQueue(log, storage.votes, handed_to(groups), lambda: 0.0, QuorumMetrics())
+    fitness = Fitness(config, log, queue, lambda: 1 << 40)
+
+    def write() -> None:
+        drain(groups[-1])
+        queue.done(groups[-1])
+
+    append(log)
+    queue.kick()
+    append(log)
+    append(log)
+    assert (fitness.is_full, fitness.may_stand(0.0)) == (True, False)
+    assert f"{3 * size} bytes wait for its disk" in (fitness.hindrance or "")
+    write()
+    assert (fitness.is_full, fitness.is_relieved, fitness.may_stand(0.0)) == (False, False, True)
+    queue.kick()
+    append(log)
+    write()
+    assert fitness.is_relieved
