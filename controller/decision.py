@@ -32,7 +32,8 @@ class Decision(Generic[Reply_co]):
     #: Where nothing is written, the reply says how things are, and is given by a leader that a majority has confirmed
     #: since: see ``controller.findings``. False for what is told to a broker that stays what it is, a thousand times a
     #: second: it acknowledges no change, a leader that was deposed says it until it knows (within a second), and what
-    #: the broker acts on, its fencing and its leaderships, reaches it through the log.
+    #: the broker acts on, its fencing and its leaderships, reaches it through the log. Most of these never become a
+    #: decision: ``Operations.broker_heartbeat_at_once`` and ``repeated_heartbeat`` answer them before the queue.
     is_finding: bool = True
     #: Instead of records: a pass too large for one turn of the loop. Each slice is decided when its turn comes, on what
     #: the head is then; nothing else is decided from the first one to the last.

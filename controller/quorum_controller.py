@@ -1,9 +1,9 @@
 """``QuorumController``: serialises every change of the cluster's metadata through ``append_write_event``.
 
 Single-threaded. A write event is ``decide(head) -> records + reply``; the records are replayed onto the head and
-appended to the quorum's log, and the reply waits in the purgatory until they commit, or, where there are none, among
-the findings until leadership is confirmed. Standbys replay what commits.
-Replay errors on committed records are fatal; losing leadership drops the head. Kafka's, without timelines.
+appended to the quorum's log, and the reply waits in the purgatory until they commit. Where there are none, it and any
+refusal wait among the findings until leadership is confirmed, but for a heartbeat's (``Decision.is_finding``). Standbys
+replay what commits: errors in that are fatal. Losing leadership drops the head. Kafka's, without timelines.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class FutureReply(Generic[T]):
 
     def __init__(self, future: asyncio.Future[T]) -> None:
         self._future = future
-        #: Whether nothing was written for it.
+        #: Whether it waits among the ``Findings``: what was not confirmed in time has changed nothing.
         self.is_finding = False
 
     def complete(self, result: T) -> None:

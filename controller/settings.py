@@ -94,7 +94,8 @@ class QuorumSettings(Group):
     heartbeat_interval_ms: int = Field(default=100, ge=5, le=10_000)
     """An idle leader tells its followers this often that it lives; under a third of `election_timeout_min_ms`."""
     disk_timeout_ms: int = Field(default=5_000, ge=100, le=600_000)
-    """A leader whose disk has not answered for this long gives up leadership; it stands again when the disk has."""
+    """A leader whose disk has not answered for this long, or took longer for one write, gives up leadership; it stands
+    again when the disk has answered."""
     kraft_version: Literal[0, 1] = 1
     """1: the voters are written to the log, with their directories. 0: they are in the settings only, as in clusters of
     Kafka with a static voter list; for twins of such clusters."""

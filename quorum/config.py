@@ -54,7 +54,7 @@ class QuorumTiming:
     retry_max: float = 0.05
     #: A fast round nobody decided is lost after this long.
     fast_round_timeout: float = 0.08
-    #: A leader whose disk has not answered for this long gives up leadership.
+    #: A leader whose disk has not answered for this long, or took longer for one write, gives up leadership.
     disk_timeout: float = 5.0
     #: A turn of the loop that comes this late means that the process was stopped.
     pause_threshold: float = 0.15

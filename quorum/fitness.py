@@ -3,6 +3,8 @@
 - A leader whose disk hangs, or is so far behind that the bytes waiting for it are over the bound, gives leadership up:
   the others commit without it, and all that it appends stays in its memory. It does not stand again until the disk has
   answered.
+- A leader whose loop itself waited as long for one write gives it up once it goes on: it was deaf meanwhile. It may
+  stand again, for the disk has answered.
 - A follower over the bound takes no more entries until half of the bound is free again (``following``).
 - A node with less room than a leader needs for its first entries does not stand. A leader can only lead by appending:
   its epoch's first batch, without which it may not even answer a read, and a record every half second after it. One
@@ -35,7 +37,7 @@ class Fitness:
         self._log = log
         self._queue = queue
         self._free_bytes = free_bytes
-        #: Why this node did not stand when it last could have; None when it did, or never could.
+        #: Why this node gave up leadership, or did not stand when it last could have; None since it may stand again.
         self.hindrance: str | None = None
 
     @property
@@ -49,7 +51,10 @@ class Fitness:
         return 2 * self._log.unwritten_bytes <= self._limits.unwritten_bytes
 
     def why_not_lead(self, now: float) -> str | None:
-        """What is wrong with the disk, None when nothing is."""
+        """What is wrong with the disk at this moment, None when nothing is: asked of leaders and of who would stand.
+
+        So a reason belongs here only if it ends by itself: what is a leader's alone is for ``must_resign``.
+        """
         waited = self._queue.waited(now)
         if waited > self._timeout:
             return f"its disk has not answered for {waited:.1f} s, {self._log.unwritten_bytes} bytes wait for it"
@@ -58,7 +63,7 @@ class Fitness:
         return None
 
     def must_resign(self, now: float) -> bool:
-        """Whether this node, which leads, must not go on."""
+        """Whether this node, which leads, must not go on; asked in each of its turns."""
         why = self.why_not_lead(now) or self._why_slow()
         if why is not None:
             logger.error("node %d gives up leadership: %s", self._node_id, why)

@@ -20,7 +20,7 @@ class Host(Protocol):
         """Monotonic seconds. Never used for safety."""
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970, for the time in control batches."""
+        """Milliseconds since 1970: the time in control batches, and how old checkpoints are. It may jump either way."""
 
     def send(self, peer: int, channel: Channel, payload: bytes) -> None:
         """Send a message if a connection stands; otherwise it is lost."""

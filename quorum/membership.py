@@ -3,7 +3,7 @@
 A directory that was made later than its cluster, or that was damaged, has no election state: its node is a
 *non-voter*. No vote, no Pre-Vote, no candidacy; not counted for the commit point, nor for a read. It is a voter
 again once its log is durable up to a commit point that a *vouched* leader reported in its own epoch, and votes only
-in epochs above.
+in epochs above. Commit points never fall, so that one is not below what was committed when this node came back.
 
 Vouched: every other node has answered that leader since this one joined; see ``vouching``. Without it a deposed leader
 that nobody has told yet could restore this node to a point before what it acknowledged to that leader's successor,

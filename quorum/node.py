@@ -303,9 +303,9 @@ class QuorumNode:
     # --- connections and messages ------------------------------------------------------------------------------------
 
     def _connected(self, peer: int, directory_id: bytes, is_voter: bool) -> None:
-        has_new_memory = self._peer_directories.get(peer, directory_id) != directory_id
+        has_new_directory = self._peer_directories.get(peer, directory_id) != directory_id
         self._peer_directories[peer] = directory_id
-        self._replication.connected(peer, is_voter=is_voter, has_new_memory=has_new_memory)
+        self._replication.connected(peer, is_voter=is_voter, has_new_directory=has_new_directory)
         self._elections.connected(peer, self._host.now())
 
     def _disconnected(self, peer: int) -> None:

@@ -101,15 +101,15 @@ class Replication:
         self._held.clear()
         self._notice.pass_ended(is_untold=False)
 
-    def connected(self, peer: int, *, is_voter: bool, has_new_memory: bool) -> None:
-        """A connection stands. A peer with another directory than before acknowledged nothing yet."""
+    def connected(self, peer: int, *, is_voter: bool, has_new_directory: bool) -> None:
+        """A connection stands. A peer with another directory than before, or no vote, has acknowledged nothing yet."""
         self._links[peer] = is_voter
         self._is_pass_due = True
         progress = self.progress.get(peer)
         if progress is None:
             return
         progress.forget_undurable()
-        if has_new_memory or not is_voter:
+        if has_new_directory or not is_voter:
             progress.forget_match()
             self._vouching.joined(self.round + 1)
         progress.is_voter = is_voter

@@ -31,7 +31,7 @@ class Vouching:
         self._since = 1
 
     def joined(self, next_round: int) -> None:
-        """A node without memory has connected; ``next_round`` is the first that begins from now on."""
+        """A node without memory has connected, also anew; ``next_round`` is the first that begins from now on."""
         self._since = next_round
 
     def awaited(self, peer: int, progress: Mapping[int, Progress]) -> tuple[int, ...]:

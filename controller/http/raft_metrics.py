@@ -24,7 +24,7 @@ _COUNTED: Final = {
     "disk_groups": "Groups of writes that were synced to disk together.",
     "messages_received": "Messages of other voters.",
     "pauses_noticed": "Times that this node noticed that it had been stopped or held up.",
-    "leaderships_given_up": "Times that this node stopped leading because its disk hung or was too far behind.",
+    "leaderships_given_up": "Times that this node stopped leading because its disk hung, was slow, or too far behind.",
     "checkpoints_installed": "Checkpoints of a leader that took the place of this node's log.",
 }
 
