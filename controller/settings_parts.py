@@ -6,9 +6,9 @@ from controller.active_role import RoleSettings
 from controller.controller_config import ControllerConfig, TokenConfig
 from controller.http.feed import FeedLimits
 from controller.http.ports import NodeLimits
+from controller.open_files import places
 from controller.protocol_brokers import Listener
 from controller.settings import ControllerSettings, TopicSettings
-from controller.sockets import places
 
 #: Names of a controller's listeners: the quorum's, as in the log's list of voters, and that of the HTTP API.
 QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"

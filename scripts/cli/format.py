@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import sys
@@ -145,7 +146,19 @@ def _controller(text: str) -> NewController:
         quorum, http = (str(parse_address(f"{match[2]}:{port}")) for port in (match[3], match[4]))
     except ValueError as error:
         raise typer.BadParameter(f"{text[:100]!r}: {error}", param_hint="--controller") from None
+    if _names_no_machine(match[2].strip("[]")):
+        rule = "it is where the others and clients reach the controller, and no machine; to listen on every address of"
+        rule += " one, name it here and set http.bind in its settings"
+        raise typer.BadParameter(f"{text[:100]!r}: {match[2]}: {rule}", param_hint="--controller")
     return NewController(int(match[1]), quorum, http)
+
+
+def _names_no_machine(host: str) -> bool:
+    """Whether it is the address that stands for all addresses, as Kafka refuses to advertise."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _checked_id(text: str) -> str:

@@ -71,9 +71,17 @@ def show_history(
             sys.stdout.writelines(f"{line}\n" for line in ([_json(step, why)] if as_json else _lines(step, why)))
     if len(steps) > limit:
         sys.stderr.write(f"quorate: the last {limit} of {len(steps)} steps are shown; --limit shows more\n")
-    if _say_what_is_missing(log, audit) and not steps:
-        sys.stderr.write(f"quorate: nothing is known of {' '.join(subject or ['anything'])} since then\n")
+    is_missing = _say_what_is_missing(log, audit)
+    if not steps:
+        _tell_nothing(" ".join(subject or ["anything"]), is_missing=is_missing)
+
+
+def _tell_nothing(subject: str, *, is_missing: bool) -> None:
+    """Nothing happened; or, where records are missing, nobody knows, which is no success."""
+    if is_missing:
+        sys.stderr.write(f"quorate: nothing is known of {subject} since then\n")
         raise typer.Exit(exit_codes.REFUSED)
+    sys.stderr.write(f"quorate: the log tells of no change of {subject}\n")
 
 
 def _say_what_is_missing(log: Log, audit: AllSources) -> bool:

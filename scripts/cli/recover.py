@@ -270,7 +270,10 @@ class _Seen:
         """Of which controllers somebody says that their directories are as they left them; None: of all."""
         if text is None:
             return set() if self.plan is None else None
-        return set(broker_ids(text, "--as-left"))
+        said, here = set(broker_ids(text, "--as-left")), {one.node_id for one in self.holdings}
+        if not said <= here:
+            raise typer.BadParameter(f"of controller {min(said - here)} no directory is here", param_hint="--as-left")
+        return said
 
 
 def _look(
@@ -281,9 +284,7 @@ def _look(
     cluster = None if directories else ClusterPlan.load(local)
     if cluster is None and not directories:
         raise typer.BadParameter(f"which directories? There is no local cluster in {local}: name some, or --dir")
-    paths = list(directories or [])
-    if cluster is not None:
-        paths = local_directories(local, cluster)
+    paths = list(directories or []) if cluster is None else local_directories(local, cluster)
     if controllers is not None:
         urls = tuple(part for part in controllers.split(",") if part.strip())
     else:

@@ -7,6 +7,7 @@ import json
 import urllib.request
 from collections.abc import Sequence
 from typing import Any, Final
+from urllib.error import URLError
 
 from controller.client import ControllerClient
 from controller.connection import controller_url
@@ -66,6 +67,8 @@ def _ask_broker(url: str) -> Answer:
             active_id=following["leader_id"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        why = reason.strerror or reason if isinstance(reason, OSError) else reason
         raise RecoveryError(
-            f"{url}: no broker answers there ({error}); leave it out, or name its HTTP address"
+            f"{url}: no broker answers there ({why}); leave it out, or name its HTTP address"
         ) from error

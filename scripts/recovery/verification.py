@@ -47,6 +47,9 @@ def _directory(plan: RecoveryPlan, voter: PlannedVoter) -> list[Finding]:
     path = Path(voter.directory) / META_PROPERTIES_NAME
     try:
         meta = decode_meta_properties(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        detail = "no metadata directory is there: `quorate recover apply` makes it"
+        return [Finding(what=name, verdict="fails", detail=detail)]
     except (OSError, CorruptState) as error:
         return [Finding(what=name, verdict="fails", detail=str(error))]
     is_planned = (meta.generation, uuid_text(meta.directory_id)) == (plan.generation, voter.directory_id)

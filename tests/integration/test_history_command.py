@@ -33,6 +33,12 @@ async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> 
         assert all(step["event"] is not None for step in steps)
         shown = (await alone("history", "broker", "11", "--from", directory)).out
         assert "register_broker by User:ANONYMOUS (127.0.0.1, " in shown
+        never = await alone("history", "topic", "nope", "--from", directory)
+        assert (never.code, never.out, never.err) == (
+            exit_codes.DONE,
+            "",
+            "quorate: the log tells of no change of topic nope\n",
+        )
         wrong = await alone("history", "planet", "mars", "--from", directory)
         assert (wrong.code, "'planet mars' is none of" in wrong.said) == (exit_codes.USAGE, True)
 

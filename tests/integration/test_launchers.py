@@ -27,6 +27,7 @@ def checkout(tmp_path: Path) -> Path:
     (root / "scripts").mkdir(parents=True)
     for name in (
         "bench",
+        "bench-pipeline",
         "conformance",
         "environment.py",
         "environment.sh",
@@ -35,6 +36,7 @@ def checkout(tmp_path: Path) -> Path:
         "quorate",
         "replay-digests",
         "simulate",
+        "spark-cluster",
         "test",
         "up",
     ):
@@ -209,6 +211,8 @@ def test_launcher_of_what_needs_spark_brings_it_in_where_it_is_missing(
         ["quorate", "pipeline"],
         ["quorate", "pipeline", "--help"],
         ["quorate", "pipeline", "audit", "--help"],
+        ["bench-pipeline", "--help"],
+        ["spark-cluster", "start", "--help"],
     ],
 )
 def test_launcher_of_what_needs_no_spark_leaves_it_out(

@@ -67,6 +67,8 @@ def test_settings_that_are_there_stay_as_they_are(tmp_path: Path) -> None:
         (["1@10.0.0.1:9093:0"], "a port from 1 to 65535"),
         (["1@10.0.0.1:9093:9093"], "named twice"),
         (["1@10.0.0.1:1:2", "1@10.0.0.2:1:2"], "named twice"),
+        (["1@0.0.0.0:9093:8080"], "and no machine"),
+        (["1@[::]:9093:8080"], "and no machine"),
         (["4294967296@10.0.0.1:1:2"], "is no controller"),
         ([f"{n}@10.0.0.1:{n}:{n + 100}" for n in range(1, 17)], "15 at most"),
     ],

@@ -194,6 +194,8 @@ def test_quorum_is_founded_on_the_seed_and_everything_is_kept(lost: Lost) -> Non
     digest = lost.look(second)[0].digest
     shutil.rmtree(lost.paths[third])
     plan = lost.plan(lost.look(first, second))
+    details = [finding.detail for finding in verify(plan, None).findings]
+    assert "no metadata directory is there: `quorate recover apply` makes it" in details
 
     found = apply_plan(plan)
 

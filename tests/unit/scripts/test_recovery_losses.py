@@ -48,6 +48,14 @@ def test_copy_from_before_is_no_memory_of_its_controller(lost: Lost, tmp_path: P
     assert judge(lost.look(lags, copied), as_left={lags, copied}).is_complete
 
 
+def test_controller_that_is_said_to_be_as_left_and_has_no_directory_here_is_refused(lost: Lost) -> None:
+    """A slip of the pen would leave the one that was meant a mere copy."""
+    there, _, absent = sorted(lost.paths)
+    done = CliRunner().invoke(app, ["survey", str(lost.paths[there]), "--as-left", str(absent)])
+    assert done.exit_code == 2
+    assert f"of controller {absent} no directory is here" in " ".join(done.output.replace("│", " ").split())
+
+
 def test_directories_that_cannot_all_be_as_they_were_left_are_not_complete(lost: Lost) -> None:
     """A broker saw more committed than any of them holds, so one of a majority is older than was said."""
     holdings = lost.look()
