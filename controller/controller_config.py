@@ -27,6 +27,7 @@ class ControllerConfig:
     session_timeout_ms: int = 9_000
     default_num_partitions: int = 1
     default_replication_factor: int = 3
+    topics_can_be_deleted: bool = True
     #: Kafka configs that hold where no dynamic config says otherwise, such as ``min.insync.replicas``.
     static_configs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     #: Leadership goes back only to brokers that miss more than this share of what they are preferred for; None = any.

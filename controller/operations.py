@@ -72,7 +72,13 @@ from controller.seams import WriteContext
 from controller.session_order import Session
 from controller.steady_heartbeats import Standing, standing_or_none, steady_heartbeat
 from controller.token_operations import TokenOperations
-from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics, topic_named
+from controller.topics import (
+    check_deletion_enabled,
+    decide_create_partitions,
+    decide_create_topics,
+    decide_delete_topics,
+    topic_named,
+)
 from metadata_log.errors import ErrorCode
 from snapshots.image import MetadataImage
 
@@ -127,6 +133,7 @@ class Operations:
         def decide(context: WriteContext) -> Decision[DeleteTopicsResponse]:
             nonlocal before
             before = context.image
+            check_deletion_enabled(self._role.config)
             return decide_delete_topics(before, request_of(before))
 
         def applied(decision: Decision[DeleteTopicsResponse], end_offset: int) -> None:

@@ -128,7 +128,7 @@ class BrokerSettings(Group):
 
 
 class TopicSettings(Group):
-    """What a topic gets that does not say."""
+    """What a topic gets that does not say, and whether it can be deleted."""
 
     partitions: int = Field(default=1, ge=1, le=10_000)
     """Number of partitions (Kafka's num.partitions)."""
@@ -136,6 +136,9 @@ class TopicSettings(Group):
     """Replicas of each partition (Kafka's default.replication.factor)."""
     min_insync_replicas: int = Field(default=1, ge=1, le=64)
     """Kafka's min.insync.replicas, where the log sets none."""
+    can_be_deleted: bool = True
+    """Whether anybody can delete topics (Kafka's delete.topic.enable). The active controller's setting counts: give all
+    the same."""
 
 
 class LimitSettings(Group):

@@ -22,6 +22,7 @@ def controller_config(settings: ControllerSettings, cluster_id: str, token_secre
         session_timeout_ms=settings.brokers.session_timeout_ms,
         default_num_partitions=settings.topics.partitions,
         default_replication_factor=settings.topics.replication_factor,
+        topics_can_be_deleted=settings.topics.can_be_deleted,
         static_configs=_static_configs(settings.topics),
         leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
         elects_last_known_leader=settings.maintenance.elects_last_known_leader,

@@ -284,6 +284,17 @@ def topic_named(image: MetadataImage, name: str) -> Topic:
     return topic
 
 
+def check_deletion_enabled(config: ControllerConfig) -> None:
+    """Kafka's ``delete.topic.enable``; it is asked before anybody looks for the topics.
+
+    Raises:
+        ApiError: TOPIC_DELETION_DISABLED.
+    """
+    if not config.topics_can_be_deleted:
+        message = "Topic deletion is disabled: by the controllers' setting topics.can_be_deleted."
+        raise ApiError(ErrorCode.TOPIC_DELETION_DISABLED, message)
+
+
 def decide_delete_topics(image: MetadataImage, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
     """Delete topics by id, each with its own outcome. A name can be used again at once, under another id."""
     counts = Counter(request.topic_ids)

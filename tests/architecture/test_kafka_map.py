@@ -18,14 +18,15 @@ _REFERENCE = re.compile(rf"`((?:{_PLACES})/[\w./-]+)(?:::(\w+))?`")
 
 
 #: The events of Kafka's older controller (``KafkaController.process`` of 2.8), those of its tests and its end left out.
-EVENTS = """
-    AllocateProducerIds AlterPartitionReceived ApiPartitionReassignment AutoPreferredReplicaLeaderElection BrokerChange
-    BrokerModifications ControlledShutdown ControllerChange Expire IsrChangeNotification LeaderAndIsrResponseReceived
-    ListPartitionReassignments LogDirEventNotification PartitionModifications PartitionReassignmentIsrChange Reelect
-    RegisterBrokerAndReelect ReplicaLeaderElection Startup TopicChange TopicDeletion
-    TopicDeletionStopReplicaResponseReceived TopicUncleanLeaderElectionEnable UncleanLeaderElectionEnable
-    UpdateFeatures UpdateMetadataResponseReceived ZkPartitionReassignment
-""".split()
+EVENTS = [
+    "AllocateProducerIds", "AlterPartitionReceived", "ApiPartitionReassignment", "AutoPreferredReplicaLeaderElection",
+    "BrokerChange", "BrokerModifications", "ControlledShutdown", "ControllerChange", "Expire",
+    "IsrChangeNotification", "LeaderAndIsrResponseReceived", "ListPartitionReassignments", "LogDirEventNotification",
+    "PartitionModifications", "PartitionReassignmentIsrChange", "Reelect", "RegisterBrokerAndReelect",
+    "ReplicaLeaderElection", "Startup", "TopicChange", "TopicDeletion", "TopicDeletionStopReplicaResponseReceived",
+    "TopicUncleanLeaderElectionEnable", "UncleanLeaderElectionEnable", "UpdateFeatures",
+    "UpdateMetadataResponseReceived", "ZkPartitionReassignment",
+]  # fmt: skip
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -200,3 +201,23 @@ async def test_bad_reports_are_refused_and_change_nothing(node_id: int) -> None:
             s.members[1].controller.stable,
             (await s.ask(1, "GET", DELETIONS))[1],
         )
+
+
+async def test_deletion_that_the_settings_forbid_is_refused_before_any_topic_is_looked_for() -> None:
+    """Kafka's ``delete.topic.enable``."""
+    async with stage(1) as s:
+        role = s.members[1].role
+        role.config = replace(role.config, topics_can_be_deleted=False)
+        await s.register(1, 11)
+        assert (await s.ask(1, "POST", "/v1/topics", {"topics": [{"name": "orders"}]}))[0] == 200
+        end = s.quorum.committed
+        by_id = {"topic_ids": ["AAAAAAAAAAAAAAAAAAAAAg"]}
+        for method, path, body in (
+            ("DELETE", "/v1/topics/orders", None),
+            ("DELETE", "/v1/topics/none", None),
+            ("POST", "/v1/topics/delete", by_id),
+        ):
+            status, reply, _ = await s.ask(1, method, path, body)
+            assert (status, reply["error"]) == (403, "TOPIC_DELETION_DISABLED")
+            assert "topics.can_be_deleted" in reply["message"]
+        assert s.quorum.committed == end
