@@ -172,11 +172,12 @@ class _Repair:
         self.survey.segments[index:] = [(base, bad.position)]
 
     def _make_durable(self) -> None:
-        """Write again, and sync, what lies above the mark.
+        """Write again, and sync, what lies above the mark, and cut the last segment where it ends.
 
         It may be in the page cache only, and after a sync that failed the kernel takes those pages for clean: a sync
-        alone would vouch for bytes that never reached the disk. The bytes written are those that are there, so a crash
-        in between changes nothing. Without a mark nothing was promised and no sync of ours has failed.
+        alone would vouch for bytes that never reached the disk, or leave behind a cut that did not what was cut off.
+        The bytes written are those that are there, so a crash in between changes nothing. Without a mark nothing was
+        promised and no sync of ours has failed.
         """
         promised = self.mark.durable_end if self.mark is not None else None
         for index, (base, size) in enumerate(self.survey.segments):
@@ -186,6 +187,8 @@ class _Repair:
                 self._sync(base)
             elif size and end > promised:
                 _finish(self._rewrite(base, self._position(max(promised, base)), size))
+            if is_last and promised is not None:
+                _finish(self.files.cut(base, size))
 
     def _sync(self, base: int) -> None:
         file = self.files.disk.open_file(self.files.path(base), OpenMode.WRITE)

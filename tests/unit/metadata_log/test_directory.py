@@ -152,7 +152,7 @@ def test_formatting_again_what_says_not_for_whom_tells_no_one_to_start_with_it()
 def test_formatting_over_something_else_is_refused_and_changes_nothing() -> None:
     disk = MemoryDisk(Random(0))
     disk.put("/node/__cluster_metadata-0/00000000000000000000.log", b"precious")
-    with pytest.raises(ForeignDirectory, match="empty directory"):
+    with pytest.raises(ForeignDirectory, match=r"holds .* but no meta.properties; move that away"):
         format_directory(disk, "/node", PLAN)
     assert disk.paths() == ["/node/__cluster_metadata-0/00000000000000000000.log"]
 

@@ -324,6 +324,24 @@ def test_nothing_written_before_a_failed_sync_is_vouched_for_without_writing_it_
         assert modelled.log.end_offset == 5
 
 
+def test_tail_whose_cut_was_lost_with_a_failed_sync_does_not_come_back() -> None:
+    """Else it would stand behind what was written since, and look like damage."""
+    for seed in range(20):
+        modelled = flushed(5, seed=seed)
+        modelled.reopen()
+        modelled.truncate(2)
+        modelled.disk.fail_next_sync(SEGMENT)
+        with pytest.raises(OSError, match="sync failed"):
+            modelled.flush()
+        modelled.disk.kill()
+        modelled.reopen()
+        assert modelled.log.end_offset == 2
+        modelled.disk.power_cut(CrashPolicy.NOTHING)
+        modelled.reopen()
+        assert modelled.log.damage is None
+        assert modelled.log.end_offset == 2
+
+
 def test_full_disk_fails_the_flush_and_loses_nothing_promised() -> None:
     modelled = flushed(3)
     modelled.reopen()
