@@ -1,4 +1,4 @@
-"""Configs of brokers that Kafka 4.3.1 has, by name. Controllers check no values of them, only brokers can."""
+"""Configs of brokers that Kafka 4.3.1 has, by name. Controllers check no values: see ``broker_config_checks``."""
 
 from __future__ import annotations
 

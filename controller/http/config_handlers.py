@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from controller.broker_config_checks import refused_by_brokers, with_refused
 from controller.http.handlers import is_linearizable
 from controller.http.models import ConfigParameters, Nothing, ReadParameters
 from controller.http.routing import Call
@@ -14,6 +18,8 @@ from controller.protocol_configs import (
     IncrementalAlterConfigsRequest,
 )
 from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+
+B = TypeVar("B", IncrementalAlterConfigsRequest, AlterConfigsRequest)
 
 
 async def describe_configs(call: Call, parameters: ConfigParameters, body: Nothing) -> DescribeConfigsResult:
@@ -29,11 +35,23 @@ async def describe_configs(call: Call, parameters: ConfigParameters, body: Nothi
 async def incremental_alter_configs(
     call: Call, parameters: Nothing, body: IncrementalAlterConfigsRequest
 ) -> AlterConfigsResponse:
-    return await call.node.operations.incremental_alter_configs(body, call.write_timeout_ms)
+    return await _as_a_broker(body, call.node.operations.incremental_alter_configs, call.write_timeout_ms)
 
 
 async def alter_configs(call: Call, parameters: Nothing, body: AlterConfigsRequest) -> AlterConfigsResponse:
-    return await call.node.operations.alter_configs(body, call.write_timeout_ms)
+    return await _as_a_broker(body, call.node.operations.alter_configs, call.write_timeout_ms)
+
+
+async def _as_a_broker(
+    body: B, alter: Callable[[B, float], Awaitable[AlterConfigsResponse]], timeout_ms: float
+) -> AlterConfigsResponse:
+    """What a broker would not pass on is refused here; the controller is asked for the rest."""
+    refused = refused_by_brokers(body.resources)
+    if not refused:
+        return await alter(body, timeout_ms)
+    rest = [resource for place, resource in enumerate(body.resources) if place not in refused]
+    answered = await alter(body.model_copy(update={"resources": rest}), timeout_ms) if rest else None
+    return with_refused([] if answered is None else answered.responses, refused)
 
 
 async def describe_features(call: Call, parameters: ReadParameters, body: Nothing) -> DescribeFeaturesResponse:

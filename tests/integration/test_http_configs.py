@@ -84,12 +84,21 @@ async def test_several_resources_of_which_some_fail_are_answered_one_by_one() ->
     async with stage() as s:
         body = incremental(
             changes("GROUP", "g", ("consumer.heartbeat.interval.ms", "SET", "6000")),
+            changes("BROKER", "", ("num.io.threads", "SET", "0")),
             changes("TOPIC", "none", ("retention.ms", "SET", "1")),
+            changes("BROKER", "", ("nonsense.config", "SET", "x"), ("log.retention.ms", "SET", "7")),
+            changes("BROKER", "", ("log.retention.ms", "DELETE", None), ("log.preallocate", "SET", "maybe")),
         ).model_dump()
+        body["resources"][3]["resource_name"] = "11"
+        await s.register(1, 11)
         status, reply, _ = await s.ask(2, "POST", CONFIGS, body)
         assert status == 207
         codes = [result["error_code"] for result in reply["responses"]]
-        assert codes == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        assert codes == [
+            0, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0, ErrorCode.INVALID_REQUEST,
+        ]  # fmt: skip
+        of_broker = s.members[1].controller.stable.configs.of(4, "11")
+        assert dict(of_broker) == {"nonsense.config": "x", "log.retention.ms": "7"}
         status, reply, _ = await s.ask(2, "GET", f"{CONFIGS}?resource_type=GROUP&resource_name=g")
         assert (status, reply["configs"][1]["value"]) == (200, "6000")
 
@@ -144,6 +153,13 @@ CASES = [
     Bad("logger", *ALTER, one(entry(), kind="BROKER_LOGGER", name="11"), *FORM, "BROKER_LOGGER"),
     Bad("min ISR of one broker", *ALTER, one(entry(name="min.insync.replicas"), kind="BROKER", name="11"), *CONFIG,
         "Broker-level min.insync.replicas cannot be altered"),
+    Bad("min ISR that is no number", *ALTER,
+        one(entry(name="min.insync.replicas", value="abc"), kind="BROKER", name=""), *FORM,
+        "Invalid value abc for configuration min.insync.replicas: Not a number of type INT"),
+    Bad("threads below one", *ALTER, one(entry(name="num.io.threads", value="-7"), kind="BROKER", name="11"), *FORM,
+        "num.io.threads"),
+    Bad("hours that are no number", "POST", REPLACE,
+        one({"name": "log.retention.hours", "value": "x"}, kind="BROKER", name="11"), *FORM, "log.retention.hours"),
     Bad("cluster without a min ISR", "POST", REPLACE, one(kind="BROKER", name=""), *CONFIG,
         "Cluster-level min.insync.replicas cannot be removed"),
     Bad("configs of no topic", "GET", f"{CONFIGS}?resource_type=TOPIC&resource_name=none", None, 404,
