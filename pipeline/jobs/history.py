@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from pipeline.errors import BadSetting, error_from_json, error_to_json
 from pipeline.history.bucket_keys import partition_keys
 from pipeline.history.catalogue import catalogue_versions
 from pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
+from pipeline.history.counting import Counts
 from pipeline.history.partitions import partition_versions
 from pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPlan
 from pipeline.history.reading import is_of_checkpoint, read_task
@@ -50,9 +51,10 @@ _CELL_SCHEMA: Final = pa.schema(
     ]
 )
 _RESULTS: Final = "cluster int, name string, rows long, files long, size long, text string"
-#: The names of the rows that say what was read, and what went wrong.
+#: The names of the rows that say what was read, what went wrong, and what a page draws.
 _READ: Final = "read"
 _ERROR: Final = "error"
+_COUNTS: Final = "counts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,11 @@ class HistoryReport:
     worker_mb_max: int
     #: By cluster, or path where that is not known: why nothing of it is in the tables. Only of several clusters.
     failed: dict[str, str] = field(default_factory=dict)
+    #: By cluster, for a page; not in the manifest.
+    counts: dict[str, Counts] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: value for name, value in asdict(replace(self, counts={})).items() if name != "counts"}
 
 
 def make_history(spark: SparkSession, paths: Sequence[str], out: str | Path, options: HistoryOptions) -> HistoryReport:
@@ -147,7 +151,11 @@ def _remove(directory: str, plan: HistoryPlan, failed: Collection[str]) -> None:
 def _report(plan: HistoryPlan, rows: Sequence[Any], use: WorkerUse) -> HistoryReport:
     tables = dict.fromkeys(TABLES, NOTHING)
     read: dict[int, ClusterRead] = {}
+    counts: dict[str, Counts] = {}
     for row in rows:
+        if row.name == _COUNTS:
+            counts.setdefault(plan.clusters[row.cluster].cluster_id, Counts()).add(Counts.from_json(row.text))
+            continue
         if row.name in tables:
             tables[row.name] += Written(row.rows, row.files, row.size)
             continue
@@ -162,6 +170,7 @@ def _report(plan: HistoryPlan, rows: Sequence[Any], use: WorkerUse) -> HistoryRe
         seconds=0,
         processor_seconds=use.processor_seconds,
         worker_mb_max=use.mb_max,
+        counts=counts,
     )
 
 
@@ -246,7 +255,9 @@ def _write_bucket(cells: pa.Table, bucket: int, plan: HistoryPlan, directory: st
         return _result_batch([(number, _ERROR, 0, 0, 0, error_to_json(error))])
     written = {name: write_days(table, directory, name, part_name(bucket)) for name, table in tables.items()}
     clock.stop("write")
-    rows = [(number, name, one.rows, one.files, one.size, None) for name, one in written.items()]
+    rows: list[tuple[Any, ...]] = [(number, name, *astuple(one), None) for name, one in written.items()]
+    rows.append((number, _COUNTS, 0, 0, 0, Counts.of(tables).to_json()))
+    clock.stop("count")
     return _result_batch([*rows, (number, _READ, sum(cells["records"].to_pylist()), 0, end_offset, None)])
 
 

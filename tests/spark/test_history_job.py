@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -67,13 +68,19 @@ def test_tables_of_a_made_up_history_hold_its_states(spark: SparkSession, tmp_pa
     by_spark = spark.read.parquet(str(out / "partition_versions"))
     assert by_spark.count() == len(tables["partition_versions"])
     assert by_spark.where("valid_to_offset is null").count() == made.operations.pool.held_count
-    series = history_series(spark, out, [cluster.cluster_id])[cluster.cluster_id]
+    series = history_series(report.counts[cluster.cluster_id])
     assert {name: sum(counts) for name, counts in series.begun.items()} == {
         name: len(rows) for name, rows in tables.items()
     }
     assert series.held["partitions"][-1] == made.operations.pool.held_count
     assert len(series.days) == (series.days[-1] - series.days[0]).days + 1
     assert sum(one.versions for one in series.topics) <= len(tables["partition_versions"])
+    leaderless = [row for row in tables["partition_versions"] if row["leader"] == -1]
+    last = max(row["valid_from"] for rows in tables.values() for row in rows)
+    lasted = sum(((row["valid_to"] or last) - row["valid_from"]).total_seconds() for row in leaderless)
+    assert sum(series.leaderless_hours) == pytest.approx(lasted / 3600)
+    counted = Counter(row["topic_id"] for row in tables["partition_versions"])
+    assert [one.versions for one in series.topics] == [count for _, count in counted.most_common(50)]
     page = history_page(report, {cluster.cluster_id: series}).render()
     assert "Topics that changed most" in page
     assert series.topics[0].topic in page
@@ -107,7 +114,7 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
         tables = {name: table.filter(of_it).to_pylist() for name, table in both.items()}
         require_no_gaps(tables)
         require_state(tables, images[one.cluster_id], one.end_offset)
-    require_page_of_each(spark, out, report, images)
+    require_page_of_each(report, images)
 
     named = rf"hold 2 clusters \({LARGE_CLUSTER}, {SMALL_CLUSTER}\): say which, with --cluster"
     with pytest.raises(WhichCluster, match=named):
@@ -125,15 +132,12 @@ def test_tables_of_two_clusters_hold_the_history_of_each(spark: SparkSession, ka
         pass
 
 
-def require_page_of_each(
-    spark: SparkSession, out: Path, report: HistoryReport, images: Mapping[str, MetadataImage]
-) -> None:
+def require_page_of_each(report: HistoryReport, images: Mapping[str, MetadataImage]) -> None:
     """Its figures are counted together, and are those of each cluster."""
-    drawn = history_series(spark, out, [*images, "another"])
+    drawn = {name: history_series(counts) for name, counts in report.counts.items()}
     assert drawn[SMALL_CLUSTER].held == {"partitions": [8], "topics": [2]}
     assert drawn[LARGE_CLUSTER].held["partitions"] == [len(images[LARGE_CLUSTER].partitions)]
     assert sum(one.versions for one in drawn[SMALL_CLUSTER].topics) < 77 < len(drawn[LARGE_CLUSTER].topics) * 100
-    assert drawn["another"].days == []
     page = history_page(report, drawn).render()
     assert page.count(f'href="#{LARGE_CLUSTER}"') == 1
     assert "History of 2 clusters" in page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from pipeline.storage import checked
 from pipeline.table_format import TableFormat
 from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, require_local_for_page, workers_line
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.history import HistoryReport
@@ -62,15 +61,13 @@ def history(
     from pipeline.jobs.history import make_history
 
     table_format.require_writer()
-    require_local_for_page(html, out)
     options = HistoryOptions(
         end_offset=at, cluster_id=cluster_id, mixed=mixed, table_format=table_format, bucket_bytes=bucket_mb * 2**20
     )
     with run.session("history", hands_on=True) as spark:
         report = make_history(spark, paths, out, options)
-        if html is not None:
-            drawn = history_series(spark, Path(out), [one.cluster_id for one in report.clusters])
-            history_page(report, drawn).write(html)
+    if html is not None:
+        history_page(report, {name: history_series(counts) for name, counts in report.counts.items()}).write(html)
     run.show(_lines(report, out), report.as_json())
     if report.failed:
         raise typer.Exit(exit_codes.REFUSED)
