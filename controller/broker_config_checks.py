@@ -74,9 +74,8 @@ def _problem(resource: AlterConfigsResource | ReplacedConfigsResource) -> str | 
         return None
     for config in resource.configs:
         definition = _KNOWN.get(config.name)
-        is_set = getattr(config, "config_operation", "SET") == "SET"
-        if definition is None or config.value is None or not is_set:
-            continue
+        if definition is None or config.value is None:
+            continue  # Appending to what is no list the controller refuses.
         try:
             definition.parse(config.value)
         except ApiError as error:

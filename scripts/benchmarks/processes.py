@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -26,8 +25,6 @@ _POLL_S: Final = 0.01
 _LOOK_MS: Final = 2_000.0
 _CONTROLLERS: Final = 3
 _PORTS: Final = 2 * _CONTROLLERS + 1
-#: Brokers that nobody plays say nothing, and are to stay in the ISRs.
-_PATIENT: Final = {"REPLICAS__LAG_TIME_MAX_MS": "86400000"}
 
 
 @asynccontextmanager
@@ -41,8 +38,7 @@ async def running_cluster(
     """
     with temporary_directory(workspace.directory) as directory:
         plan = _make(directory, partition_count, broker_ids)
-        options = options or LocalOptions()
-        cluster = LocalCluster(directory / "cluster", plan, replace(options, broker={**_PATIENT, **options.broker}))
+        cluster = LocalCluster(directory / "cluster", plan, options)
         try:
             await cluster.start()
             await cluster.wait_for_controllers(_READY_S)

@@ -265,7 +265,9 @@ _COMMANDS: Final = {
         "Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.",
         _FILES,
     ),
-    "refusals": _Command(_refusals, "Show which requests were refused: when, to whom and why.", _FILES),
+    "refusals": _Command(
+        _refusals, "Show which requests were refused: when, how often, in whose name, from where, and why.", _FILES
+    ),
     "log": _Command(_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
     "drill": _Command(_drill, "Rehearse disasters on real processes, and measure what they cost.", _RUNNING),
     "recover": _Command(
