@@ -75,6 +75,13 @@ def _up(app: typer.Typer) -> None:
     app.command()(up.up)
 
 
+def _node(app: typer.Typer) -> None:
+    import_lean_client()
+    from scripts.cli import node
+
+    app.add_typer(node.app, name="node")
+
+
 def _cluster(app: typer.Typer) -> None:
     import_lean_client()
     from scripts.cli import cluster
@@ -215,6 +222,11 @@ _COMMANDS: Final = {
     "up": _Command(
         _up,
         "Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C.",
+        _RUNNING,
+    ),
+    "node": _Command(
+        _node,
+        "The processes of a cluster that `quorate up` runs: list, kill, stop, pause, resume and start them.",
         _RUNNING,
     ),
     "format": _Command(

@@ -18,17 +18,14 @@ from scripts.cli import exit_codes
 from scripts.cli.connecting import LOCAL_DIRECTORY
 from scripts.cli.status_screen import doubtful_elections, render
 from scripts.cli.survey import survey
+from scripts.cli.up_cluster import BASE_PORT, BROKERS, CONTROLLERS, Wanted, find_or_make
 from scripts.cluster.lending import Lender
 from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, make_fresh, make_twin, remove
-from scripts.cluster.plan import ClusterError, ClusterPlan
+from scripts.cluster.supervision import Supervisor
 from scripts.tour.tour import run_tour
 
 _READY_S: Final = 60.0
 _LOOK_S: Final = 1.0
-_TWIN_CHOICES: Final = ("live", "all", "none")
-_BROKERS_MAX: Final = 100
-_DEFAULT_BROKERS: Final = 3
 
 
 def up(
@@ -48,22 +45,36 @@ def up(
         str | None,
         typer.Option(
             metavar="N|live|all|none",
-            help="How many brokers a fresh cluster has (default 3), or which brokers of a twin are played: those that "
-            "were alive (default), all, or none, which freezes their sessions.",
+            help=f"How many brokers a new cluster has (default {BROKERS}), or which brokers of a twin are played: those"
+            " that were alive (default), all, or none, which freezes their sessions.",
             show_default=False,
         ),
     ] = None,
-    controllers: Annotated[int, typer.Option(min=1, max=5, help="Controllers of a fresh cluster.")] = 3,
+    controllers: Annotated[
+        int | None,
+        typer.Option(min=1, max=5, help=f"Controllers of a new cluster (default {CONTROLLERS}).", show_default=False),
+    ] = None,
     base_port: Annotated[
-        int, typer.Option(min=1024, max=65_000, help="First of the loopback ports that a new cluster uses.")
-    ] = 18_080,
+        int | None,
+        typer.Option(
+            min=1024,
+            max=65_000,
+            help=f"First of the loopback ports of a new cluster (default {BASE_PORT}); a cluster that is there moves.",
+            show_default=False,
+        ),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start processes again that end by themselves, after growing waits.")
+    ] = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="A scripted tour on a captured Kafka cluster; then exit.")
     ] = False,
 ) -> None:
     """Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C.
 
-    Started again on the same directory, the cluster goes on where it was.
+    Started again on the same directory, the cluster goes on where it was. Who ends by itself is named, and the others
+    go on as long as a majority of the controllers is left. `quorate node` kills, freezes and starts single processes.
+    Exit code 0: stopped by Ctrl-C, in order; 1: refused, or it could not go on; 130: by a second Ctrl-C, at once.
 
     Examples:
 
@@ -73,79 +84,88 @@ def up(
 
       scripts/up --demo
     """
-    if demo:
-        raise typer.Exit(run_tour(Console()))
-    raise typer.Exit(asyncio.run(_up(directory, fresh, source, brokers, controllers, base_port)))
+    wanted = Wanted(directory, fresh, source, brokers, controllers, base_port)
+    if not demo:
+        raise typer.Exit(asyncio.run(_up(wanted, restarts=restart)))
+    if restart or wanted != Wanted(LOCAL_DIRECTORY):
+        raise typer.BadParameter(
+            "the tour makes a cluster of its own: no other option goes with it", param_hint="--demo"
+        )
+    raise typer.Exit(run_tour(Console()))
 
 
-async def _up(
-    directory: Path, fresh: bool, source: Path | None, brokers: str | None, controllers: int, base_port: int
-) -> int:
-    plan = _made(directory, fresh, source, brokers, controllers, base_port)
-    cluster = LocalCluster(directory, plan, tell_lost=_say)
-    cluster.require_ports()
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
+class _Voice:
+    """Sentences on standard error; above the live status while that is shown."""
+
+    def __init__(self) -> None:
+        self.screen: Live | None = None
+
+    def say(self, sentence: str) -> None:
+        """A sentence."""
+        if self.screen is None:
+            sys.stderr.write(f"quorate: {sentence}\n")
+            sys.stderr.flush()
+        else:
+            self.screen.console.print(f"quorate: {sentence}", markup=False, highlight=False, soft_wrap=True)
+
+
+async def _up(wanted: Wanted, *, restarts: bool) -> int:
+    voice = _Voice()
+    plan = find_or_make(wanted, voice.say)
+    cluster = LocalCluster(wanted.directory, plan, tell_lost=voice.say, restarts=restarts)
+    lender = Lender(cluster, voice.say)
+    supervisor = Supervisor(cluster, voice.say, lambda: lender.is_lent)
+    stopped, hurried = asyncio.Event(), asyncio.Event()
+
+    def stop() -> None:
+        (hurried if stopped.is_set() else stopped).set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
-        _say(f"starting {len(cluster.controllers)} controllers and {len(cluster.brokers)} broker processes")
-        await cluster.start()
-        await _or_stopped(_ready(cluster), stopped)
-        if not stopped.is_set():
-            lender = Lender(cluster, _say)
-            async with lender.open():
-                await _or_stopped(_watch(cluster, lender), stopped)
+        async with lender.open():
+            voice.say(f"starting {len(cluster.controllers)} controllers and {len(cluster.brokers)} broker processes")
+            await cluster.start()
+            await _or_stopped(stopped, supervisor.run(), _stage(cluster, voice))
     finally:
-        _say("stopping")
+        await _stop(cluster, hurried, voice)
+    return exit_codes.INTERRUPTED if hurried.is_set() else exit_codes.DONE
+
+
+async def _stop(cluster: LocalCluster, hurried: asyncio.Event, voice: _Voice) -> None:
+    voice.say("stopping; Ctrl-C again kills what is left")
+    async with asyncio.TaskGroup() as group:
+        hurrying = group.create_task(_kill_when(hurried, cluster))
         await cluster.stop()
-    return exit_codes.DONE
+        hurrying.cancel()
 
 
-def _made(
-    directory: Path, fresh: bool, source: Path | None, brokers: str | None, controllers: int, base_port: int
-) -> ClusterPlan:
-    """The cluster in the directory, made now if there is none."""
-    known = ClusterPlan.load(directory) if not fresh else None
-    if known is not None:
-        if source is not None or brokers is not None:
-            raise ClusterError(
-                f"{directory} holds cluster {known.cluster_id} already, and --from and --brokers are for a new one: "
-                "start over with --fresh, or use another --dir"
-            )
-        _say(f"cluster {known.cluster_id} in {directory} goes on")
-        return known
-    if fresh and directory.exists() and any(directory.iterdir()):
-        _say(f"--fresh: throwing away what is in {directory}")
-        remove(directory)
-    ports = Ports.from_base(base_port)
-    if source is None:
-        plan = make_fresh(directory, ports, controllers, _broker_count(brokers))
-        _say(f"formatted cluster {plan.cluster_id} in {directory}")
-        return plan
-    if brokers not in (None, *_TWIN_CHOICES):
-        raise ClusterError(f"--brokers {brokers!r}: a twin plays {', '.join(_TWIN_CHOICES)}")
-    _say(f"reading {source}")
-    plan = make_twin(directory, source, ports, brokers or "live", lambda one: _say(str(one)))
-    played = sum(len(group.ids) for group in plan.brokers)
-    _say(f"made cluster {plan.cluster_id}, a twin of {plan.source_cluster_id}, with {played} of its brokers played")
-    return plan
+async def _kill_when(hurried: asyncio.Event, cluster: LocalCluster) -> None:
+    await hurried.wait()
+    cluster.kill()
 
 
-def _broker_count(text: str | None) -> int:
-    if text is None:
-        return _DEFAULT_BROKERS
-    if text.isascii() and text.isdigit() and int(text) <= _BROKERS_MAX:
-        return int(text)
-    raise ClusterError(f"--brokers {text!r}: a fresh cluster has a number of brokers from 0 to {_BROKERS_MAX}")
+async def _stage(cluster: LocalCluster, voice: _Voice) -> None:
+    """Wait until all is ready, say so, and show the live status for as long as it is looked at."""
+    await _ready(cluster, voice)
+    if not sys.stdout.isatty():
+        await asyncio.Event().wait()
+    with Live(console=Console(), auto_refresh=False, transient=True) as screen:
+        voice.screen = screen
+        try:
+            while True:
+                screen.update(render(await survey(cluster.client, cluster.plan.controller_urls)), refresh=True)
+                await asyncio.sleep(_LOOK_S)
+        finally:
+            voice.screen = None
 
 
-async def _ready(cluster: LocalCluster) -> None:
+async def _ready(cluster: LocalCluster, voice: _Voice) -> None:
     await cluster.wait_for_controllers(_READY_S)
     status = await cluster.wait_for_brokers(_READY_S)
     for sentence in doubtful_elections(status.elections):
-        _say(sentence)
-    _say(_ready_sentence(cluster))
+        voice.say(sentence)
+    voice.say(_ready_sentence(cluster))
 
 
 def _ready_sentence(cluster: LocalCluster) -> str:
@@ -155,29 +175,11 @@ def _ready_sentence(cluster: LocalCluster) -> str:
     return f"ready{without}: {urls}; logs in {cluster.directory / 'logs'}; Ctrl-C stops it"
 
 
-async def _watch(cluster: LocalCluster, lender: Lender) -> None:
-    """The live status on a terminal; elsewhere only a word when a process ends that was not lent."""
-    if not sys.stdout.isatty():
-        while True:
-            _check(cluster, lender)
-            await asyncio.sleep(_LOOK_S)
-    with Live(console=Console(), auto_refresh=False, transient=True) as screen:
-        while True:
-            _check(cluster, lender)
-            screen.update(render(await survey(cluster.client, cluster.plan.controller_urls)), refresh=True)
-            await asyncio.sleep(_LOOK_S)
-
-
-def _check(cluster: LocalCluster, lender: Lender) -> None:
-    if not lender.is_lent:
-        cluster.check()
-
-
-async def _or_stopped(work: Coroutine[Any, Any, None], stopped: asyncio.Event) -> None:
-    """Do the work, or stop waiting for it when we are told to stop."""
+async def _or_stopped(stopped: asyncio.Event, *works: Coroutine[Any, Any, None]) -> None:
+    """Do the works, until one of them ends, or we are told to stop."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {group.create_task(work), group.create_task(stopped.wait())}
+            tasks = {group.create_task(work) for work in (*works, _until(stopped))}
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
                 task.cancel()
@@ -189,6 +191,5 @@ async def _or_stopped(work: Coroutine[Any, Any, None], stopped: asyncio.Event) -
         raise ours.exceptions[0] from None
 
 
-def _say(sentence: str) -> None:
-    sys.stderr.write(f"quorate: {sentence}\n")
-    sys.stderr.flush()
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()

@@ -1,8 +1,8 @@
-"""Lending the processes of a running cluster: whoever runs them does to them what a drill asks for, over a socket.
+"""Hands on the processes of a running cluster from outside: whoever runs them does what is asked for, over a socket.
 
 The processes stay children of the one that started them, so no process id can be mistaken and nothing has to be handed
-over. A loan lasts as long as its connection, however the borrower ends; then everything runs again. One line of JSON is
-a request or a reply.
+over. A person's orders stand. A drill borrows the processes: a loan lasts as long as its connection, however the
+borrower ends; then everything runs again. One line of JSON is a request or a reply.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import struct
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
@@ -22,11 +23,18 @@ from scripts.cluster.control import Act, LocalControl
 from scripts.cluster.local import LocalCluster
 from scripts.cluster.members import Members, Node
 from scripts.cluster.plan import SOCKET_NAME, ClusterError
+from scripts.cluster.process import ManagedProcess
 from scripts.cluster.watched import WatchedCluster
 
 _OWNER_ONLY: Final = 0o600
 _NODES_MAX: Final = 1_000
-_LINE_BYTES_MAX: Final = 64 * 1024
+_LINE_BYTES_MAX: Final = 1024 * 1024
+#: How it shows that there is no cluster, or that nobody runs it.
+_NOBODY: Final = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
+#: Of Linux's ``struct ucred``: process, user, group.
+_CREDENTIALS: Final = struct.Struct("3i")
+#: Of the last line of a log; a thousand processes' fit into a reply.
+_LAST_LINE_MAX: Final = 500
 _ENDED: Final = "the process that runs the cluster has ended"
 
 
@@ -34,34 +42,54 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+#: Beside what can be done to processes: ``states`` of all, ``borrow`` all, ``restore`` what was borrowed.
+_Order = Act | Literal["states", "borrow", "restore"]
+
+
+class NodeState(_Line):
+    """One process."""
+
+    name: str
+    state: Literal["running", "frozen", "ended"]
+    pid: int | None
+    #: How it ended; empty while it runs, and where it never did.
+    ended: str
+    #: The last line of its log, where it ended by itself; else empty.
+    last_line: str
+
+
 class _Request(_Line):
     number: int
-    act: Act | Literal["restore"]
+    act: _Order
     #: Names of nodes.
     nodes: tuple[str, ...] = Field(max_length=_NODES_MAX)
 
 
 class _Reply(_Line):
-    #: Of the request; 0: whether there is a loan at all.
+    #: Of the request.
     number: int
     #: Why it could not be done; empty: it was.
     problem: str = ""
     exit_code: int | None = None
+    states: tuple[NodeState, ...] = Field(default=(), max_length=_NODES_MAX)
 
 
 # --- the lender --------------------------------------------------------------------------------------
 
 
 class Lender:
-    """Lends the processes of a cluster to one borrower at a time."""
+    """Does what is asked for to the processes of a cluster, and lends them to one borrower at a time."""
 
     def __init__(self, cluster: LocalCluster, say: Callable[[str], None]) -> None:
-        """``say`` is told in a sentence when a loan begins and ends."""
+        """``say`` is told in a sentence when a loan begins and ends, and of every order."""
         self._control = LocalControl(cluster)
         self._nodes = {node.name: node for node in cluster.members.nodes}
         self._directory = cluster.directory
         self._say = say
         self._loan: asyncio.Task[None] | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        #: One order at a time.
+        self._turn = asyncio.Lock()
 
     @property
     def is_lent(self) -> bool:
@@ -70,7 +98,12 @@ class Lender:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Let others borrow while the block lasts; a loan ends with it, and nothing is started any more."""
+        """Listen to others while the block lasts; a loan ends with it, and nothing is started any more.
+
+        Raises:
+            ClusterError: somebody else runs the cluster of this directory.
+        """
+        require_not_run(self._directory)
         path = self._directory / SOCKET_NAME
         path.unlink(missing_ok=True)  # of one that was killed
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -83,42 +116,76 @@ class Lender:
         finally:
             server.close()
             path.unlink(missing_ok=True)
-            if self._loan is not None:
-                self._loan.cancel()
-                await asyncio.wait([self._loan])
+            for connection in self._connections:
+                connection.cancel()
+            if self._connections:
+                await asyncio.wait(self._connections)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
         with closing(writer), suppress(ConnectionError, ValueError, asyncio.CancelledError):
-            if self.is_lent:
-                await _send(writer, _Reply(number=0, problem="its processes are lent to another drill"))
-                return
-            self._loan = asyncio.current_task()
-            self._say("the processes are lent to a drill: what it ends is started again")
             try:
-                await self._lend(reader, writer)
+                while line := await reader.readline():
+                    await _send(writer, await self._answer(_Request.model_validate_json(line)))
             finally:
-                self._loan = None
+                self._connections.discard(task)
+                if self._loan is task:
+                    await self._end_loan()
 
-    async def _lend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _end_loan(self) -> None:
         try:
-            await _send(writer, _Reply(number=0))
-            while line := await reader.readline():
-                await _send(writer, await self._answer(_Request.model_validate_json(line)))
-        finally:
             if not _is_cancelled():
-                await self._control.restore()
+                async with self._turn:
+                    await self._control.restore()
                 self._say("the drill is over, everything runs")
+        finally:
+            self._loan = None
 
     async def _answer(self, request: _Request) -> _Reply:
-        nodes = [self._nodes[name] for name in request.nodes if name in self._nodes]
-        if len(nodes) != len(request.nodes):
-            return _Reply(number=request.number, problem=f"not all of {', '.join(request.nodes)} are processes here")
+        if self._loan not in (None, asyncio.current_task()) and request.act != "states":
+            return _Reply(number=request.number, problem="its processes are lent to a drill: wait until it is over")
+        unknown = [name for name in request.nodes if name not in self._nodes]
+        if unknown:
+            known = ", ".join(self._nodes)
+            return _Reply(number=request.number, problem=f"{unknown[0][:100]!r} is none of its processes: {known}")
         try:
-            return _Reply(number=request.number, exit_code=await self._do(request.act, nodes))
+            return await self._done(request, [self._nodes[name] for name in request.nodes])
         except (QuorateError, OSError) as error:
             return _Reply(number=request.number, problem=str(error))
 
-    async def _do(self, act: Act | Literal["restore"], nodes: Sequence[Node]) -> int | None:
+    async def _done(self, request: _Request, nodes: Sequence[Node]) -> _Reply:
+        exit_code = None
+        match request.act:
+            case "states":
+                states = tuple(_state(self._control.process(node)) for node in self._nodes.values())
+                return _Reply(number=request.number, states=states)
+            case "borrow":
+                self._loan = asyncio.current_task()
+                self._say("the processes are lent to a drill: what it ends is started again")
+            case "restore":
+                await self._control.restore()
+            case act:
+                async with self._turn:
+                    if not self.is_lent:
+                        self._require_sensible(act, nodes)
+                        self._say(f"{act} {', '.join(request.nodes)}, as asked for")
+                    exit_code = await self._do(act, nodes)
+        return _Reply(number=request.number, exit_code=exit_code)
+
+    def _require_sensible(self, act: Act, nodes: Sequence[Node]) -> None:
+        """A person is told what an order would be in vain for, before any of it is done; a drill need not care."""
+        for node in nodes:
+            process = self._control.process(node)
+            if act == "start" and process.is_running:
+                raise ClusterError(f"{node.name} runs already" + (", frozen: resume it" if process.is_frozen else ""))
+            if act != "start" and not process.is_running:
+                raise ClusterError(f"{node.name} does not run: it {process.end}" if process.end else _never(node))
+            if act in ("pause", "resume") and process.is_frozen == (act == "pause"):
+                raise ClusterError(f"{node.name} is {'frozen already' if process.is_frozen else 'not frozen'}")
+
+    async def _do(self, act: Act, nodes: Sequence[Node]) -> int | None:
         control = self._control
         exit_code = None
         match act:
@@ -135,16 +202,29 @@ class Lender:
             case "resume":
                 for node in nodes:
                     await control.resume(node)
-            case "restore":
-                await control.restore()
         return exit_code
 
 
-# --- the borrower ------------------------------------------------------------------------------------
+def _never(node: Node) -> str:
+    return f"{node.name} was not started yet"
 
 
-class LentControl:
-    """Processes that another process runs and lends."""
+def _state(process: ManagedProcess) -> NodeState:
+    state: Literal["running", "frozen", "ended"] = "running" if process.is_running else "ended"
+    return NodeState(
+        name=process.name,
+        state="frozen" if process.is_frozen else state,
+        pid=process.pid,
+        ended=process.end,
+        last_line=process.last_words()[:_LAST_LINE_MAX] if process.has_failed else "",
+    )
+
+
+# --- whoever asks ------------------------------------------------------------------------------------
+
+
+class RemoteControl:
+    """Processes that another process runs."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -152,25 +232,35 @@ class LentControl:
         self._number = 0
 
     @classmethod
-    async def borrow(cls, directory: Path) -> LentControl | None:
-        """The processes of the cluster in a directory; None if nobody runs it, or nobody who lends.
+    async def reach(cls, directory: Path) -> RemoteControl | None:
+        """Those of the cluster in a directory, for orders that stand; None if nobody runs it.
 
         Raises:
-            ClusterError: it is lent already, or whoever runs it ends just now.
+            ClusterError: whoever runs it cannot be reached.
         """
         try:
             with _short(directory / SOCKET_NAME) as short:
                 reader, writer = await asyncio.open_unix_connection(short, limit=_LINE_BYTES_MAX)
-        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
+        except _NOBODY:
             return None
         except OSError as error:
             raise ClusterError(f"{directory} is run by a process that cannot be reached: {error.strerror}") from error
-        lent = cls(reader, writer)
-        try:
-            await lent._reply(0)
-        except ClusterError as error:
-            writer.close()
-            raise ClusterError(f"{directory}: {error}") from error
+        return cls(reader, writer)
+
+    @classmethod
+    async def borrow(cls, directory: Path) -> RemoteControl | None:
+        """Those of the cluster in a directory, until the connection ends; None if nobody runs it.
+
+        Raises:
+            ClusterError: they are lent already, or whoever runs them ends just now.
+        """
+        lent = await cls.reach(directory)
+        if lent is not None:
+            try:
+                await lent.ask("borrow", ())
+            except ClusterError as error:
+                await lent.end()
+                raise ClusterError(f"{directory}: {error}") from error
         return lent
 
     def require_there(self) -> None:
@@ -178,38 +268,50 @@ class LentControl:
         if self._reader.at_eof() or self._reader.exception() is not None:
             raise ClusterError(_ENDED)
 
+    async def states(self) -> tuple[NodeState, ...]:
+        """All of them, controllers first."""
+        return (await self._asked("states", ())).states
+
+    async def ask(self, order: _Order, names: Sequence[str]) -> int | None:
+        """Have something done to processes by their names; the exit code of the one that was stopped last.
+
+        Raises:
+            ClusterError: it could not be done, or would have been in vain.
+        """
+        return (await self._asked(order, names)).exit_code
+
     async def begin(self) -> None:
         """They run already."""
 
     async def kill(self, nodes: Sequence[Node]) -> None:
-        await self._ask("kill", nodes)
+        await self.ask("kill", _names(nodes))
 
     async def stop(self, node: Node) -> int | None:
-        return await self._ask("stop", [node])
+        return await self.ask("stop", [node.name])
 
     async def pause(self, node: Node) -> None:
-        await self._ask("pause", [node])
+        await self.ask("pause", [node.name])
 
     async def resume(self, node: Node) -> None:
-        await self._ask("resume", [node])
+        await self.ask("resume", [node.name])
 
     async def start(self, nodes: Sequence[Node]) -> None:
-        await self._ask("start", nodes)
+        await self.ask("start", _names(nodes))
 
     async def restore(self) -> None:
-        await self._ask("restore", [])
+        await self.ask("restore", ())
 
     async def end(self) -> None:
         self._writer.close()
 
-    async def _ask(self, act: Act | Literal["restore"], nodes: Sequence[Node]) -> int | None:
+    async def _asked(self, order: _Order, names: Sequence[str]) -> _Reply:
         self._number += 1
-        request = _Request(number=self._number, act=act, nodes=tuple(node.name for node in nodes))
+        request = _Request(number=self._number, act=order, nodes=tuple(names))
         with suppress(ConnectionError):  # the reply says so
             await _send(self._writer, request)
         return await self._reply(request.number)
 
-    async def _reply(self, number: int) -> int | None:
+    async def _reply(self, number: int) -> _Reply:
         """The answer to a request; those to requests that were given up are passed over."""
         while True:
             try:
@@ -223,18 +325,36 @@ class LentControl:
                 continue
             if reply.problem:
                 raise ClusterError(reply.problem)
-            return reply.exit_code
+            return reply
+
+
+def _names(nodes: Sequence[Node]) -> list[str]:
+    return [node.name for node in nodes]
 
 
 class LentCluster(WatchedCluster):
     """A cluster whose processes are lent."""
 
-    def __init__(self, members: Members, control: LentControl) -> None:
+    def __init__(self, members: Members, control: RemoteControl) -> None:
         super().__init__(members)
         self._control = control
 
     def require_there(self) -> None:
         self._control.require_there()
+
+
+def require_not_run(directory: Path) -> None:
+    """Raise ``ClusterError`` if a process runs the cluster of this directory; it is named."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            with _short(directory / SOCKET_NAME) as short:
+                probe.connect(short)
+        except _NOBODY:
+            return
+        pid, _, _ = _CREDENTIALS.unpack(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    raise ClusterError(
+        f"{directory} runs already, by process {pid}: `quorate node list --dir {directory}` shows its processes"
+    )
 
 
 # --- both --------------------------------------------------------------------------------------------

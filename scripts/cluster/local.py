@@ -11,7 +11,7 @@ from typing import Final
 from scripts.cluster.making import controller_directory
 from scripts.cluster.members import Members
 from scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
-from scripts.cluster.ports import LOOPBACK, require_free
+from scripts.cluster.ports import LOOPBACK
 from scripts.cluster.process import ManagedProcess, ProcessFailed
 from scripts.cluster.settings_text import ControllerSettingsText, VoterSettings
 from scripts.cluster.watched import WatchedCluster
@@ -19,6 +19,8 @@ from scripts.cluster.watched import WatchedCluster
 #: A broker whose partitions nobody takes over leaves by itself after 30 s (``lifecycle.shutdown_timeout_ms``).
 _BROKER_STOP_S: Final = 35.0
 _CONTROLLER_STOP_S: Final = 15.0
+#: Where nobody can take anything over: time for a broker to hear that it is to leave, before it is told to go.
+_NO_MAJORITY_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,18 @@ class LocalCluster(WatchedCluster):
         plan: ClusterPlan,
         options: LocalOptions | None = None,
         tell_lost: Callable[[str], None] | None = None,
+        *,
+        restarts: bool = False,
     ) -> None:
         """With ``tell_lost`` the cluster goes on without processes that end by themselves, and tells of each.
 
-        That is as long as a majority of the controllers is left; else their end is a failure of the whole.
+        That is as long as a majority of the controllers is left, or somebody starts them again (``restarts``); else
+        their end is a failure of the whole.
         """
         super().__init__(plan.members)
         self.is_import = plan.is_import
         self._tell_lost = tell_lost
+        self.restarts = restarts
         #: Processes that ended by themselves, and were told of.
         self._lost: set[ManagedProcess] = set()
         self.directory = directory
@@ -63,24 +69,25 @@ class LocalCluster(WatchedCluster):
         yield from self.controllers.values()
         yield from self.brokers.values()
 
-    def require_ports(self) -> None:
-        """Raise ``PortTaken`` if something else listens where a process of this cluster should."""
-        for controller in self.plan.controllers:
-            require_free(controller.quorum_port, f"controller {controller.id}, quorum")
-            require_free(controller.http_port, f"controller {controller.id}, HTTP")
-        for brokers in self.plan.brokers:
-            require_free(brokers.http_port, f"broker {brokers.ids[0]}, HTTP")
-
     async def start(self) -> None:
         """Start what does not run."""
         self._lost.clear()
         for process in self.processes:
             await process.start()
 
+    def kill(self) -> None:
+        """All at once, for who cannot wait for ``stop``."""
+        for process in self.processes:
+            process.kill()
+
     async def stop(self) -> None:
-        """Brokers first, which leave in order; then the controllers."""
+        """Brokers first, which leave in order if there is a majority to tell; then the controllers."""
         await self.client.close()
-        await asyncio.gather(*(process.stop(_BROKER_STOP_S) for process in self.brokers.values()))
+        for process in self.processes:
+            process.resume()
+        running = sum(process.is_running for process in self.controllers.values())
+        patience_s = None if running > len(self.controllers) // 2 else _NO_MAJORITY_S
+        await asyncio.gather(*(process.stop(_BROKER_STOP_S, patience_s) for process in self.brokers.values()))
         await asyncio.gather(*(process.stop(_CONTROLLER_STOP_S) for process in self.controllers.values()))
 
     def check(self) -> None:
@@ -104,12 +111,13 @@ class LocalCluster(WatchedCluster):
         """
         if self._tell_lost is None:
             return
+        self._lost = {process for process in self._lost if not process.is_running}
         for process in self.processes:
             if process.has_failed and process not in self._lost:
                 self._lost.add(process)
                 self._tell_lost(process.obituary())
         left, of = len(self.awaited.controllers), len(self.controllers)
-        if left <= of // 2:
+        if left <= of // 2 and not self.restarts:
             logs = self.directory / "logs"
             raise ProcessFailed(f"{left} of {of} controllers are left, which is no majority; logs in {logs}")
 

@@ -40,6 +40,8 @@ TWIN_CONTROLLER_IDS: Final = (3000, 3001, 3002)
 #: Brokers of a twin up to this number get a process each; more share one.
 SEPARATE_BROKERS_MAX: Final = 8
 _COPY_BYTES: Final = 1024 * 1024
+#: Looks at what is about to be made.
+Approve = Callable[[ClusterPlan], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,17 @@ def controller_directory(directory: Path, controller: PlannedController) -> Path
     return directory / f"{_CONTROLLER_PREFIX}{controller.id}"
 
 
-def make_fresh(directory: Path, ports: Ports, controller_count: int, broker_count: int) -> ClusterPlan:
+def make_fresh(
+    directory: Path,
+    ports: Ports,
+    controller_count: int,
+    broker_count: int,
+    approve: Approve = lambda plan: None,
+) -> ClusterPlan:
     """A new cluster, empty but for the features that Kafka 4.3.1 starts with.
+
+    Args:
+        approve: called before anything is written; what it raises keeps the cluster from being made.
 
     Raises:
         ClusterError: the directory holds something else.
@@ -79,6 +90,7 @@ def make_fresh(directory: Path, ports: Ports, controller_count: int, broker_coun
         for n in range(broker_count)
     )
     plan = ClusterPlan(cluster_id=new_id(), controllers=controllers, brokers=brokers)
+    approve(plan)
     voters = [FoundingVoter(one.id, one.directory_id, LOOPBACK, one.quorum_port) for one in plan.controllers]
     _make(directory, plan, lambda one: founding_plan(plan.cluster_id, one.id, voters, plan.kraft_version))
     return plan
@@ -90,11 +102,13 @@ def make_twin(
     ports: Ports,
     brokers: str,
     tell: TellPassedOver = lambda passed_over: None,
+    approve: Approve = lambda plan: None,
 ) -> ClusterPlan:
     """A cluster that starts from another one's metadata, under a new cluster id; a checkpoint passed over stays behind.
 
     Args:
         brokers: which of the imported brokers are played: ``live`` (not fenced), ``all`` or ``none``.
+        approve: as for ``make_fresh``; the source was read by then, and is read once more afterwards.
 
     Raises:
         ClusterError: the directory holds something else, or the source has no state to start from.
@@ -113,6 +127,7 @@ def make_twin(
         source_cluster_id=source_cluster_id(source),
         source=str(source.resolve()),
     )
+    approve(plan)
     epoch = max(image.provenance.epoch, state.leader_epoch if state is not None else 0)
     imported = tuple(_imported(_taken(source, passed_over), image))
     _make(directory, plan, partial(format_plan, plan, bootstrap=None, epoch=epoch, imported=imported))
@@ -218,7 +233,7 @@ def _clear_leftovers(directory: Path) -> None:
     """Remove what an interrupted making left; refuse everything else."""
     if not directory.exists():
         return
-    names = _checked_names(directory)
+    names = require_ours(directory)
     if names - {_LOGS} and _MAKING not in names:
         raise ClusterError(f"{directory} holds controllers but no {PLAN_NAME}: start over with --fresh")
     remove(directory)
@@ -230,7 +245,7 @@ def remove(directory: Path) -> None:
     Raises:
         ClusterError: there is something else in it; nothing was removed.
     """
-    _checked_names(directory)
+    require_ours(directory)
     # First: a half-removed cluster must not look like one.
     (directory / PLAN_NAME).unlink(missing_ok=True)
     for path in directory.iterdir():
@@ -240,7 +255,12 @@ def remove(directory: Path) -> None:
             path.unlink()
 
 
-def _checked_names(directory: Path) -> set[str]:
+def require_ours(directory: Path) -> set[str]:
+    """The names in a directory.
+
+    Raises:
+        ClusterError: one of them is no part of a cluster.
+    """
     names = {path.name for path in directory.iterdir()}
     known = (_MAKING, _LOGS, SOCKET_NAME)
     ours = (_CONTROLLER_PREFIX, _BROKER_PREFIX, PLAN_NAME)

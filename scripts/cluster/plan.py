@@ -1,17 +1,18 @@
-"""What a local cluster consists of: written once when it is made, read at every start."""
+"""What a local cluster consists of: written when it is made and when it moves to other ports, read at every start."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from metadata_log.errors import QuorateError
 from scripts.cluster.members import Members, Node
-from scripts.cluster.ports import LOOPBACK
+from scripts.cluster.ports import LOOPBACK, require_free
 
 PLAN_NAME: Final = "cluster.json"
 #: Socket of the process that runs the cluster, as long as it runs.
@@ -63,6 +64,25 @@ class ClusterPlan(_Part):
     def is_import(self) -> bool:
         """Whether it was made from another one's metadata."""
         return self.source_cluster_id is not None or self.source is not None
+
+    def on_ports(self, take: Callable[[], int]) -> Self:
+        """The same cluster on other ports, one from each call of ``take``.
+
+        Controllers know each other's ports from their settings; the next leader writes them to the log.
+        """
+        controllers = tuple(
+            one.model_copy(update={"quorum_port": take(), "http_port": take()}) for one in self.controllers
+        )
+        brokers = tuple(one.model_copy(update={"http_port": take()}) for one in self.brokers)
+        return self.model_copy(update={"controllers": controllers, "brokers": brokers})
+
+    def require_ports(self) -> None:
+        """Raise ``PortTaken`` if something else listens where a process of this cluster should."""
+        for controller in self.controllers:
+            require_free(controller.quorum_port, f"controller {controller.id}, quorum")
+            require_free(controller.http_port, f"controller {controller.id}, HTTP")
+        for brokers in self.brokers:
+            require_free(brokers.http_port, f"broker {brokers.ids[0]}, HTTP")
 
     def save(self, directory: Path) -> None:
         """Write it; whoever sees the file sees a cluster that was made to the end."""

@@ -31,7 +31,7 @@ def require_free(port: int, what: str) -> None:
             probe.bind((LOOPBACK, port))
         except OSError as error:
             raise PortTaken(
-                f"port {port} ({what}) cannot be used: {error.strerror}; another cluster running?"
+                f"port {port} ({what}) cannot be used: {error.strerror}; is another cluster running there?"
             ) from error
 
 

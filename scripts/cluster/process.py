@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +44,8 @@ class ManagedProcess:
         self._process: asyncio.subprocess.Process | None = None
         #: Whether its end was asked for.
         self._was_told = False
+        #: Whether it was frozen and not thawed.
+        self._is_frozen = False
 
     @property
     def pid(self) -> int | None:
@@ -55,6 +58,11 @@ class ManagedProcess:
         return self._process is not None and self._process.returncode is None
 
     @property
+    def is_frozen(self) -> bool:
+        """Running, and not getting anywhere."""
+        return self._is_frozen and self.is_running
+
+    @property
     def exit_code(self) -> int | None:
         """Exit code of the last run; negative for a signal."""
         return None if self._process is None else self._process.returncode
@@ -63,7 +71,7 @@ class ManagedProcess:
         """Start it, in a session of its own: a Ctrl-C at the terminal is for the supervisor, which ends it in order."""
         if self.is_running:
             return
-        self._was_told = False
+        self._was_told = self._is_frozen = False
         self._log_path.parent.mkdir(parents=True, exist_ok=True)
         with self._log_path.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -89,10 +97,12 @@ class ManagedProcess:
     def pause(self) -> None:
         """SIGSTOP: frozen, sockets open."""
         self._signal(signal.SIGSTOP)
+        self._is_frozen = True
 
     def resume(self) -> None:
         """SIGCONT."""
         self._signal(signal.SIGCONT)
+        self._is_frozen = False
 
     def terminate(self) -> None:
         """SIGTERM: please end."""
@@ -116,11 +126,19 @@ class ManagedProcess:
         except TimeoutError as error:
             raise ProcessFailed(f"{self.name} did not end within {timeout_s:.0f} s") from error
 
-    async def stop(self, timeout_s: float) -> int | None:
-        """End it in order, or by force after the time; its exit code."""
+    async def stop(self, timeout_s: float, patience_s: float | None = None) -> int | None:
+        """End it in order, or by force after the time; its exit code.
+
+        Args:
+            patience_s: after so long it is asked once more, which to a broker means: at once.
+        """
         self.resume()
         self.terminate()
         try:
+            if patience_s is not None:
+                with suppress(ProcessFailed):
+                    return await self.wait(patience_s)
+                self.terminate()
             await self.wait(timeout_s)
         except ProcessFailed:
             self.kill()
@@ -139,7 +157,21 @@ class ManagedProcess:
 
     def obituary(self) -> str:
         """How it ended, with the last line of its log."""
-        return f"{self.name} ended with exit code {self.exit_code}: {self.last_words()}"
+        code = self.exit_code
+        # What a signal ended did not know of it: its last line is where it was, not why.
+        words = ", the last line of its log" if code is not None and code < 0 else ""
+        return f"{self.name} {self.end}{words}: {self.last_words()}"
+
+    @property
+    def end(self) -> str:
+        """How it ended: "ended with exit code 1", "was ended by SIGKILL"; empty while it runs, and before."""
+        code = self.exit_code
+        if code is None:
+            return ""
+        if code >= 0:
+            return f"ended with exit code {code}"
+        known = {number.value: number.name for number in signal.Signals}
+        return f"was ended by {known.get(-code, f'signal {-code}')}"
 
     def last_words(self) -> str:
         """The last line of its log."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from controller.client import ControllerClient
 from scripts.cluster.control import Act, LocalControl
-from scripts.cluster.lending import LentCluster, LentControl
+from scripts.cluster.lending import LentCluster, RemoteControl
 from scripts.cluster.local import LocalCluster, LocalOptions
 from scripts.cluster.making import Ports, make_fresh, make_twin
 from scripts.cluster.members import Members, Node
@@ -73,7 +73,7 @@ async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
     if drill.source is not None:
         raise NotHere(f"{drill.name} imports a cluster of its own: run it without --on")
     _require_members(drill, plan.members, str(on.path))
-    control = await LentControl.borrow(on.path)
+    control = await RemoteControl.borrow(on.path)
     if control is None:
         if drill.kind == "destroys" and not on.may_destroy:
             raise NotHere(f"{drill.name} {_REFUSED['destroys']}: say --destroy if those in {on.path} may be")
@@ -95,7 +95,7 @@ def _made(drill: Drill, directory: Path) -> ClusterPlan:
 
 def _local(drill: Drill, directory: Path, plan: ClusterPlan, workplace: Path) -> Ground:
     cluster = LocalCluster(directory, plan, _options(drill, workplace))
-    cluster.require_ports()
+    plan.require_ports()
     return Ground(cluster, LocalControl(cluster), workplace)
 
 

@@ -73,7 +73,7 @@ async def _run(console: Console, directory: Path) -> None:
     async with AsyncExitStack() as stack:
         cluster = LocalCluster(directory, plan, options)
         stack.push_async_callback(cluster.stop)
-        cluster.require_ports()
+        plan.require_ports()
         await Tour(console, cluster).run()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.cluster.lending import LentControl
+from scripts.cluster.lending import RemoteControl
 from scripts.cluster.plan import SOCKET_NAME, ClusterError, ClusterPlan
 from tests.integration.commands import Ended, alone
 from tests.integration.running_cluster import running_cluster
@@ -44,10 +44,10 @@ def drill(directory: Path, *arguments: str) -> Ended:
 
 async def borrow_and_leave(directory: Path, plan: ClusterPlan) -> None:
     """As a drill that is killed: it leaves a process dead and one frozen. Meanwhile nobody else gets them."""
-    lent = await LentControl.borrow(directory)
+    lent = await RemoteControl.borrow(directory)
     assert lent is not None
-    with pytest.raises(ClusterError, match="lent to another drill"):
-        await LentControl.borrow(directory)
+    with pytest.raises(ClusterError, match="lent to a drill: wait until it is over"):
+        await RemoteControl.borrow(directory)
     await lent.kill([plan.members.controllers[1], plan.members.brokers[12]])
     await lent.pause(plan.members.controllers[2])
     await lent.end()
@@ -55,7 +55,7 @@ async def borrow_and_leave(directory: Path, plan: ClusterPlan) -> None:
 
 async def borrow_until_it_ends(directory: Path, supervisor: subprocess.Popen[str]) -> None:
     """As a drill under which the cluster is stopped: it hears so at once."""
-    lent = await LentControl.borrow(directory)
+    lent = await RemoteControl.borrow(directory)
     assert lent is not None
     lent.require_there()
     supervisor.send_signal(signal.SIGINT)
@@ -96,7 +96,7 @@ def test_processes_of_a_running_cluster_are_lent_and_come_back(tmp_path: Path) -
 
         asyncio.run(borrow_until_it_ends(directory, supervisor))
     assert supervisor.returncode == 0
-    assert asyncio.run(LentControl.borrow(directory)) is None
+    assert asyncio.run(RemoteControl.borrow(directory)) is None
 
 
 @pytest.mark.timeout(300)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -22,6 +24,7 @@ from metadata_log.ids import uuid_text
 from scripts.cluster.plan import ClusterPlan
 from scripts.cluster.ports import free_stretch
 from snapshots.loading import load_image
+from tests.integration.commands import Ended, alone
 from tests.waiting import eventually_sync
 
 READY_S = 120.0
@@ -31,6 +34,11 @@ STOP_S = 60.0
 def command(*arguments: str) -> list[str]:
     """The CLI in a process of its own."""
     return [sys.executable, "-m", "scripts.cli", *arguments]
+
+
+def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command that has come to its end."""
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=STOP_S, check=False)
 
 
 @contextmanager
@@ -94,12 +102,25 @@ def test_cluster_started_again_goes_on_where_it_was(tmp_path: Path) -> None:
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
             assert json.load(answer)["topics"][0]["error_code"] == 0
-    with running_up(directory) as second:
+    other = base_port()
+    with running_up(directory, "--base-port", other) as second:
+        said_until(second, "ready")
         status = ready_status(directory, 2)
         assert status["cluster_id"] == plan.cluster_id
         assert status["topics"] == 1
         assert status["partitions"]["total"] == 4
+        assert {urlsplit(voter["http"]).port for voter in status["quorum"]["voters"]} == ports_from(other, 1, 3, 5)
+        refused = ended("up", "--dir", str(directory), "--fresh")
+        assert refused.returncode == 1
+        assert f"{directory} runs already, by process {second.pid}: " in refused.stderr
     assert second.returncode == 0
+    voters = load_image(directory / "controller-1").kraft.voters
+    assert voters is not None
+    assert {voter.endpoints[0].port for voter in voters.voters} == ports_from(other, 0, 2, 4), "the log has moved, too"
+
+
+def ports_from(base: str, *steps: int) -> set[int]:
+    return {int(base) + step for step in steps}
 
 
 @pytest.mark.timeout(300)
@@ -180,24 +201,18 @@ def test_taken_port_is_one_sentence_and_changes_nothing(tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         directory = tmp_path / "var"
-        result = subprocess.run(
-            command("up", "--dir", str(directory), "--base-port", str(port)),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        result = ended("up", "--dir", str(directory), "--base-port", str(port))
     assert result.returncode == 1
     assert f"port {port}" in result.stderr
+    assert "--base-port N" in result.stderr
     assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_foreign_directory_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     for arguments in ((), ("--fresh",)):
-        result = subprocess.run(
-            command("up", "--dir", str(tmp_path), *arguments), capture_output=True, text=True, timeout=60, check=False
-        )
+        result = ended("up", "--dir", str(tmp_path), *arguments)
         assert result.returncode == 1
         assert "thesis.tex" in result.stderr
         assert "Traceback" not in result.stderr
@@ -215,26 +230,47 @@ def test_tour_of_a_captured_cluster_holds(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def node(directory: Path, *arguments: str) -> Ended:
+    return asyncio.run(alone("node", *arguments, "--dir", str(directory)))
+
+
+def process_id(directory: Path, name: str) -> int:
+    """Of a process of the cluster, as the one that runs it says."""
+    states = json.loads(node(directory, "list", "--json").out)
+    found: int = next(state["pid"] for state in states if state["name"] == name)
+    assert str(directory / f"{name}.toml") in arguments_of(found) or name.startswith("broker")
+    return found
+
+
+def arguments_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
 @pytest.mark.timeout(300)
-def test_child_that_dies_ends_the_cluster_in_one_sentence(tmp_path: Path) -> None:
+def test_cluster_lives_through_deaths_while_a_majority_of_controllers_is_left(tmp_path: Path) -> None:
     directory = tmp_path / "var"
     with running_up(directory, "--base-port", base_port(), "--brokers", "1") as process:
-        ready_status(directory, 1)
-        (victim,) = [
-            int(entry.name)
-            for entry in Path("/proc").iterdir()
-            if entry.name.isdigit() and str(directory / "controller-3.toml") in arguments_of(entry)
-        ]
-        os.kill(victim, signal.SIGKILL)
-        _, said = process.communicate(timeout=STOP_S)
-    assert process.returncode == 1
-    assert "controller-3 ended with exit code -9" in said
-    assert "Traceback" not in said
-
-
-def arguments_of(process: Path) -> str:
-    """A process's command line; empty where it has ended meanwhile."""
-    try:
-        return (process / "cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
+        said_until(process, "ready")
+        os.kill(process_id(directory, "broker-11"), signal.SIGKILL)
+        assert "quorate: broker-11 was ended by SIGKILL, the last line of its log: {" in said_until(
+            process, "broker-11 "
+        )
+        listed = node(directory, "list")
+        assert listed.code == 1
+        assert "was ended by SIGKILL" in listed.out
+        assert node(directory, "start", "broker-11").out == "broker-11 was started\n"
+        frozen = process_id(directory, "controller-3")
+        assert node(directory, "pause", "controller-3").code == 0
+        eventually_sync(lambda: "State:\tT (stopped)" in Path(f"/proc/{frozen}/status").read_text(), "it is frozen")
+        in_vain = node(directory, "start", "controller-1", "controller-3")
+        assert (in_vain.code, in_vain.err) == (1, "quorate: controller-1 runs already\n")
+        assert node(directory, "kill", "controller-3").out == "controller-3 was killed (SIGKILL)\n"
+        assert not Path(f"/proc/{frozen}").exists()
+        assert node(directory, "list").code == 1
+        for victim in ("controller-2", "controller-1"):
+            os.kill(process_id(directory, victim), signal.SIGKILL)
+            assert f"{victim} was ended by SIGKILL" in said_until(process, f"{victim} ")
+        said = said_until(process, "no majority")
+        assert process.wait(STOP_S) == 1
+    assert "1 of 3 controllers are left, which is no majority" in said
+    assert node(directory, "list").code == 3

@@ -14,7 +14,7 @@ from scripts.cli.__main__ import _COMMANDS, make_app
 WRITES = {
     "acls add", "acls remove", "broker", "brokers unregister", "configs alter", "configs replace", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
-    "quotas remove", "quotas set",
+    "node kill", "node pause", "node resume", "node start", "node stop", "quotas remove", "quotas set",
     "reassign apply", "reassign cancel", "recover apply", "recover plan", "recover rejoin", "recover survey",
     "recover verify",
     "snapshot take", "tokens create", "tokens expire", "tokens renew", "topics add-partitions", "topics create",
@@ -26,6 +26,7 @@ EXCEPTIONS = {
     "history": "all moments, one after the other",
     "image diff": "each side names its own moment, behind an @",
     "log verify": "all of a log is to be whole",
+    "node list": "processes as they run now",
     "reassign plan": "a plan is for the cluster as it is",
     "reassign verify": "whether a plan is carried out now",
     "refusals": "what changed nothing is in no state",

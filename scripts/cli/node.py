@@ -1,0 +1,145 @@
+"""`quorate node`: the processes of a cluster that `quorate up` runs: kill one and look, freeze one, start it again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from scripts.cli import exit_codes
+from scripts.cli.arguments import AsJson
+from scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory
+from scripts.cli.output import columns, or_dash, reader_may_leave
+from scripts.cluster.control import Act
+from scripts.cluster.lending import NodeState, RemoteControl
+from scripts.cluster.plan import ClusterError, ClusterPlan
+
+app = typer.Typer(
+    help="The processes of a cluster that `quorate up` runs: list, kill, stop, pause, resume and start them.",
+    no_args_is_help=True,
+)
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="NAME...", help="As controller-2 or broker-11: see `quorate node list`.")
+]
+#: Of a log's last line, for people.
+_LINE_MAX: Final = 120
+_DONE: Final[dict[Act, str]] = {
+    "kill": "was killed (SIGKILL)",
+    "stop": "has ended",
+    "pause": "is frozen (SIGSTOP), its sockets are open",
+    "resume": "goes on (SIGCONT)",
+    "start": "was started",
+}
+
+
+@app.command("list")
+def list_nodes(directory: LocalDirectory = LOCAL_DIRECTORY, as_json: AsJson = False) -> None:
+    """List the processes: which run, which are frozen, how the others have ended.
+
+    Exit code 0: all run; 1: not all; 3: nobody runs the cluster.
+
+    Example: quorate node list --dir var
+    """
+    states = asyncio.run(_states(directory))
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(json.dumps([state.model_dump() for state in states]) + "\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in columns(list(_rows(states))))
+    if any(state.state != "running" for state in states):
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+@app.command()
+def kill(names: Names, directory: LocalDirectory = LOCAL_DIRECTORY) -> None:
+    """End processes at once (SIGKILL), as a crash does; several at the same moment.
+
+    Nothing starts them again but `quorate node start`, `quorate up --restart` neither: it was your wish.
+
+    Example: quorate node kill broker-11
+    """
+    _act("kill", names, directory)
+
+
+@app.command()
+def stop(names: Names, directory: LocalDirectory = LOCAL_DIRECTORY) -> None:
+    """Stop processes in order (SIGTERM), one after the other, and wait until each has ended.
+
+    A broker hands its partitions over first, for up to 30 s where nobody takes them.
+
+    Example: quorate node stop controller-2
+    """
+    _act("stop", names, directory)
+
+
+@app.command()
+def pause(names: Names, directory: LocalDirectory = LOCAL_DIRECTORY) -> None:
+    """Freeze processes (SIGSTOP): they are silent, and their sockets stay open.
+
+    Example: quorate node pause controller-1
+    """
+    _act("pause", names, directory)
+
+
+@app.command()
+def resume(names: Names, directory: LocalDirectory = LOCAL_DIRECTORY) -> None:
+    """Let frozen processes go on (SIGCONT).
+
+    Example: quorate node resume controller-1
+    """
+    _act("resume", names, directory)
+
+
+@app.command()
+def start(names: Names, directory: LocalDirectory = LOCAL_DIRECTORY) -> None:
+    """Start processes that have ended. `quorate status` says when they have joined.
+
+    Example: quorate node start broker-11 controller-2
+    """
+    _act("start", names, directory)
+
+
+def _act(act: Act, names: Sequence[str], directory: Path) -> None:
+    exit_code = asyncio.run(_done(act, list(dict.fromkeys(names)), directory))
+    how = f" with exit code {exit_code}" if exit_code else ""
+    for name in dict.fromkeys(names):
+        print(f"{name} {_DONE[act]}{how}")
+
+
+async def _done(act: Act, names: Sequence[str], directory: Path) -> int | None:
+    control = await _reach(directory)
+    try:
+        return await control.ask(act, names)
+    finally:
+        await control.end()
+
+
+async def _states(directory: Path) -> tuple[NodeState, ...]:
+    control = await _reach(directory)
+    try:
+        return await control.states()
+    finally:
+        await control.end()
+
+
+async def _reach(directory: Path) -> RemoteControl:
+    control = await RemoteControl.reach(directory)
+    if control is not None:
+        return control
+    plan = ClusterPlan.load(directory)
+    if plan is None:
+        raise ClusterError(f"{directory} holds no cluster: make one with `quorate up --dir {directory}`")
+    sys.stderr.write(f"quorate: nobody runs cluster {plan.cluster_id} in {directory}: quorate up --dir {directory}\n")
+    raise typer.Exit(exit_codes.UNREACHABLE)
+
+
+def _rows(states: Sequence[NodeState]) -> Iterator[tuple[str, ...]]:
+    yield "NAME", "STATE", "PID", "ENDED", "LAST-LINE"
+    for one in states:
+        yield one.name, one.state, or_dash(one.pid), one.ended or "-", one.last_line[:_LINE_MAX] or "-"
