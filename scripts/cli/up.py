@@ -28,47 +28,55 @@ _READY_S: Final = 60.0
 _LOOK_S: Final = 1.0
 
 
+Directory = Annotated[Path, typer.Option("--dir", help="Where the cluster's state lies.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start over: throws away what is in the directory.")]
+Source = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        help="Make a twin: start from the metadata of a real cluster (a Kafka 3.3-4.3 or Quorate directory, "
+        "or a checkpoint). The source is only read.",
+        show_default=False,
+    ),
+]
+Brokers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|live|all|none",
+        help=f"How many brokers a new cluster has (default {BROKERS}), or which brokers of a twin are played: those "
+        "that were alive (default), all, or none, which freezes their sessions.",
+        show_default=False,
+    ),
+]
+ControllerCount = Annotated[
+    int | None,
+    typer.Option(min=1, max=5, help=f"Controllers of a new cluster (default {CONTROLLERS}).", show_default=False),
+]
+BasePort = Annotated[
+    int | None,
+    typer.Option(
+        min=1024,
+        max=65_000,
+        help=f"First of the loopback ports of a new cluster (default {BASE_PORT}); a cluster that is there moves.",
+        show_default=False,
+    ),
+]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Start processes again that end by themselves, after growing waits.")
+]
+Demo = Annotated[bool, typer.Option("--demo", help="A scripted tour on a captured Kafka cluster; then exit.")]
+
+
 def up(
-    directory: Annotated[Path, typer.Option("--dir", help="Where the cluster's state lies.")] = LOCAL_DIRECTORY,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over: throws away what is in the directory.")] = False,
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="PATH",
-            help="Make a twin: start from the metadata of a real cluster (a Kafka 3.3-4.3 or Quorate directory, "
-            "or a checkpoint). The source is only read.",
-            show_default=False,
-        ),
-    ] = None,
-    brokers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|live|all|none",
-            help=f"How many brokers a new cluster has (default {BROKERS}), or which brokers of a twin are played: those"
-            " that were alive (default), all, or none, which freezes their sessions.",
-            show_default=False,
-        ),
-    ] = None,
-    controllers: Annotated[
-        int | None,
-        typer.Option(min=1, max=5, help=f"Controllers of a new cluster (default {CONTROLLERS}).", show_default=False),
-    ] = None,
-    base_port: Annotated[
-        int | None,
-        typer.Option(
-            min=1024,
-            max=65_000,
-            help=f"First of the loopback ports of a new cluster (default {BASE_PORT}); a cluster that is there moves.",
-            show_default=False,
-        ),
-    ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Start processes again that end by themselves, after growing waits.")
-    ] = False,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="A scripted tour on a captured Kafka cluster; then exit.")
-    ] = False,
+    directory: Directory = LOCAL_DIRECTORY,
+    fresh: Fresh = False,
+    source: Source = None,
+    brokers: Brokers = None,
+    controllers: ControllerCount = None,
+    base_port: BasePort = None,
+    restart: Restart = False,
+    demo: Demo = False,
 ) -> None:
     """Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C.
 

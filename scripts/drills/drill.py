@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 from scripts.cluster.control import Act
@@ -45,7 +46,7 @@ class Drill:
         controllers, brokers: of the cluster that is made for it.
         controller_settings, broker_settings: as environment variables without their prefix.
         is_faulty: its controllers' disk, clock and links can be made to fail (``faulty_controller``).
-        source: of a twin, below ``tests/data/kafka``; None: a fresh cluster.
+        source: of a twin; None: a fresh cluster.
         limits_elsewhere: by name of the expectation, where processes run with settings that are not the drill's.
         obstacle: why it is not possible on this machine; empty: it is.
     """
@@ -61,7 +62,7 @@ class Drill:
     controller_settings: Mapping[str, str] = field(default_factory=dict)
     broker_settings: Mapping[str, str] = field(default_factory=dict)
     is_faulty: bool = False
-    source: str | None = None
+    source: Path | None = None
     limits_elsewhere: Mapping[str, float] = field(default_factory=dict)
     obstacle: Callable[[], str] = never
 

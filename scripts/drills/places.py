@@ -21,7 +21,6 @@ from scripts.drills.commands import CommandControl
 from scripts.drills.drill import Drill, DrillKind
 from scripts.drills.ground import Ground
 
-_KAFKA_DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "kafka"
 #: Drills look at what follows from a fault, not at the wait before it: brokers are quick to heartbeat.
 _BROKER_SETTINGS: Final = {"LIFECYCLE__HEARTBEAT_INTERVAL_MS": "500"}
 #: Why a drill may not be run on processes that serve others.
@@ -89,7 +88,7 @@ async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
 def _made(drill: Drill, directory: Path) -> ClusterPlan:
     ports = Ports.of(free_ports(2 * drill.controllers + drill.brokers + 4))
     if drill.source is not None:
-        return make_twin(directory, _KAFKA_DATA / drill.source, ports, "all")
+        return make_twin(directory, drill.source, ports, "all")
     return make_fresh(directory, ports, drill.controllers, drill.brokers)
 
 

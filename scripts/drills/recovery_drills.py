@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+from scripts.captures import DYNAMIC_SMALL_M1
 from scripts.cluster.plan import ClusterPlan
 from scripts.drills.drill import Drill, healthy_again
 from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
@@ -173,6 +174,6 @@ DRILLS: Final = (
         ),
         import_and_replay,
         "rigs",
-        source="dynamic-small/m1/log",
+        source=DYNAMIC_SMALL_M1,
     ),
 )

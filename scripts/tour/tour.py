@@ -26,6 +26,7 @@ from controller.protocol import (
     ReassignableTopic,
 )
 from metadata_log.errors import ErrorCode, QuorateError
+from scripts.captures import STATIC_M2
 from scripts.cli import exit_codes
 from scripts.cluster.local import LocalCluster, LocalOptions
 from scripts.cluster.making import Ports, make_twin
@@ -33,7 +34,6 @@ from scripts.cluster.ports import free_ports
 from scripts.tour.digests import digests_at_one_offset
 from scripts.tour.writes import WriteStream
 
-_SOURCE: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "kafka" / "static" / "m2" / "log"
 #: Died before the other; 13 holds the newest data of what they shared.
 _DEAD_FIRST, _DEAD_LAST = 14, 13
 _DEADLINE_S: Final = 60.0
@@ -65,7 +65,7 @@ def run_tour(console: Console) -> int:
 
 
 async def _run(console: Console, directory: Path) -> None:
-    plan = make_twin(directory, _SOURCE, Ports.of(free_ports(_PORTS)), "all")
+    plan = make_twin(directory, STATIC_M2, Ports.of(free_ports(_PORTS)), "all")
     options = LocalOptions(
         controller={"BROKERS__SESSION_TIMEOUT_MS": str(_SESSION_MS)},
         broker={"LIFECYCLE__HEARTBEAT_INTERVAL_MS": str(_HEARTBEAT_MS)},

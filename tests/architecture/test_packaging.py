@@ -87,3 +87,14 @@ def test_consensus_library_is_pinned_exactly() -> None:
 def test_launcher_is_executable(launcher: str) -> None:
     """A clone keeps the executable bit, an unpacked copy of a copy may not."""
     assert os.access(ROOT / launcher, os.X_OK)
+
+
+@pytest.mark.parametrize("moment", ["static/m2", "dynamic-small/m1"])
+def test_captures_in_the_package_are_links_to_all_files_of_the_captures(moment: str) -> None:
+    """Link by link: whoever builds a package takes what a file's link points to, and refuses a directory's."""
+    source, packed = ROOT / "tests" / "data" / "kafka" / moment / "log", ROOT / "scripts" / "captures"
+    links = packed / moment.replace("/", "-")
+    files = {path.relative_to(source): path for path in source.rglob("*") if path.is_file()}
+    assert files
+    assert {path.relative_to(links): path.resolve() for path in links.rglob("*") if path.is_symlink()} == files
+    assert [path for path in links.rglob("*") if path.is_file() and not path.is_symlink()] == []

@@ -24,6 +24,7 @@ from metadata_log.ids import uuid_text
 from scripts.cluster.plan import ClusterPlan
 from scripts.cluster.ports import free_stretch
 from snapshots.loading import load_image
+from tests.architecture.source_tree import PACKAGES, ROOT
 from tests.integration.commands import Ended, alone
 from tests.waiting import eventually_sync
 
@@ -220,14 +221,19 @@ def test_foreign_directory_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(400)
-def test_tour_of_a_captured_cluster_holds(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2])])}
+def test_tour_of_a_captured_cluster_holds_in_an_installed_package(tmp_path: Path) -> None:
+    """As where it was installed: with what the package brings, and nothing of the checkout."""
+    site, place = tmp_path / "site", tmp_path / "place"
+    for package in PACKAGES:  # what links point to is copied, as where a package is built
+        shutil.copytree(ROOT / package, site / package, ignore=shutil.ignore_patterns("__pycache__"))
+    place.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}
     result = subprocess.run(
-        command("up", "--demo"), cwd=tmp_path, capture_output=True, text=True, timeout=380, check=False, env=environment
+        command("up", "--demo"), cwd=place, capture_output=True, text=True, timeout=380, check=False, env=environment
     )
-    assert result.returncode == 0, result.stdout + result.stderr + logs(next(iter(tmp_path.iterdir()), tmp_path))
+    assert result.returncode == 0, result.stdout + result.stderr + logs(next(iter(place.iterdir()), place))
     assert "All of it held" in result.stdout
-    assert list(tmp_path.iterdir()) == []
+    assert list(place.iterdir()) == []
 
 
 def node(directory: Path, *arguments: str) -> Ended:

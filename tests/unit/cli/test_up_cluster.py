@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from metadata_log.errors import StorageError
-from scripts.cli.__main__ import make_app, run
+from scripts.cli.__main__ import make_app
 from scripts.cli.up_cluster import Wanted, find_or_make
 from scripts.cluster.making import Ports
 from scripts.cluster.plan import ClusterError, ClusterPlan
 from scripts.cluster.ports import free_stretch
+from scripts.command_line import run
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ class Stage:
     def __init__(self, directory: Path, *, restarts: bool = False) -> None:
         self.said: list[str] = []
         self.is_lent = False
+        self.looks = 0
         self.directory = directory
         plan = make_fresh(directory, Ports.from_base(20_000), 3, 1)
         self.cluster = LocalCluster(directory, plan, tell_lost=self.said.append, restarts=restarts)
@@ -42,7 +43,7 @@ class Stage:
     async def watched(self) -> AsyncIterator[asyncio.Task[None]]:
         """The cluster's processes, under supervision; they are killed at the end."""
         await self.cluster.start()
-        supervisor = Supervisor(self.cluster, self.said.append, lambda: self.is_lent)
+        supervisor = Supervisor(self.cluster, self.said.append, self.look)
         try:
             async with asyncio.TaskGroup() as group:
                 task = group.create_task(supervisor.run())
@@ -53,6 +54,20 @@ class Stage:
             for process in self.cluster.processes:
                 await process.wait(WAIT_S)
             await self.cluster.client.close()
+
+    def look(self) -> bool:
+        """Whether the processes are lent: asked at each look."""
+        self.looks += 1
+        return self.is_lent
+
+    async def until_looked(self) -> None:
+        """Until the supervisor has looked once more, to the end."""
+        enough = self.looks + 2
+
+        async def look() -> bool:
+            return self.looks >= enough
+
+        await eventually(look, "the supervisor looks", WAIT_S)
 
     async def until_said(self, sentence: str) -> None:
         async def look() -> bool:
@@ -105,6 +120,7 @@ async def test_process_that_was_lent_is_looked_after_by_its_borrower(tmp_path: P
     stage.is_lent = True
     async with stage.watched():
         await stage.cluster.brokers[11].wait(WAIT_S)
+        await stage.until_looked()
         assert stage.said == []
         stage.is_lent = False
         await stage.until_said("broker-11 is started again in 1 s")
