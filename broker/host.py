@@ -148,6 +148,8 @@ class BrokerHost:
     async def _play(self, endpoint: Endpoint) -> None:
         if not await self._first_image():
             return
+        if self.rehearsal is not None:
+            self.rehearsal.listens_at(endpoint)
         cluster_id = self.loader.cluster_id
         last_run = LastRun(self.settings.last_run_file)
         ended = last_run.read()

@@ -154,7 +154,7 @@ class FollowedPages:
         before, self._image = self._image, image
         directories = image.partitions.directories
         if is_recast or image.cluster is not before.cluster or directories is not before.partitions.directories:
-            online, self._online = self._online, online_places(image, sorted(hosted))
+            online, self._online = self._online, online_places(image, hosted)
             is_recast = is_recast or online != self._online
         self._dropped_links = set()
         old_pages, pages = before.partitions.pages, image.partitions.pages

@@ -81,6 +81,8 @@ class FollowerCore:
         self.links: list[Link] = []
         #: "" until it is known: nothing is said before.
         self.cluster_id = ""
+        #: host:port where this process listens; "" until it is known.
+        self.address = ""
         self._interval_ms = interval_ms
         self._retry_max_ms = retry_max_ms
         self._new_session = new_session
@@ -257,7 +259,9 @@ class FollowerCore:
         if link.replied_ms != UNSAID and link.position == UNSAID and rows.is_level.any():
             link.position = link.log_end
         position = UNSAID if link.replied_ms == UNSAID else int(link.position)
-        message = FollowMessage(self.cluster_id, link.session, link.number, followers, link.replied_ms, position, rows)
+        message = FollowMessage(
+            self.cluster_id, self.address, link.session, link.number, followers, link.replied_ms, position, rows
+        )
         link.number += 1
         link.told_followers = followers
         link.has_told_position = position != UNSAID

@@ -48,6 +48,8 @@ class LeaderCore:
         self.book = IsrBook(lag_max_ms)
         #: "" until the first image: nobody is answered before.
         self.cluster_id = ""
+        #: Where those listen who followed here last, by broker.
+        self.heard_from: dict[int, str] = {}
         self._log = log
         self._image = EMPTY_IMAGE
         self._sessions: dict[int, _Session] = {}
@@ -86,6 +88,8 @@ class LeaderCore:
             self._end(message.session)
             return over(ErrorCode.STALE_BROKER_EPOCH)
         self._note_position(message, session, now_ms)
+        if message.address:
+            self.heard_from |= dict.fromkeys(session.followers, message.address)
         codes = self._note_rows(message.rows, session)
         session.number = message.number
         # A time is given once, so that an echo names one answer.

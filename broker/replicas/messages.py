@@ -9,6 +9,7 @@ looked at every length and range.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,6 +38,7 @@ EVERYTHING: Final = 2**63 - 1
 
 _VERSION: Final = 1
 _CLUSTER_ID_MAX: Final = 64
+_ADDRESS: Final = re.compile(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}", re.ASCII)
 _INT64_MAX: Final = 2**63 - 1
 _INT32_MAX: Final = 2**31 - 1
 
@@ -70,6 +72,8 @@ class FollowMessage:
     """One message of a session."""
 
     cluster_id: str
+    #: host:port where the process listens that says this; "" = nowhere.
+    address: str
     #: Drawn by chance by the follower's process.
     session: int
     #: 0, 1, 2, ... within the session.
@@ -126,7 +130,7 @@ def encode_message(message: FollowMessage) -> bytes:
         [number for pair in message.followers for number in pair], message.replied_ms, message.position,
         np.ascontiguousarray(rows.topic_ids).tobytes(), _bytes(rows.partition_ids, "<i4"),
         _bytes(rows.leader_epochs, "<i4"), _bytes(rows.followers, "<i4"), _bytes(rows.held, "<i8"),
-        _bytes(rows.is_level, "?"),
+        _bytes(rows.is_level, "?"), message.address,
     ])  # fmt: skip
     return packed
 
@@ -137,10 +141,13 @@ def decode_message(data: bytes) -> FollowMessage:
     Raises:
         MalformedMessage: it is none.
     """
-    fields = _unpack(data, 13, "message")
+    fields = _unpack(data, 14, "message")
     cluster_id = fields[1]
     if not isinstance(cluster_id, str) or len(cluster_id) > _CLUSTER_ID_MAX:
         raise MalformedMessage("the message's cluster id is no short text")
+    address = fields[13]
+    if not isinstance(address, str) or (address and _ADDRESS.fullmatch(address) is None):
+        raise MalformedMessage("the message's address is not host:port")
     topic_ids = _column(fields[7], "u1", "topic ids").reshape(-1)
     if len(topic_ids) % UUID_BYTES or len(topic_ids) > ROWS_MAX * UUID_BYTES:
         raise MalformedMessage(f"{len(topic_ids)} bytes of topic ids are not up to {ROWS_MAX} of {UUID_BYTES} each")
@@ -159,6 +166,7 @@ def decode_message(data: bytes) -> FollowMessage:
         raise MalformedMessage("a row of the message has a number below what it may be")
     return FollowMessage(
         cluster_id,
+        address,
         _number(fields[2], 0, _INT64_MAX, "session"),
         _number(fields[3], 0, _INT64_MAX, "number"),
         _followers(fields[4]),

@@ -21,6 +21,8 @@ class Online:
     pairs: Ints
     #: int32[n], ascending: brokers that registered no directories; all of theirs count as online.
     anywhere: NDArray[np.int32]
+    #: int32[n], ascending: all of them.
+    brokers: NDArray[np.int32]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Online):
@@ -31,8 +33,11 @@ class Online:
 
     def has(self, brokers: NDArray[np.int32], codes: NDArray[np.int32]) -> Flags:
         """Which replicas lie in a directory that is online, by broker and directory code."""
-        here = is_among(_pairs(brokers, codes), self.pairs)
-        here |= is_among(brokers, self.anywhere) & (codes != LOST_CODE)
+        here = is_among(brokers, self.brokers)
+        at = np.flatnonzero(here)
+        brokers, codes = brokers[at], codes[at]
+        here[at] = is_among(_pairs(brokers, codes), self.pairs)
+        here[at] |= is_among(brokers, self.anywhere) & (codes != LOST_CODE)
         return here
 
 
@@ -41,7 +46,7 @@ def online_places(image: MetadataImage, brokers: Iterable[int]) -> Online:
     owners: list[int] = []
     codes: list[int] = []
     anywhere: list[int] = []
-    for broker in brokers:
+    for broker in sorted(brokers):
         known = image.cluster.brokers.get(broker)
         directories = () if known is None else known.directories
         if not directories:
@@ -52,7 +57,7 @@ def online_places(image: MetadataImage, brokers: Iterable[int]) -> Online:
         owners += [broker] * len(online)
         codes += online
     pairs = np.sort(_pairs(np.array(owners, np.int32), np.array(codes, np.int32)))
-    return Online(pairs, np.array(anywhere, np.int32))
+    return Online(pairs, np.array(anywhere, np.int32), np.unique(np.array([*owners, *anywhere], np.int32)))
 
 
 def _pairs(brokers: NDArray[np.int32], codes: NDArray[np.int32]) -> Ints:

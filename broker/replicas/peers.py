@@ -16,7 +16,6 @@ from broker.identity import HTTP_LISTENER
 from broker.replicas.follower import Address
 from broker.replicas.messages import FRAME_BYTES_MAX
 from metadata_log.errors import QuorateError
-from metadata_log.records import BrokerEndpoint
 from snapshots.cluster import BrokerRegistration, ClusterImage
 from snapshots.image import MetadataImage
 
@@ -85,23 +84,32 @@ class PeerAddresses:
         self._cluster = ClusterImage()
         self._registered: dict[int, Address] = {}
 
-    def in_image(self, image: MetadataImage, played: Collection[int]) -> dict[int, Address]:
-        """By broker; those nobody knows the address of are left out. ``played``: the brokers of this process."""
+    def in_image(
+        self, image: MetadataImage, played: Collection[int], heard_from: Mapping[int, Address]
+    ) -> dict[int, Address]:
+        """By broker; those nobody knows the address of are left out.
+
+        Args:
+            played: the brokers of this process.
+            heard_from: where those said they are who follow brokers here; it counts for those of whom nothing is known.
+        """
         if image.cluster is not self._cluster:
             self._cluster = image.cluster
             found = ((broker, self._address(known)) for broker, known in image.cluster.brokers.items())
             self._registered = {broker: address for broker, address in found if address is not None}
-        return self._registered | dict.fromkeys(played, LOCAL)
+        heard = {broker: at for broker, at in heard_from.items() if is_loopback(at.rpartition(":")[0].strip("[]"))}
+        return heard | self._registered | dict.fromkeys(played, LOCAL)
 
     def _address(self, broker: BrokerRegistration) -> Address | None:
         if broker.id in self._told:
             return self._told[broker.id]
         ends = (end for end in broker.listeners if end.name == HTTP_LISTENER and is_loopback(end.host))
-        return next((_host_and_port(end) for end in ends), None)
+        return next((host_and_port(end.host, end.port) for end in ends), None)
 
 
-def _host_and_port(end: BrokerEndpoint) -> Address:
-    return f"[{end.host}]:{end.port}" if ":" in end.host else f"{end.host}:{end.port}"
+def host_and_port(host: str, port: int) -> Address:
+    """As in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:

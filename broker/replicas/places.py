@@ -41,6 +41,8 @@ def remembered(
     before: PartitionTable, pages: Mapping[int, R], table: PartitionTable, number: int, rows: Ints
 ) -> Iterator[tuple[R, Carried]]:
     """For rows of page ``number`` of ``table``: where ``pages`` (by number, of the table ``before``) have them."""
+    if not pages:
+        return
     page = table.pages[number]
     old_rows = rows + (number << PAGE_SHIFT)
     old_page = before.pages[number] if number < len(before.pages) else None
@@ -76,6 +78,9 @@ def is_among(ids: NDArray[Any], wanted: NDArray[Any]) -> Flags:
     """Which ids are among the sorted ``wanted``."""
     if not len(wanted):
         return np.zeros(ids.shape, np.bool_)
+    if len(wanted) == 1:  # a process that plays one broker: a tenth of the time
+        is_it: Flags = ids == wanted[0]
+        return is_it
     found: Flags = wanted[np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)] == ids
     return found
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import structlog
 
+from broker.identity import Endpoint
 from broker.publisher import Manifest
 from broker.replicas.attended import AttendedClock
 from broker.replicas.follower import FollowerCore, Link
@@ -27,7 +28,7 @@ from broker.replicas.messages import (
     encode_answer,
     encode_message,
 )
-from broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls
+from broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls, host_and_port
 from broker.replicas.stand_in import Pace, StandInLog
 from broker.surroundings import Surroundings
 from metadata_log.errors import QuorateError
@@ -100,6 +101,10 @@ class RehearsalReplicas(ReplicaManager):
         log.info("replicas.pace", copy_bytes_per_s=pace.copy_bytes_per_s, is_stalled=pace.is_stalled)
         self._changed.set()
 
+    def listens_at(self, endpoint: Endpoint) -> None:
+        """Where other processes can speak to this one."""
+        self._follower.address = host_and_port(endpoint.host, endpoint.port)
+
     def begin(self, station: Station) -> None:
         self._station = station
         self._requests = IsrRequests(
@@ -149,12 +154,15 @@ class RehearsalReplicas(ReplicaManager):
         self._image, self._played = image, self._station.played()
         self._leader.cluster_id = self._follower.cluster_id = self._cluster_id()
         self._leader.update(image, self._played, self._clock.now_ms())
-        addresses = self._addresses.in_image(image, self._played)
+        addresses = self._addresses.in_image(image, self._played, self._leader.heard_from)
         own_end = self._model.end(self._surroundings.wall_ms())
         self._follower.update(image, self._played, addresses, own_end, self._surroundings.now_ms())
 
     def _answer(self, message: FollowMessage) -> FollowAnswer:
+        known = dict(self._leader.heard_from)
         answer = self._leader.answer(message, self._clock.now_ms(), self._surroundings.wall_ms())
+        if self._leader.heard_from != known:
+            self._take(self._image)
         self._changed.set()
         return answer
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -25,6 +26,8 @@ _POLL_S: Final = 0.01
 _LOOK_MS: Final = 2_000.0
 _CONTROLLERS: Final = 3
 _PORTS: Final = 2 * _CONTROLLERS + 1
+#: Brokers that nobody plays say nothing, and are to stay in the ISRs.
+_PATIENT: Final = {"REPLICAS__LAG_TIME_MAX_MS": "86400000"}
 
 
 @asynccontextmanager
@@ -38,7 +41,8 @@ async def running_cluster(
     """
     with temporary_directory(workspace.directory) as directory:
         plan = _make(directory, partition_count, broker_ids)
-        cluster = LocalCluster(directory / "cluster", plan, options)
+        options = options or LocalOptions()
+        cluster = LocalCluster(directory / "cluster", plan, replace(options, broker={**_PATIENT, **options.broker}))
         try:
             await cluster.start()
             await cluster.wait_for_controllers(_READY_S)

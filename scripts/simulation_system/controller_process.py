@@ -351,10 +351,17 @@ class _Runtime:
         return None
 
 
+class _NeverFoundedAnew:
+    """Of ``meta.properties`` what a controller says of itself."""
+
+    generation = 0
+
+
 class _Roomy:
     """A directory on a disk with room."""
 
     is_short_of_space = False
+    meta = _NeverFoundedAnew()
 
 
 class _Chance:

@@ -90,7 +90,7 @@ async def playing(
     settings = broker_settings(ids, urls, **more)
     async with (
         connect_controllers(settings.controllers, None, 3_000, settings.ids) as controllers,
-        connect_peers(None, 3_000) as peers,
+        connect_peers(None, settings.replicas.timeout_ms) as peers,
         aiohttp.ClientSession() as session,
     ):
         host = BrokerHost(settings, controllers.feeds, controllers.rpc, surroundings(), peers, publishers, replicas)

@@ -40,11 +40,14 @@ def image_of(built: Stage) -> MetadataImage:
     return built.members[1].controller.stable
 
 
-def told_of_each_other(*processes: str) -> dict[str, dict[str, Any]]:
-    """Settings of processes that play imported brokers: those keep Kafka's listeners, so where they are is said."""
+def told_of_those_before(*processes: str) -> dict[str, dict[str, Any]]:
+    """Settings of processes that play imported brokers, which keep Kafka's listeners: others hear where they are."""
     ports = dict(zip(processes, free_ports(len(processes)), strict=True))
     peers = [f"{ids}@{LOOPBACK}:{port}" for ids, port in ports.items()]
-    return {ids: {"port": port, "peers": peers, "is_imported": True} for ids, port in ports.items()}
+    return {
+        ids: {"port": port, "peers": peers[:number], "is_imported": True}
+        for number, (ids, port) in enumerate(ports.items())
+    }
 
 
 async def until_no_follower_lags(built: Stage, leader: int) -> None:
@@ -75,7 +78,7 @@ async def test_twin_dead_brokers_come_back_and_make_the_elections_of_the_real_lo
         before = summarize(imported)
         assert (before.partitions, before.without_leader, before.reassigning) == (3061, 782, 2)
 
-        twins = told_of_each_other("11-12", "13", "14")
+        twins = told_of_those_before("11-12", "14", "13")
         async with playing([11, 12], built.urls, **twins["11-12"]) as live:
             await live.ready()
             assert image_of(built).partitions.pages == imported.partitions.pages, "the picture is as it was imported"

@@ -87,6 +87,7 @@ async def test_exchange_frozen_leader_does_not_blame_its_followers_when_it_wakes
         two_here_and_one_apart(built) as (here, apart),
     ):
         await create(client, "t", [3, 1, 2])
+        await eventually(lambda: said(any(link.row_count for link in follower_links(here))), "it is followed")
         (link,) = [link for link in follower_links(here) if link.row_count]
         await eventually(lambda: said(link.has_told_position), "the leader was told")
         apart.process.send_signal(signal.SIGSTOP)

@@ -35,7 +35,7 @@ ROWS = FollowedRows(
     np.array([NOTHING, EVERYTHING], np.int64),
     np.array([False, True]),
 )
-MESSAGE = FollowMessage("cluster", 2**62, 5, ((11, 40), (12, 41)), 900, 1_000, ROWS)
+MESSAGE = FollowMessage("cluster", "127.0.0.1:18091", 2**62, 5, ((11, 40), (12, 41)), 900, 1_000, ROWS)
 ANSWER = FollowAnswer(
     ErrorCode.NONE, 901, 10, 1_010, (12,), np.array([1], np.int32), np.array([ErrorCode.FENCED_LEADER_EPOCH], np.int16)
 )
@@ -49,7 +49,7 @@ def fields_of(data: bytes) -> list[object]:
 def test_message_encoded_and_decoded_is_the_same() -> None:
     decoded = decode_message(encode_message(MESSAGE))
 
-    for name in ("cluster_id", "session", "number", "followers", "replied_ms", "position"):
+    for name in ("cluster_id", "address", "session", "number", "followers", "replied_ms", "position"):
         assert getattr(decoded, name) == getattr(MESSAGE, name), name
     for name in FollowedRows.__dataclass_fields__:
         assert np.array_equal(getattr(decoded.rows, name), getattr(ROWS, name)), name
@@ -83,6 +83,7 @@ def test_answer_encoded_and_decoded_is_the_same() -> None:
         (8, b"\xff" * 8, "below what it may be"),
         (11, b"\xfe" + b"\xff" * 15, "below what it may be"),
         (12, "xx", "levels"),
+        (13, "http://example.org:80", "host:port"),
     ],
 )
 def test_message_with_one_wrong_field_is_refused(at: int, value: object, words: str) -> None:

@@ -48,7 +48,7 @@ def row(follower: int, *, is_level: bool = True) -> FollowedRows:
 
 
 def first(session: int, follower: int, epoch: int = 1) -> FollowMessage:
-    return FollowMessage("cluster", session, 0, ((follower, epoch),), UNSAID, UNSAID, row(follower))
+    return FollowMessage("cluster", "", session, 0, ((follower, epoch),), UNSAID, UNSAID, row(follower))
 
 
 def next_one(message: FollowMessage, answer: FollowAnswer) -> FollowMessage:
