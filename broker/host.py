@@ -79,7 +79,16 @@ class BrokerHost:
         self.cache = MetadataCache()
         self.sessions: dict[int, BrokerSession] = {}
         self.replicas = replicas or self._rehearsal(peers, surroundings)
-        self.replicas.begin(Station(rpc, self._played, self._epochs, surroundings.now_ms, self._ready_to_unfence))
+        self.replicas.begin(
+            Station(
+                rpc,
+                self._played,
+                self._epochs,
+                surroundings.now_ms,
+                self._ready_to_unfence,
+                self._directories_changed,
+            )
+        )
         self.deletions = RehearsalDeletions(self._hosted)
         watch = RegistrationWatch(lambda: self.sessions)
         self.publishers = PublisherSet([self.cache, watch, self.replicas, self.deletions, *publishers])
@@ -186,7 +195,8 @@ class BrokerHost:
         image, new_uuid = self.publishers.image, self._surroundings.new_uuid
         if self.settings.is_imported:
             return imported_identity(broker_id, image, new_uuid, last_run)
-        return new_identity(broker_id, image, endpoint, self.settings.rack_of(broker_id), new_uuid, last_run)
+        rack, directories = self.settings.rack_of(broker_id), self.settings.log_directories
+        return new_identity(broker_id, image, endpoint, rack, new_uuid, last_run, directories)
 
     def _session(self, identity: BrokerIdentity, cluster_id: str) -> BrokerSession:
         times, settings = self._surroundings, self.settings.lifecycle
@@ -242,6 +252,11 @@ class BrokerHost:
         session = self.sessions.get(broker_id)
         if session is not None:
             session.ready_to_unfence()
+
+    def _directories_changed(self, broker_id: int) -> None:
+        session = self.sessions.get(broker_id)
+        if session is not None:
+            session.directories_changed()
 
     def _rehearsal(self, peers: PeerCalls, surroundings: Surroundings) -> RehearsalReplicas:
         model, timing = self.settings.rehearsal, self.settings.replicas

@@ -28,6 +28,7 @@ from broker.replicas.stand_in import Pace
 from broker.replies import (
     DigestParameters,
     DigestReply,
+    DirectoryFailure,
     ErrorReply,
     ImageReply,
     LivenessReply,
@@ -39,8 +40,18 @@ from broker.replies import (
     TopicReply,
     TopicsReply,
 )
-from broker.views import broker_reply, image_reply, process_reply, rehearsal_reply, topic_reply, topics_reply
+from broker.session import BrokerSession
+from broker.views import (
+    broker_reply,
+    directories_reply,
+    image_reply,
+    process_reply,
+    rehearsal_reply,
+    topic_reply,
+    topics_reply,
+)
 from metadata_log.errors import ApiError, ErrorCode, QuorateError
+from metadata_log.ids import uuid_text
 from snapshots.digest import DIGEST_FORM
 
 log = structlog.get_logger(__name__)
@@ -49,6 +60,7 @@ _JSON: Final = "application/json"
 #: The client's name of a request, where it gave a proper one; as with the controllers.
 _REQUEST_ID: Final = "X-Request-Id"
 _REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
 _READ_BYTES: Final = 65_536
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: Statuses of the errors that can happen here; anything else is an internal error.
@@ -83,6 +95,8 @@ class BrokerHttp:
             web.get("/v1/image/digest", self._digest),
             web.get("/v1/rehearsal", self._rehearsal),
             web.put("/v1/rehearsal", self._set_rehearsal),
+            web.get("/v1/brokers/{id}/directories", self._directories),
+            web.post("/v1/brokers/{id}/directories/fail", self._fail_directory),
             web.post(FOLLOW_PATH, self._follow),
             web.get("/v1/topics", self._topics),
             web.get("/v1/topics/{name}", self._topic),
@@ -155,12 +169,39 @@ class BrokerHttp:
     async def _set_rehearsal(self, request: web.Request) -> web.Response:
         self._check_writer(request, _JSON)
         rehearsal = self._require_rehearsal()
-        try:
-            wanted = RehearsalPace.model_validate_json(await _body(request))
-        except ValidationError as error:
-            raise _refusal(error, "field") from error
+        wanted = await _from_json(RehearsalPace, request)
         rehearsal.set_pace(Pace(wanted.copy_bytes_per_s, wanted.is_stalled))
         return _answer(rehearsal_reply(rehearsal))
+
+    async def _directories(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        return _answer(directories_reply(self._require_broker(request)))
+
+    async def _fail_directory(self, request: web.Request) -> web.Response:
+        self._check_writer(request, _JSON)
+        rehearsal, session = self._require_rehearsal(), self._require_broker(request)
+        wanted = (await _from_json(DirectoryFailure, request)).directory
+        broker_id, failed = session.identity.broker_id, session.failed_directories
+        whole = [one for one in session.identity.directories if one not in failed]
+        if not whole or (wanted is not None and wanted not in whole):
+            named = f"directory {uuid_text(wanted)}" if wanted is not None else "directory"
+            raise ApiError(
+                ErrorCode.RESOURCE_NOT_FOUND,
+                f"broker {broker_id} has no whole {named}; whole are: {', '.join(map(uuid_text, whole)) or 'none'}",
+            )
+        rehearsal.directory_failed(broker_id, whole[0] if wanted is None else wanted)
+        return _answer(directories_reply(session))
+
+    def _require_broker(self, request: web.Request) -> BrokerSession:
+        text = request.match_info["id"]
+        number = int(text) if _BROKER_ID.fullmatch(text) else -1
+        session: BrokerSession | None = self._host.sessions.get(number)
+        if session is None:
+            played = ", ".join(map(str, sorted(self._host.sessions))) or "none yet"
+            raise ApiError(
+                ErrorCode.RESOURCE_NOT_FOUND, f"broker {text[:100]} is not played here; played are: {played}"
+            )
+        return session
 
     def _require_rehearsal(self) -> RehearsalReplicas:
         rehearsal = self._host.rehearsal
@@ -211,6 +252,18 @@ async def _body(request: web.Request) -> bytes:
         if len(body) > FRAME_BYTES_MAX:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"the body has more than {FRAME_BYTES_MAX} bytes")
     return body
+
+
+async def _from_json(model: type[P], request: web.Request) -> P:
+    """The body as a model.
+
+    Raises:
+        ApiError: INVALID_REQUEST, it is not JSON, or a field is unknown or wrong.
+    """
+    try:
+        return model.model_validate_json(await _body(request))
+    except ValidationError as error:
+        raise _refusal(error, "field") from error
 
 
 def _parameters(model: type[P], request: web.Request) -> P:

@@ -6,7 +6,7 @@ but for whether it left in good order, which the log does not always tell (``bro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,8 +57,15 @@ class BrokerIdentity:
     #: Epoch of the incarnation before, if it left in good order; -1 = it did not, or there was none.
     previous_broker_epoch: int
 
-    def request(self, cluster_id: str, previous_epoch: int) -> BrokerRegistrationRequest:
-        """The registration request. ``previous_epoch``: what this process was registered with before, -1 = nothing."""
+    def request(
+        self, cluster_id: str, previous_epoch: int, failed_directories: Collection[Uuid] = ()
+    ) -> BrokerRegistrationRequest:
+        """The registration request.
+
+        Args:
+            previous_epoch: what this process was registered with before, -1 = nothing.
+            failed_directories: log directories that this process has lost: they are not registered again.
+        """
         return BrokerRegistrationRequest(
             broker_id=self.broker_id,
             cluster_id=cluster_id,
@@ -66,8 +73,8 @@ class BrokerIdentity:
             listeners=list(self.listeners),
             features=list(self.features),
             rack=self.rack,
-            log_dirs=list(self.directories),
-            cordoned_log_dirs=list(self.cordoned_directories),
+            log_dirs=[one for one in self.directories if one not in failed_directories],
+            cordoned_log_dirs=[one for one in self.cordoned_directories if one not in failed_directories],
             previous_broker_epoch=max(previous_epoch, self.previous_broker_epoch),
         )
 
@@ -79,10 +86,14 @@ def new_identity(
     rack: str | None,
     new_uuid: Callable[[], Uuid],
     last_run: int | None = None,
+    directory_count: int = 1,
 ) -> BrokerIdentity:
     """A new incarnation. Directories stay what the broker's last registration says, or its replicas would be lost.
 
+    A directory that failed is out of the registration; another takes its place, as a new disk does.
+
     Args:
+        directory_count: how many directories the broker has at least.
         last_run: epoch under which the broker left, or ``broker.last_run.CRASHED``; None: not known. Then the image
             tells: a predecessor that is fenced after a controlled shutdown has left in good order.
     """
@@ -90,6 +101,8 @@ def new_identity(
     if last_run is None:
         left = known is not None and known.in_controlled_shutdown and known.is_fenced
         last_run = known.epoch if known is not None and left else CRASHED
+    directories = () if known is None else known.directories
+    directories += tuple(new_uuid() for _ in range(directory_count - len(directories)))
     return BrokerIdentity(
         broker_id=broker_id,
         incarnation_id=new_uuid(),
@@ -99,7 +112,7 @@ def new_identity(
             for name, least, most in SUPPORTED_FEATURES
         ),
         rack=rack,
-        directories=known.directories if known is not None and known.directories else (new_uuid(),),
+        directories=directories,
         cordoned_directories=() if known is None else known.cordoned_directories,
         previous_broker_epoch=last_run,
     )

@@ -211,6 +211,16 @@ class BrokerLifecycle:
         if self.state is BrokerState.FENCED:
             self._next_ms = now_ms
 
+    def speak_at_once(self, now_ms: float) -> None:
+        """There is something new to say with a heartbeat; one that is not registered has no heartbeats."""
+        if self.is_registered:
+            self._next_ms = now_ms
+
+    def lost_all_directories(self) -> None:
+        """It ends without a word, as Kafka's does: its session's end tells the controllers."""
+        if not self.is_over:
+            self._fail(f"all log directories of broker {self.broker_id} have failed")
+
     def begin_shutdown(self, now_ms: float) -> None:
         """Leave as soon as nothing depends on this broker. Asked twice, it leaves at once."""
         if self.is_over:

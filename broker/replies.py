@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from controller.protocol import DescribedTopic
+from controller.protocol import DescribedTopic, UuidField
 
 OffsetField = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
@@ -139,6 +139,23 @@ class RehearsalPace(Reply):
     """0: no limit."""
     is_stalled: bool = False
     """Nothing is copied, and nothing said to leaders, as by a process whose disk hangs."""
+
+
+class DirectoryFailure(Reply):
+    """A log directory of a broker is to fail."""
+
+    directory: UuidField | None = None
+    """Its id; null: the first one that has not failed."""
+
+
+class DirectoriesReply(Reply):
+    """Log directories of a broker of this process."""
+
+    broker_id: int
+    directories: list[UuidField]
+    """Those that it began with."""
+    failed: list[UuidField]
+    """Those of them that failed since."""
 
 
 class LivenessReply(Reply):

@@ -51,6 +51,7 @@ class BrokerSession:
         self._on_change = on_change
         self._wake = asyncio.Event()
         self._told_state: BrokerState | None = None
+        self._told_failed: frozenset[Uuid] = frozenset()
         self._log = log.bind(broker=identity.broker_id)
 
     async def run(self) -> None:
@@ -59,6 +60,7 @@ class BrokerSession:
             request: asyncio.Task[None] | None = None
             while True:
                 self._wake.clear()
+                self._look_at_directories()
                 command = self.lifecycle.next_command(self._now_ms())
                 if command is not None:
                     request = requests.create_task(self._execute(command))
@@ -77,6 +79,16 @@ class BrokerSession:
     def begin_shutdown(self) -> None:
         """Leave in a controlled way; asked twice, at once."""
         self.lifecycle.begin_shutdown(self._now_ms())
+        self._wake.set()
+
+    @property
+    def failed_directories(self) -> Sequence[Uuid]:
+        """Of those that it registered with, the ones that failed since."""
+        failed = self._failed_directories()
+        return [directory for directory in self.identity.directories if directory in failed]
+
+    def directories_changed(self) -> None:
+        """Others have failed."""
         self._wake.set()
 
     def saw_registration(self, registration: BrokerRegistration) -> None:
@@ -109,11 +121,14 @@ class BrokerSession:
             self._wake.set()
 
     async def _register(self, command: SendRegistration) -> None:
-        reply = await self._rpc.register_broker(self.identity.request(self._cluster_id, command.previous_epoch))
+        request = self.identity.request(self._cluster_id, command.previous_epoch, self.failed_directories)
+        reply = await self._rpc.register_broker(request)
         self.lifecycle.answered_registration(self._now_ms(), reply.broker_epoch)
         self._log.info("broker.registered", broker_epoch=reply.broker_epoch)
 
     async def _heartbeat(self, command: SendHeartbeat) -> None:
+        failed = self.failed_directories
+        self._told_failed = frozenset(failed)
         reply = await self._rpc.broker_heartbeat(
             BrokerHeartbeatRequest(
                 broker_id=self.identity.broker_id,
@@ -121,7 +136,7 @@ class BrokerSession:
                 current_metadata_offset=self._applied_offset(),
                 want_fence=command.wants_fence,
                 want_shut_down=command.wants_shutdown,
-                offline_log_dirs=list(self._failed_directories()),
+                offline_log_dirs=list(failed),
                 undeleted=self._undeleted(),
             )
         )
@@ -131,6 +146,13 @@ class BrokerSession:
             is_fenced=reply.is_fenced,
             should_shut_down=reply.should_shut_down,
         )
+
+    def _look_at_directories(self) -> None:
+        failed = self.failed_directories
+        if failed and len(failed) == len(self.identity.directories):
+            self.lifecycle.lost_all_directories()
+        elif self._told_failed != frozenset(failed):
+            self.lifecycle.speak_at_once(self._now_ms())
 
     def _tell(self) -> None:
         state = self.lifecycle.state

@@ -195,6 +195,9 @@ class BrokerSettings(BaseSettings):
     """host:port or base URLs of the controllers' HTTP API; any of them will do."""
     racks: _Names = ()
     """Racks of the brokers, in the order of `ids`: one for each (an empty one is none), one for all, or none."""
+    log_directories: int = Field(default=1, ge=1, le=1_000)
+    """Log directories of each broker. Those that are registered keep their ids; a start adds what is missing, as new
+    disks do that take the place of failed ones. A broker that is registered with more keeps them."""
     is_imported: bool = False
     """Play the brokers as they are registered in the metadata, for a cluster made from another one's; `racks` must be
     unset. Those that are alive there go on as the incarnations that they are: nothing changes in the picture. Others,

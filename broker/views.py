@@ -7,6 +7,7 @@ from broker.metadata_cache import MetadataCache, PartitionView
 from broker.replicas.rehearsal import RehearsalReplicas
 from broker.replies import (
     BrokerReply,
+    DirectoriesReply,
     FollowingReply,
     ImageReply,
     PartitionCountsReply,
@@ -20,6 +21,7 @@ from broker.replies import (
     TopicsReply,
     TopicSummary,
 )
+from broker.session import BrokerSession
 from controller.protocol import DescribedPartition, DescribedTopic
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import uuid_text
@@ -66,6 +68,14 @@ def rehearsal_reply(rehearsal: RehearsalReplicas) -> RehearsalPace:
     """How the rehearsal runs now."""
     pace = rehearsal.pace
     return RehearsalPace(copy_bytes_per_s=pace.copy_bytes_per_s, is_stalled=pace.is_stalled)
+
+
+def directories_reply(session: BrokerSession) -> DirectoriesReply:
+    """The log directories of one broker of this process."""
+    identity = session.identity
+    return DirectoriesReply(
+        broker_id=identity.broker_id, directories=list(identity.directories), failed=list(session.failed_directories)
+    )
 
 
 def _following(host: BrokerHost) -> FollowingReply:

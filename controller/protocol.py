@@ -69,7 +69,7 @@ from controller.protocol_topics import (
     ReplicaAssignment,
     TopicConfig,
 )
-from controller.protocol_types import ITEMS_MAX, ItemResult, Message
+from controller.protocol_types import ITEMS_MAX, ItemResult, Message, UuidField
 
 __all__ = [
     "ITEMS_MAX",
@@ -134,4 +134,5 @@ __all__ = [
     "UndeletedTopic",
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
+    "UuidField",
 ]

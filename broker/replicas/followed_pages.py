@@ -98,6 +98,12 @@ class _Followed:
         self.is_copying = bool((self.states == _COPYING).any())
         self.has_unsaid = bool(((self.states == _NEW) | (self.states == _ARRIVED)).any())
 
+    def keep(self, is_kept: Flags) -> None:
+        """Forget the other rows."""
+        if not is_kept.all():
+            self.rows, self.links = self.rows[is_kept], self.links[is_kept]
+            self.states, self.held = self.states[:, is_kept], self.held[:, is_kept]
+
     def brokers(self, slot: int) -> Brokers:
         """int32[n]: who is in a slot."""
         brokers: Brokers = self.page.slots[slot, self.rows]
@@ -255,7 +261,11 @@ class FollowedPages:
         for slot in range(page.width):
             is_followed[slot] = (page.leader_slots >= 0) & (page.leader_slots != slot) & (page.replica_counts > slot)
             is_followed[slot] &= self._online.has(page.slots[slot], page.directories[slot])
-        rows = np.flatnonzero(is_followed.any(axis=0))
+        followed_before = self._pages.get(number)
+        was_followed = np.zeros(PAGE_ROWS, np.bool_)
+        if followed_before is not None:
+            was_followed[followed_before.rows] = page.leader_slots[followed_before.rows] >= 0
+        rows = np.flatnonzero(is_followed.any(axis=0) | was_followed)
         links = leaders.links_of(page.slots[page.leader_slots[rows], rows])
         states = np.where(is_followed[:, rows] & (links != NO_LINK), np.int8(_NEW), np.int8(_NONE))
         held = np.full(states.shape, float(NOTHING))
@@ -267,6 +277,7 @@ class FollowedPages:
             self._dropped_links |= _carry(followed, new_at, old, old_at, columns.positions)
         if number < len(before.partitions.pages):
             _keep_what_was_led(followed, before.partitions.pages[number], own_end)
+        followed.keep((followed.states != _NONE).any(axis=0))
         followed.look()
         return followed
 

@@ -33,6 +33,8 @@ class Station:
     now_ms: Callable[[], float]
     #: Lets a broker ask to be unfenced; more than once is no harm.
     ready_to_unfence: Callable[[int], None]
+    #: Lets a broker say with a heartbeat which of its log directories have failed.
+    directories_changed: Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,12 @@ class ReplicaManager(MetadataPublisher):
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
+        self._failed_directories: dict[int, list[Uuid]] = {}
+        self._say_directories: Callable[[int], None] | None = None
 
-    @abstractmethod
     def begin(self, station: Station) -> None:
-        """Called once, before anything else."""
+        """Called once, before anything else; who overrides it calls this one."""
+        self._say_directories = station.directories_changed
 
     @abstractmethod
     async def run(self) -> None:
@@ -69,7 +73,18 @@ class ReplicaManager(MetadataPublisher):
 
     def failed_directories(self, broker_id: int) -> Sequence[Uuid]:
         """Log directories of a broker here that have failed since it registered; said with its heartbeats."""
-        return ()
+        return self._failed_directories.get(broker_id, ())
+
+    def directory_failed(self, broker_id: int, directory: Uuid) -> None:
+        """A log directory of a broker here is lost: the controllers take its replicas offline (KIP-858).
+
+        It stays lost for as long as this process runs. A broker that has lost all of its directories ends.
+        """
+        failed = self._failed_directories.setdefault(broker_id, [])
+        if directory not in failed:
+            failed.append(directory)
+            if self._say_directories is not None:
+                self._say_directories(broker_id)
 
     def wake(self) -> None:
         """A broker here may speak now that could not before, or is over."""

@@ -106,6 +106,7 @@ class RehearsalReplicas(ReplicaManager):
         self._follower.address = host_and_port(endpoint.host, endpoint.port)
 
     def begin(self, station: Station) -> None:
+        super().begin(station)
         self._station = station
         self._requests = IsrRequests(
             station.rpc, self._leader.book, station.epochs, self._clock.now_ms, self._changed.set

@@ -50,7 +50,6 @@ class ServiceReplicas(ReplicaManager):
         super().__init__()
         self._holds_unfencing = holds_unfencing
         self._ready: set[int] = set()
-        self._failed: dict[int, list[Uuid]] = {}
         self._book = IsrBook(lag_max_ms=0.0, trusts_isr=True)
         self._image = EMPTY_IMAGE
         self._played: frozenset[int] = frozenset()
@@ -97,12 +96,6 @@ class ServiceReplicas(ReplicaManager):
         self._ready.add(broker_id)
         self._let_in(broker_id)
 
-    def directory_failed(self, broker_id: int, directory: Uuid) -> None:
-        """A log directory of a broker here is lost: the controllers take its replicas offline (KIP-858)."""
-        failed = self._failed.setdefault(broker_id, [])
-        if directory not in failed:
-            failed.append(directory)
-
     def broker_epoch(self, broker_id: int) -> int | None:
         """The epoch under which a broker here is registered; None if it is not, or not any more."""
         return None if self._station is None else self._station.epochs().get(broker_id)
@@ -110,15 +103,13 @@ class ServiceReplicas(ReplicaManager):
     # --- what a process asks -------------------------------------------------------------------------
 
     def begin(self, station: Station) -> None:
+        super().begin(station)
         self._station = station
         self._requests = IsrRequests(station.rpc, self._book, station.epochs, station.now_ms, self._changed.set)
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
         self._take(image)
         self._changed.set()
-
-    def failed_directories(self, broker_id: int) -> list[Uuid]:
-        return self._failed.get(broker_id, [])
 
     def report(self) -> ReplicaReport:
         return ReplicaReport(NOTICE, True, self._book.outside_count, None, self._requests.counters)

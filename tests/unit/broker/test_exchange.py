@@ -231,6 +231,22 @@ def test_exchange_replica_in_a_directory_that_failed_does_not_follow() -> None:
     assert (cluster.isr(uuid(0), 0), cluster.isr(uuid(0), 1)) == ((1,), (1, 2))
 
 
+def test_exchange_replica_whose_directory_comes_back_is_not_taken_for_what_it_was() -> None:
+    """What was said of it before counts no more: its data were lost with the directory."""
+    image = cluster_image([1, 2], [partition(0, 0, [1, 2]), partition(0, 1, [1, 2])])
+    cluster = Cluster(image, [[1], [2]], log=SMALL, pace=Pace(100))
+    cluster.run(1_000)
+    lost, back = ((uuid(501), DIRECTORY_LOST), (uuid(501), uuid(502)))
+    cluster.write(PartitionChangeRecord(partition_id=0, topic_id=uuid(0), directories=lost, isr=(1,)))
+    cluster.run(1_000)
+    cluster.write(PartitionChangeRecord(partition_id=0, topic_id=uuid(0), directories=back))
+    cluster.run(5_000)
+    assert cluster.asked == [], "half of it is still to be copied"
+
+    cluster.run(6_000)
+    assert cluster.isr(uuid(0), 0) == (1, 2)
+
+
 def test_exchange_brokers_of_one_process_follow_each_other_and_others() -> None:
     image = cluster_image([1, 2, 3], [partition(0, 0, [1, 2, 3], isr=[1]), partition(0, 1, [3, 2, 1], isr=[3])])
     cluster = Cluster(image, [[1, 2], [3]])

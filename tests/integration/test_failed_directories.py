@@ -1,0 +1,155 @@
+"""Log directories that fail: what a broker says of them, what becomes of their replicas, and of the broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.controllers import BrokerRpc
+from broker.lifecycle import BrokerState
+from controller.client import ControllerClient
+from controller.protocol import (
+    AssignReplicasToDirsRequest,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    DirectoryReplicas,
+    ReplicaInDirectory,
+    TopicInDirectory,
+)
+from metadata_log.ids import uuid_text
+from snapshots.cluster import BrokerRegistration
+from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
+from tests.integration.http_stage import Stage, stage
+from tests.integration.test_broker_host import create, partition, sees
+from tests.waiting import eventually
+
+
+async def fail(played: Played, broker: int, body: object, **headers: str) -> tuple[int, Any]:
+    url = f"http://{played.endpoint.host}:{played.endpoint.port}/v1/brokers/{broker}/directories/fail"
+    async with played.session.post(url, json=body, headers=headers) as answer:
+        return answer.status, await answer.json()
+
+
+def registered(built: Stage, broker: int) -> BrokerRegistration:
+    return built.members[1].controller.stable.cluster.brokers[broker]
+
+
+async def place(built: Stage, client: ControllerClient, topic: str, broker: int) -> None:
+    """One partition in each directory of a broker."""
+    known, topic_id = registered(built, broker), built.members[1].controller.stable.topics.by_name[topic].id
+    directories = [
+        DirectoryReplicas(
+            id=id_, topics=[TopicInDirectory(topic_id=topic_id, partitions=[ReplicaInDirectory(partition_index=n)])]
+        )
+        for n, id_ in enumerate(known.directories)
+    ]
+    await client.assign_replicas_to_dirs(
+        AssignReplicasToDirsRequest(broker_id=broker, broker_epoch=known.epoch, directories=directories)
+    )
+
+
+async def test_failed_directory_its_replicas_alone_go_offline_until_the_broker_is_started_again() -> None:
+    async with (
+        stage_with_short_sessions() as built,
+        ControllerClient(built.urls) as client,
+        playing([2], built.urls) as other,
+    ):
+        async with playing([1], built.urls, log_directories=2) as played:
+            await other.ready()
+            await played.ready()
+            await create(client, "t", [1, 2], [1, 2])
+            await place(built, client, "t", 1)
+            failing, whole = registered(built, 1).directories
+            await sees(built, "t", 0, "it is placed", leader=1, directories=partition(built, "t", 0).directories)
+
+            status, reply = await fail(played, 1, {"directory": uuid_text(failing)})
+
+            assert (status, reply["failed"]) == (200, [uuid_text(failing)])
+            await sees(built, "t", 0, "what lay there is led by another", leader=2, isr=(2,))
+            assert registered(built, 1).directories == (whole,)
+            await sees(built, "t", 1, "what lies elsewhere is not touched", leader=1, isr=(1, 2))
+            assert registered(built, 1).is_active
+            await played.leave()
+        async with playing([1], built.urls, log_directories=2) as again:
+            await again.ready()
+            assert registered(built, 1).directories[0] == whole
+            assert len(registered(built, 1).directories) == 2
+
+
+async def test_failed_directory_that_was_the_only_one_ends_the_broker_alone() -> None:
+    async with (
+        stage_with_short_sessions() as built,
+        ControllerClient(built.urls) as client,
+        playing([1, 2], built.urls) as played,
+    ):
+        await played.ready()
+        await create(client, "t", [1, 2])
+        (only,) = registered(built, 1).directories
+
+        await fail(played, 1, {})
+
+        async def ended() -> bool:
+            return played.host.sessions[1].lifecycle.state is BrokerState.FAILED
+
+        await eventually(ended, "the broker without a directory has ended")
+        await sees(built, "t", 0, "its session has ended", leader=2, isr=(2,))
+        assert registered(built, 1).directories == (only,), "nobody told the controllers"
+        assert played.host.sessions[2].lifecycle.state is BrokerState.RUNNING
+        status, reply = await played.get("/v1/brokers/1/directories")
+        assert (status, reply["failed"]) == (200, [uuid_text(only)])
+
+
+async def test_failed_directory_registration_made_anew_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a controller has lost the broker's registration: what has failed does not come back with the next."""
+    said: list[list[bytes]] = []
+    register = BrokerRpc.register_broker
+
+    async def overheard(self: BrokerRpc, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+        said.append(request.log_dirs)
+        return await register(self, request)
+
+    monkeypatch.setattr(BrokerRpc, "register_broker", overheard)
+    async with (
+        stage(1) as built,
+        ControllerClient(built.urls) as client,
+        playing([1], built.urls, log_directories=2) as played,
+    ):
+        await played.ready()
+        failing, whole = registered(built, 1).directories
+        await fail(played, 1, {})
+
+        async def gone() -> bool:
+            return registered(built, 1).directories == (whole,)
+
+        await eventually(gone, "the directory is out of the registration")
+        before = registered(built, 1).epoch
+        await client.unregister_broker(1)
+
+        async def back() -> bool:
+            known = built.members[1].controller.stable.cluster.brokers.get(1)
+            return known is not None and known.epoch > before and known.is_active
+
+        await eventually(back, "it has registered again")
+        assert registered(built, 1).directories == (whole,)
+        assert said[0] == [failing, whole]
+        assert said[1:] == [[whole]] * (len(said) - 1)
+        assert len(said) > 1
+
+
+async def test_fail_route_unknown_broker_or_directory_is_refused_and_fails_nothing() -> None:
+    async with stage(1) as built, playing([1], built.urls, own_secret=b"s3cret") as played:
+        await played.ready()
+        (only,) = registered(built, 1).directories
+        secret = "Bearer s3cret"
+
+        assert (await fail(played, 1, {}))[0] == 403
+        for broker, body, status, words in (
+            (7, {}, 404, "broker 7 is not played here; played are: 1"),
+            (1, {"directory": uuid_text(b"\7" * 16)}, 404, f"whole are: {uuid_text(only)}"),
+            (1, {"directory": "short"}, 400, "field directory"),
+            (1, {"drive": "c"}, 400, "field drive: is not known"),
+        ):
+            answered, reply = await fail(played, broker, body, Authorization=secret)
+            assert (answered, words in reply["message"]) == (status, True), reply
+        assert (await played.get("/v1/brokers/1/directories"))[1]["failed"] == []
