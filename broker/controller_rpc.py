@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.directory_choice import Replica
 from broker.replicas.isr_proposals import IsrProposals
 from controller.protocol import (
     BrokerHeartbeatRequest,
@@ -14,6 +16,8 @@ from controller.protocol import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from metadata_log.errors import ErrorCode
+from metadata_log.ids import Uuid
 
 
 class ControllerRpc(Protocol):
@@ -31,3 +35,8 @@ class ControllerRpc(Protocol):
 
     async def alter_partition(self, broker_epoch: int, proposals: IsrProposals) -> NDArray[np.int16]:
         """Ask for other ISRs as their leader; one of Kafka's error codes for each partition, in order."""
+
+    async def assign_replicas_to_dirs(
+        self, broker_id: int, broker_epoch: int, directories: Mapping[Replica, Uuid]
+    ) -> Mapping[Replica, ErrorCode]:
+        """Say in which directories replicas of a broker lie; what became of each."""

@@ -5,7 +5,8 @@ The one module that knows the controllers' client. It turns that client's answer
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.directory_choice import Replica
 from broker.feed import (
     BatchesAnswer,
     CheckpointGone,
@@ -28,14 +30,19 @@ from controller.client import ControllerClient
 from controller.connection import NoAnswer, NodeState
 from controller.http.errors import FeedOutOfRange
 from controller.protocol import (
+    AssignReplicasToDirsRequest,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
+    DirectoryReplicas,
+    ReplicaInDirectory,
+    TopicInDirectory,
 )
 from metadata_log.checkpoint_files import CheckpointId
 from metadata_log.checkpoint_transfer import CheckpointChunk
 from metadata_log.errors import ApiError, ErrorCode, QuorateError
+from metadata_log.ids import Uuid
 
 #: A broker may have heard of a record from one controller before another has applied it.
 _DIGEST_WAIT_MS: Final = 2_000
@@ -152,3 +159,34 @@ class BrokerRpc:
         if len(altered.error_codes) != len(proposals):
             raise NoAnswer(f"{len(altered.error_codes)} outcomes for {len(proposals)} partitions")
         return altered.error_codes
+
+    async def assign_replicas_to_dirs(
+        self, broker_id: int, broker_epoch: int, directories: Mapping[Replica, Uuid]
+    ) -> Mapping[Replica, ErrorCode]:
+        """See ``ControllerRpc``."""
+        numbers: dict[Uuid, dict[Uuid, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for (topic_id, number), directory in directories.items():
+            numbers[directory][topic_id].append(number)
+        request = AssignReplicasToDirsRequest(
+            broker_id=broker_id,
+            broker_epoch=broker_epoch,
+            directories=[
+                DirectoryReplicas(
+                    id=directory,
+                    topics=[
+                        TopicInDirectory(
+                            topic_id=topic_id, partitions=[ReplicaInDirectory(partition_index=one) for one in held]
+                        )
+                        for topic_id, held in topics.items()
+                    ],
+                )
+                for directory, topics in numbers.items()
+            ],
+        )
+        reply = await self._client.assign_replicas_to_dirs(request, self._timeout_ms)
+        return {
+            (topic.topic_id, partition.partition_index): partition.error_code
+            for directory in reply.directories
+            for topic in directory.topics
+            for partition in topic.partitions
+        }

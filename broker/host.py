@@ -16,6 +16,7 @@ import structlog
 from broker.controller_rpc import ControllerRpc
 from broker.digest_watch import DigestWatch
 from broker.digests import Digests
+from broker.directory_assignments import DirectoryAssignments
 from broker.feed import MetadataFeed
 from broker.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
 from broker.last_run import LastRun
@@ -90,8 +91,10 @@ class BrokerHost:
             )
         )
         self.deletions = RehearsalDeletions(self._hosted)
+        self.assignments = DirectoryAssignments(rpc, self._epochs, self._begun_anew, surroundings.now_ms)
         watch = RegistrationWatch(lambda: self.sessions)
-        self.publishers = PublisherSet([self.cache, watch, self.replicas, self.deletions, *publishers])
+        own: list[MetadataPublisher] = [self.cache, watch, self.replicas, self.deletions, self.assignments]
+        self.publishers = PublisherSet([*own, *publishers])
         self.loader = MetadataLoader(
             feeds,
             self.publishers,
@@ -166,11 +169,12 @@ class BrokerHost:
         last_run.begin(self.settings.ids)
         self.sessions = {identity.broker_id: self._session(identity, cluster_id) for identity in identities}
         async with asyncio.TaskGroup() as tasks:
-            manager = tasks.create_task(self.replicas.run())
+            helpers = [tasks.create_task(self.replicas.run()), tasks.create_task(self.assignments.run())]
             async with asyncio.TaskGroup() as sessions:
                 for session in self.sessions.values():
                     sessions.create_task(session.run())
-            manager.cancel()
+            for helper in helpers:
+                helper.cancel()
         lives = {broker_id: session.lifecycle for broker_id, session in self.sessions.items()}
         left = {broker_id: life.broker_epoch for broker_id, life in lives.items() if life.state is BrokerState.STOPPED}
         last_run.end(lives, left)
@@ -216,7 +220,7 @@ class BrokerHost:
             undeleted=lambda: self.deletions.said_by(identity.broker_id),
             now_ms=times.now_ms,
             failed_directories=lambda: self.replicas.failed_directories(identity.broker_id),
-            on_change=self.replicas.wake,
+            on_change=self._state_changed,
         )
 
     def _readiness(self, broker_id: int) -> BrokerReadiness:
@@ -257,6 +261,16 @@ class BrokerHost:
         session = self.sessions.get(broker_id)
         if session is not None:
             session.directories_changed()
+            self.assignments.wake()
+
+    def _state_changed(self) -> None:
+        self.replicas.wake()
+        self.assignments.wake()
+
+    def _begun_anew(self) -> frozenset[int]:
+        """Brokers whose directories are all there, after a start."""
+        sessions = self.sessions.items()
+        return frozenset(id_ for id_, one in sessions if one.identity.begins_anew and not one.failed_directories)
 
     def _rehearsal(self, peers: PeerCalls, surroundings: Surroundings) -> RehearsalReplicas:
         model, timing = self.settings.rehearsal, self.settings.replicas

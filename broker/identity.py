@@ -56,6 +56,8 @@ class BrokerIdentity:
     cordoned_directories: tuple[Uuid, ...]
     #: Epoch of the incarnation before, if it left in good order; -1 = it did not, or there was none.
     previous_broker_epoch: int
+    #: Another incarnation than the one before: its directories are what they are now, whatever lay in others.
+    begins_anew: bool
 
     def request(
         self, cluster_id: str, previous_epoch: int, failed_directories: Collection[Uuid] = ()
@@ -115,6 +117,7 @@ def new_identity(
         directories=directories,
         cordoned_directories=() if known is None else known.cordoned_directories,
         previous_broker_epoch=last_run,
+        begins_anew=True,
     )
 
 
@@ -155,6 +158,7 @@ def imported_identity(
         directories=known.directories,
         cordoned_directories=known.cordoned_directories,
         previous_broker_epoch=last_run,
+        begins_anew=not goes_on,
     )
 
 

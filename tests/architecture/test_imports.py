@@ -17,6 +17,7 @@ IMPURE = frozenset({
 SHELLS = {
     "broker.digest_watch": "logs what it finds",
     "broker.digests": "computes digests on a thread, one at a time",
+    "broker.directory_assignments": "asks the controller to note directories, in tasks of its own",
     "broker.host": "starts and stops all that one process plays",
     "broker.http_api": "the process's own HTTP edge",
     "broker.loader": "fetches and waits",

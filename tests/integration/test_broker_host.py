@@ -90,7 +90,7 @@ async def test_host_several_brokers_register_and_become_ready() -> None:
         assert reply["replica_manager"]["moves_data"] is False
         assert "no data are moved" in reply["replica_manager"]["notice"]
         assert reply["following"]["is_caught_up"]
-        assert [publisher["errors"] for publisher in reply["publishers"]] == [0] * 4
+        assert [publisher["errors"] for publisher in reply["publishers"]] == [0] * 5
         assert (await played.get("/livez")) == (200, {"ok": True})
 
 

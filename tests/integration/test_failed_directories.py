@@ -10,12 +10,8 @@ from broker.controllers import BrokerRpc
 from broker.lifecycle import BrokerState
 from controller.client import ControllerClient
 from controller.protocol import (
-    AssignReplicasToDirsRequest,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
-    DirectoryReplicas,
-    ReplicaInDirectory,
-    TopicInDirectory,
 )
 from metadata_log.ids import uuid_text
 from snapshots.cluster import BrokerRegistration
@@ -35,18 +31,17 @@ def registered(built: Stage, broker: int) -> BrokerRegistration:
     return built.members[1].controller.stable.cluster.brokers[broker]
 
 
-async def place(built: Stage, client: ControllerClient, topic: str, broker: int) -> None:
-    """One partition in each directory of a broker."""
-    known, topic_id = registered(built, broker), built.members[1].controller.stable.topics.by_name[topic].id
-    directories = [
-        DirectoryReplicas(
-            id=id_, topics=[TopicInDirectory(topic_id=topic_id, partitions=[ReplicaInDirectory(partition_index=n)])]
-        )
-        for n, id_ in enumerate(known.directories)
-    ]
-    await client.assign_replicas_to_dirs(
-        AssignReplicasToDirsRequest(broker_id=broker, broker_epoch=known.epoch, directories=directories)
-    )
+async def placed(built: Stage, topic: str, count: int, broker: int) -> list[bytes]:
+    """The directories of a broker's replicas, once it has said them all."""
+
+    async def look() -> list[bytes] | None:
+        states = [partition(built, topic, number) for number in range(count)]
+        found = [state.directories[state.replicas.index(broker)] for state in states]
+        return found if set(found) <= set(registered(built, broker).directories) else None
+
+    found = await eventually(look, f"broker {broker} has said where its replicas of {topic} lie")
+    assert found is not None
+    return found
 
 
 async def test_failed_directory_its_replicas_alone_go_offline_until_the_broker_is_started_again() -> None:
@@ -59,9 +54,8 @@ async def test_failed_directory_its_replicas_alone_go_offline_until_the_broker_i
             await other.ready()
             await played.ready()
             await create(client, "t", [1, 2], [1, 2])
-            await place(built, client, "t", 1)
-            failing, whole = registered(built, 1).directories
-            await sees(built, "t", 0, "it is placed", leader=1, directories=partition(built, "t", 0).directories)
+            failing, whole = await placed(built, "t", 2, 1)
+            assert failing != whole
 
             status, reply = await fail(played, 1, {"directory": uuid_text(failing)})
 
@@ -75,6 +69,9 @@ async def test_failed_directory_its_replicas_alone_go_offline_until_the_broker_i
             await again.ready()
             assert registered(built, 1).directories[0] == whole
             assert len(registered(built, 1).directories) == 2
+            new = await placed(built, "t", 2, 1)
+            assert new == [registered(built, 1).directories[1], whole], "what was lost is in the empty one"
+            await sees(built, "t", 0, "it follows again", isr=(1, 2))
 
 
 async def test_failed_directory_that_was_the_only_one_ends_the_broker_alone() -> None:
