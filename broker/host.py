@@ -33,9 +33,8 @@ from broker.session import BrokerSession
 from broker.settings import BrokerSettings, parse_peers
 from broker.surroundings import Surroundings
 from metadata_log.errors import QuorateError
-from snapshots.cluster import ClusterImage
 from snapshots.delta import MetadataDelta
-from snapshots.image import MetadataImage
+from snapshots.image import EMPTY_IMAGE, MetadataImage
 
 log = structlog.get_logger(__name__)
 
@@ -298,17 +297,17 @@ class RegistrationWatch(MetadataPublisher):
 
     def __init__(self, sessions: Callable[[], Mapping[int, BrokerSession]]) -> None:
         self._sessions = sessions
-        self._cluster = ClusterImage()
+        self._image = EMPTY_IMAGE
 
     @property
     def name(self) -> str:
         return "registration-watch"
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
-        if image.cluster is self._cluster:
+        before, self._image = self._image, image
+        if image.cluster is before.cluster and image.features is before.features:
             return
-        self._cluster = image.cluster
         for broker_id, session in self._sessions().items():
             registration = image.cluster.brokers.get(broker_id)
             if registration is not None:
-                session.saw_registration(registration)
+                session.saw_registration(registration, image.features.metadata_version)

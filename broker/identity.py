@@ -27,6 +27,8 @@ SUPPORTED_FEATURES: Final[tuple[tuple[str, int, int], ...]] = (
     ("share.version", 0, 1),
     ("streams.version", 0, 1),
 )
+#: The metadata.version from which registrations hold log directories (3.7-IV2).
+DIRECTORIES_LEVEL: Final = 17
 #: Name of the listener that a new broker registers: its own HTTP endpoint, there is no other.
 HTTP_LISTENER: Final = "HTTP"
 
@@ -155,7 +157,7 @@ def imported_identity(
             for feature in known.supported_features
         ),
         rack=known.rack,
-        directories=known.directories,
+        directories=known.directories or (new_uuid(),),  # registered when the metadata know of directories
         cordoned_directories=known.cordoned_directories,
         previous_broker_epoch=last_run,
         begins_anew=not goes_on,

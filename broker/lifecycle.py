@@ -112,6 +112,7 @@ class BrokerLifecycle:
         self._shutdown_interval_ms = SHUTDOWN_FIRST_MS
         self._is_in_flight = False
         self._is_ready_to_unfence = False
+        self._must_register_again = False
         self._failures = 0
 
     @property
@@ -137,6 +138,9 @@ class BrokerLifecycle:
         if self.is_over or self._is_in_flight or now_ms < self._next_ms:
             return None
         self._is_in_flight = True
+        if self._must_register_again and self.state is not BrokerState.CONTROLLED_SHUTDOWN:
+            self.state = BrokerState.REGISTERING
+        self._must_register_again = False
         if self.state is BrokerState.REGISTERING:
             return SendRegistration(self.broker_epoch)
         return SendHeartbeat(
@@ -215,6 +219,11 @@ class BrokerLifecycle:
         """There is something new to say with a heartbeat; one that is not registered has no heartbeats."""
         if self.is_registered:
             self._next_ms = now_ms
+
+    def register_again(self, now_ms: float) -> None:
+        """The registration lacks something; as the same incarnation it is amended, and stays fenced or unfenced."""
+        self._must_register_again = True
+        self._next_ms = min(self._next_ms, now_ms)
 
     def lost_all_directories(self) -> None:
         """It ends without a word, as Kafka's does: its session's end tells the controllers."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from broker.controller_rpc import ControllerRpc
-from broker.identity import BrokerIdentity
+from broker.identity import DIRECTORIES_LEVEL, BrokerIdentity
 from broker.lifecycle import BrokerLifecycle, BrokerState, Command, SendHeartbeat, SendRegistration
 from controller.protocol import BrokerHeartbeatRequest, UndeletedReplicas
 from metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
@@ -50,6 +50,7 @@ class BrokerSession:
         self._now_ms = now_ms
         self._on_change = on_change
         self._wake = asyncio.Event()
+        self._amended: BrokerRegistration | None = None
         self._told_state: BrokerState | None = None
         self._told_failed: frozenset[Uuid] = frozenset()
         self._log = log.bind(broker=identity.broker_id)
@@ -91,9 +92,19 @@ class BrokerSession:
         """Others have failed."""
         self._wake.set()
 
-    def saw_registration(self, registration: BrokerRegistration) -> None:
-        """The newest image has this registration under the broker's id."""
+    def saw_registration(self, registration: BrokerRegistration, metadata_version: int) -> None:
+        """The newest image has this registration under the broker's id.
+
+        One that was made when the metadata knew no directories is made anew when they do, or its replicas would stay
+        in none (Kafka's ``BrokerRegistrationTracker``).
+        """
         self.lifecycle.saw_registration(registration.epoch, registration.incarnation_id)
+        is_own = registration.epoch == self.lifecycle.broker_epoch
+        lacks_directories = metadata_version >= DIRECTORIES_LEVEL and not registration.directories
+        if is_own and lacks_directories and registration is not self._amended:
+            self._amended = registration
+            self.lifecycle.register_again(self._now_ms())
+            self._wake.set()
         if self.lifecycle.is_over:
             self._wake.set()
 

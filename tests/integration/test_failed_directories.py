@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 
 from broker.controllers import BrokerRpc
+from broker.identity import DIRECTORIES_LEVEL
 from broker.lifecycle import BrokerState
 from controller.client import ControllerClient
 from controller.protocol import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from metadata_log.ids import uuid_text
+from controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
+from metadata_log.ids import DIRECTORY_MIGRATING, uuid_text
+from metadata_log.records import FeatureLevelRecord, VersionedRecord
 from snapshots.cluster import BrokerRegistration
+from tests.integration import http_stage
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
 from tests.integration.http_stage import Stage, stage
 from tests.integration.test_broker_host import create, partition, sees
@@ -150,3 +154,33 @@ async def test_fail_route_unknown_broker_or_directory_is_refused_and_fails_nothi
             answered, reply = await fail(played, broker, body, Authorization=secret)
             assert (answered, words in reply["message"]) == (status, True), reply
         assert (await played.get("/v1/brokers/1/directories"))[1]["failed"] == []
+
+
+async def test_directories_are_registered_when_the_metadata_come_to_know_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody is started again, nobody is fenced, and no replica stays in none."""
+    before = (VersionedRecord(FeatureLevelRecord(name="metadata.version", feature_level=DIRECTORIES_LEVEL - 1), 0),)
+    monkeypatch.setattr(http_stage, "fresh_records", lambda: before)
+    async with (
+        stage(1) as built,
+        ControllerClient(built.urls) as client,
+        playing([1, 2], built.urls, log_directories=2) as played,
+    ):
+        await played.ready()
+        await create(client, "t", [1, 2], [2, 1])
+        first = registered(built, 1)
+        assert first.directories == ()
+        assert set(partition(built, "t", 0).directories) == {DIRECTORY_MIGRATING}
+
+        raised = FeatureUpdate(feature="metadata.version", max_version_level=DIRECTORIES_LEVEL)
+        await client.update_features(UpdateFeaturesRequest(feature_updates=[raised]))
+
+        for broker in (1, 2):
+            await placed(built, "t", 2, broker)
+            assert len(registered(built, broker).directories) == 2
+        assert (registered(built, 1).epoch, registered(built, 1).incarnation_id) == (first.epoch, first.incarnation_id)
+        assert partition(built, "t", 0).leader_epoch == 0, "it has led all the time"
+        await played.ready()
+        for session in played.host.sessions.values():
+            assert session.lifecycle.registration_count == 2, "once more, not again and again"

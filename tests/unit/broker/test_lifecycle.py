@@ -274,3 +274,24 @@ def test_answers_after_the_end_change_nothing() -> None:
     machine.begin_shutdown(2_003)
 
     assert state(machine) is BrokerState.STOPPED
+
+
+def test_register_again_while_a_heartbeat_is_out_comes_after_its_answer() -> None:
+    machine = running()
+    heartbeat(machine, machine.next_wake_ms() or 0.0)
+    machine.register_again(50_000.0)
+    answer(machine, 50_001.0, fenced=False)
+
+    command = machine.next_command(machine.next_wake_ms() or 0.0)
+    assert isinstance(command, SendRegistration)
+    assert state(machine) is BrokerState.REGISTERING
+    machine.answered_registration(60_000.0, machine.broker_epoch)
+    assert isinstance(machine.next_command(60_000.0), SendHeartbeat), "once is enough"
+
+
+def test_register_again_is_not_for_a_broker_that_leaves() -> None:
+    machine = running()
+    machine.begin_shutdown(50_000.0)
+    machine.register_again(50_000.0)
+
+    assert heartbeat(machine, 50_000.0).wants_shutdown
