@@ -26,6 +26,7 @@ from broker.replicas.peers import FOLLOW_PATH, MSGPACK, is_loopback
 from broker.replicas.rehearsal import RehearsalReplicas
 from broker.replicas.stand_in import Pace
 from broker.replies import (
+    Cordoned,
     DigestParameters,
     DigestReply,
     DirectoryFailure,
@@ -97,6 +98,7 @@ class BrokerHttp:
             web.put("/v1/rehearsal", self._set_rehearsal),
             web.get("/v1/brokers/{id}/directories", self._directories),
             web.post("/v1/brokers/{id}/directories/fail", self._fail_directory),
+            web.put("/v1/brokers/{id}/directories/cordoned", self._cordon),
             web.post(FOLLOW_PATH, self._follow),
             web.get("/v1/topics", self._topics),
             web.get("/v1/topics/{name}", self._topic),
@@ -190,6 +192,21 @@ class BrokerHttp:
                 f"broker {broker_id} has no whole {named}; whole are: {', '.join(map(uuid_text, whole)) or 'none'}",
             )
         rehearsal.directory_failed(broker_id, whole[0] if wanted is None else wanted)
+        return _answer(directories_reply(session))
+
+    async def _cordon(self, request: web.Request) -> web.Response:
+        self._check_writer(request, _JSON)
+        session = self._require_broker(request)
+        wanted = (await _from_json(Cordoned, request)).directories
+        own = session.identity.directories
+        for unknown in wanted:
+            if unknown not in own:
+                raise ApiError(
+                    ErrorCode.RESOURCE_NOT_FOUND,
+                    f"broker {session.identity.broker_id} has no directory {uuid_text(unknown)}; "
+                    f"it has: {', '.join(map(uuid_text, own))}",
+                )
+        session.cordon(wanted)
         return _answer(directories_reply(session))
 
     def _require_broker(self, request: web.Request) -> BrokerSession:

@@ -148,6 +148,13 @@ class DirectoryFailure(Reply):
     """Its id; null: the first one that has not failed."""
 
 
+class Cordoned(Reply):
+    """Which log directories of a broker take no new replicas."""
+
+    directories: list[UuidField] = Field(max_length=1_000)
+    """Ids: all that shall be cordoned; those that are not named are open."""
+
+
 class DirectoriesReply(Reply):
     """Log directories of a broker of this process."""
 
@@ -156,6 +163,8 @@ class DirectoriesReply(Reply):
     """Those that it began with."""
     failed: list[UuidField]
     """Those of them that failed since."""
+    cordoned: list[UuidField]
+    """Those of them that take no new replicas."""
 
 
 class LivenessReply(Reply):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -51,6 +52,7 @@ class BrokerSession:
         self._on_change = on_change
         self._wake = asyncio.Event()
         self._amended: BrokerRegistration | None = None
+        self._registered: BrokerRegistration | None = None
         self._told_state: BrokerState | None = None
         self._told_failed: frozenset[Uuid] = frozenset()
         self._log = log.bind(broker=identity.broker_id)
@@ -88,6 +90,16 @@ class BrokerSession:
         failed = self._failed_directories()
         return [directory for directory in self.identity.directories if directory in failed]
 
+    def cordon(self, directories: Collection[Uuid]) -> None:
+        """These of its directories take no new replicas from now on, the others do (KIP-1066).
+
+        It holds over starts: the registration says it.
+        """
+        cordoned = tuple(one for one in self.identity.directories if one in directories)
+        self.identity = replace(self.identity, cordoned_directories=cordoned)
+        self.lifecycle.speak_at_once(self._now_ms())
+        self._wake.set()
+
     def directories_changed(self) -> None:
         """Others have failed."""
         self._wake.set()
@@ -99,6 +111,7 @@ class BrokerSession:
         in none (Kafka's ``BrokerRegistrationTracker``).
         """
         self.lifecycle.saw_registration(registration.epoch, registration.incarnation_id)
+        self._registered = registration
         is_own = registration.epoch == self.lifecycle.broker_epoch
         lacks_directories = metadata_version >= DIRECTORIES_LEVEL and not registration.directories
         if is_own and lacks_directories and registration is not self._amended:
@@ -148,6 +161,7 @@ class BrokerSession:
                 want_fence=command.wants_fence,
                 want_shut_down=command.wants_shutdown,
                 offline_log_dirs=list(failed),
+                cordoned_log_dirs=self._cordoned_unless_known(),
                 undeleted=self._undeleted(),
             )
         )
@@ -157,6 +171,12 @@ class BrokerSession:
             is_fenced=reply.is_fenced,
             should_shut_down=reply.should_shut_down,
         )
+
+    def _cordoned_unless_known(self) -> list[Uuid] | None:
+        """None where the registration says it: heartbeats that say nothing new are answered at less cost."""
+        cordoned = self.identity.cordoned_directories
+        known = self._registered
+        return None if known is None or set(cordoned) == set(known.cordoned_directories) else list(cordoned)
 
     def _look_at_directories(self) -> None:
         failed = self.failed_directories

@@ -74,7 +74,10 @@ def directories_reply(session: BrokerSession) -> DirectoriesReply:
     """The log directories of one broker of this process."""
     identity = session.identity
     return DirectoriesReply(
-        broker_id=identity.broker_id, directories=list(identity.directories), failed=list(session.failed_directories)
+        broker_id=identity.broker_id,
+        directories=list(identity.directories),
+        failed=list(session.failed_directories),
+        cordoned=list(identity.cordoned_directories),
     )
 
 

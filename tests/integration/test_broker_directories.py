@@ -1,4 +1,4 @@
-"""Log directories that fail: what a broker says of them, what becomes of their replicas, and of the broker."""
+"""Brokers with several log directories: where replicas go, which take none, and what becomes of those that fail."""
 
 from __future__ import annotations
 
@@ -184,3 +184,37 @@ async def test_directories_are_registered_when_the_metadata_come_to_know_of_them
         await played.ready()
         for session in played.host.sessions.values():
             assert session.lifecycle.registration_count == 2, "once more, not again and again"
+
+
+async def cordon(played: Played, broker: int, *directories: bytes) -> tuple[int, Any]:
+    url = f"http://{played.endpoint.host}:{played.endpoint.port}/v1/brokers/{broker}/directories/cordoned"
+    async with played.session.put(url, json={"directories": list(map(uuid_text, directories))}) as answer:
+        return answer.status, await answer.json()
+
+
+async def test_cordoned_directory_takes_nothing_new_until_it_is_opened_over_starts_too() -> None:
+    async with stage_with_short_sessions() as built, ControllerClient(built.urls) as client:
+
+        async def says(*directories: bytes) -> None:
+            async def look() -> bool:
+                return registered(built, 1).cordoned_directories == directories
+
+            await eventually(look, f"cordoned are {directories}")
+
+        async with playing([1], built.urls, log_directories=2) as played:
+            await played.ready()
+            closed, open_ = registered(built, 1).directories
+            status, reply = await cordon(played, 1, b"\7" * 16)
+            assert (status, uuid_text(closed) in reply["message"]) == (404, True)
+            assert (await cordon(played, 1, closed))[1]["cordoned"] == [uuid_text(closed)]
+            await says(closed)
+            await create(client, "t", [1], [1], [1])
+            assert await placed(built, "t", 3, 1) == [open_] * 3
+            await played.leave()
+        async with playing([1], built.urls, log_directories=2) as again:
+            await again.ready()
+            await says(closed)
+            await cordon(again, 1)
+            await says()
+            await create(client, "u", [1], [1])
+            assert await placed(built, "u", 2, 1) == [closed] * 2, "it holds fewest"
