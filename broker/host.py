@@ -179,8 +179,8 @@ class BrokerHost:
         last_run.end(lives, left)
 
     async def _first_image(self) -> bool:
-        """Wait for the first image to be published; False if the process is to stop before."""
-        published = asyncio.create_task(self.loader.wait_until(lambda: self.publishers.is_published))
+        """Wait for an image that tells who the brokers are; False if the process is to stop before."""
+        published = asyncio.create_task(self.loader.wait_until(self._is_up_to_date))
         stopping = asyncio.create_task(self._stopping.wait())
         timeout_ms = self.settings.lifecycle.registration_timeout_ms
         try:
@@ -193,6 +193,17 @@ class BrokerHost:
             published.cancel()
             stopping.cancel()
             await asyncio.wait({published, stopping})
+
+    def _is_up_to_date(self) -> bool:
+        """Whether the image holds everything that was committed before the epoch of the controller that is active.
+
+        A controller that has just started knows less to be committed than is, and an image of that is of some time ago:
+        a broker that it shows alive may have left since.
+        """
+        status = self.loader.status
+        if status is None or status.leader_id is None or not self.publishers.is_published:
+            return False
+        return self.publishers.image.provenance.epoch >= status.epoch
 
     def _identity(self, broker_id: int, endpoint: Endpoint, last_run: int | None) -> BrokerIdentity:
         image, new_uuid = self.publishers.image, self._surroundings.new_uuid
