@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -20,13 +20,15 @@ from scripts.cluster.lending import NodeState, RemoteControl
 from scripts.cluster.plan import ClusterError, ClusterPlan
 
 app = typer.Typer(
-    help="The processes of a cluster that `quorate up` runs: list, kill, stop, pause, resume and start them.",
+    help="The processes of a cluster that `quorate up` runs: list, kill, stop, pause, resume and start them, fail a disk.",
     no_args_is_help=True,
 )
 
 Names = Annotated[
     list[str], typer.Argument(metavar="NAME...", help="As controller-2 or broker-11: see `quorate node list`.")
 ]
+#: Within which a broker's process answers.
+_ANSWER_S: Final = 5.0
 #: Of a log's last line, for people.
 _LINE_MAX: Final = 120
 _DONE: Final[dict[Act, str]] = {
@@ -103,6 +105,77 @@ def start(names: Names, directory: LocalDirectory = LOCAL_DIRECTORY) -> None:
     Example: quorate node start broker-11 controller-2
     """
     _act("start", names, directory)
+
+
+@app.command("fail-directory")
+def fail_directory(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A broker, as broker-11.", show_default=False)],
+    log_directory: Annotated[
+        str | None,
+        typer.Argument(metavar="DIR", help="Id of one of its log directories; without it the first whole one."),
+    ] = None,
+    directory: LocalDirectory = LOCAL_DIRECTORY,
+) -> None:
+    """Let a log directory of a broker fail, as a disk does: its replicas go offline.
+
+    It stays lost until the broker is started again. A broker whose only directory failed ends.
+    Exit code 1: there is no such broker or directory; 3: the broker's process does not answer.
+
+    Example: quorate node fail-directory broker-11
+    """
+    body = {} if log_directory is None else {"directory": log_directory}
+    reply = asyncio.run(_told(_broker(directory, name), "POST", "directories/fail", body))
+    print(f"{name}: failed are {', '.join(reply['failed'])} of {', '.join(reply['directories'])}")
+
+
+@app.command("cordon-directory")
+def cordon_directory(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A broker, as broker-11.", show_default=False)],
+    log_directories: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DIR...", help="Ids of all that shall be cordoned; none opens them all."),
+    ] = None,
+    directory: LocalDirectory = LOCAL_DIRECTORY,
+) -> None:
+    """Say which log directories of a broker take no new replicas. The list is given whole, and holds over starts.
+
+    Exit code 1: there is no such broker or directory; 3: the broker's process does not answer.
+
+    Example: quorate node cordon-directory broker-11 3fJbWZJzQ8aQ5cmw0m0rBg
+    """
+    body = {"directories": log_directories or []}
+    reply = asyncio.run(_told(_broker(directory, name), "PUT", "directories/cordoned", body))
+    print(f"{name}: cordoned are {', '.join(reply['cordoned']) or 'none'} of {', '.join(reply['directories'])}")
+
+
+def _broker(directory: Path, name: str) -> tuple[str, int]:
+    """URL of the process that plays a broker of this cluster, and the broker's id."""
+    plan = ClusterPlan.load(directory)
+    if plan is None:
+        raise ClusterError(f"{directory} holds no cluster: make one with `quorate up --dir {directory}`")
+    played = {f"broker-{id_}": (node.url or "", id_) for node in plan.members.brokers.values() for id_ in node.ids}
+    if name not in played:
+        raise ClusterError(f"{name[:100]!r} is no broker of this cluster; brokers are: {', '.join(played) or 'none'}")
+    return played[name]
+
+
+async def _told(broker: tuple[str, int], method: str, path: str, body: Mapping[str, object]) -> dict[str, list[str]]:
+    import aiohttp  # of use to few commands, and slow to load
+
+    url, broker_id = broker
+    timeout = aiohttp.ClientTimeout(total=_ANSWER_S)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.request(method, f"{url}/v1/brokers/{broker_id}/{path}", json=body) as answer,
+        ):
+            reply: dict[str, Any] = await answer.json()
+    except (aiohttp.ClientError, TimeoutError) as error:
+        sys.stderr.write(f"quorate: {url} does not answer: {error or 'too late'}; see `quorate node list`\n")
+        raise typer.Exit(exit_codes.UNREACHABLE) from error
+    if answer.status != 200:
+        raise ClusterError(str(reply.get("message", answer.status)))
+    return reply
 
 
 def _act(act: Act, names: Sequence[str], directory: Path) -> None:
