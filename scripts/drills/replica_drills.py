@@ -1,4 +1,4 @@
-"""Drills on what an ISR rests on: a reassignment to a broker that is not there, a follower that cannot keep up."""
+"""Drills on what an ISR rests on: a target that is not there, a follower that cannot keep up, a disk that fails."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from controller.protocol import (
     ReplicaAssignment,
 )
 from metadata_log.errors import ErrorCode
+from metadata_log.ids import uuid_from_text
 from scripts.cluster.members import Node
 from scripts.drills.drill import PAUSE, Drill, healthy_again
-from scripts.drills.ground import DrillBroken, Ground
+from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
 from scripts.drills.outcome import Expectation
 
 _PARTITIONS: Final = 20
@@ -70,6 +71,61 @@ async def slow_follower(ground: Ground) -> None:
         ground.measure("isr_full_ms", (full - quick) * 1000)
         await load.more()
     await ground.settle(quick)
+
+
+async def failed_directory(ground: Ground) -> None:
+    """One of a broker's two log directories fails: its replicas alone go offline, until the broker is started anew."""
+    nodes = [ground.brokers[number] for number in sorted(ground.brokers)]
+    victim = nodes[0]
+    name = await _create(ground, [node.id for node in nodes])
+    before = await _places(ground, name, victim)
+    async with ground.load() as load:
+        failed = ground.event("fault", f"a log directory of {victim.name} fails")
+        lost = await _fail_directory(victim)
+        in_lost = {number for number, (directory, _) in before.items() if directory == lost}
+        if not 0 < len(in_lost) < len(before):
+            raise DrillBroken(f"{len(in_lost)} of {len(before)} replicas lay in the directory that failed")
+        await ground.until(lambda s: s.partitions.under_replicated >= len(in_lost), "its replicas are out of the ISRs")
+        moved = ground.event("seen", f"{len(in_lost)} replicas are offline, others lead their partitions")
+        ground.measure("moved_ms", (moved - failed) * 1000)
+        ground.measure("offline_partitions", (await ground.status()).partitions.offline)
+        after = await _isrs(ground, name)
+        wrong = [number for number, isr in after.items() if (victim.id in isr) == (number in in_lost)]
+        ground.measure("wrong_replicas", len(wrong))
+        await load.more()
+        await ground.kill(victim)
+        started = await ground.restart(victim)
+        await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
+        full = ground.event("seen", "an empty directory has taken its place: all ISRs are full")
+        ground.measure("isr_full_ms", (full - started) * 1000)
+    await ground.settle(started)
+
+
+async def _places(ground: Ground, topic: str, node: Node) -> dict[int, tuple[bytes, tuple[int, ...]]]:
+    """By partition where a broker's replica lies, once it has said so of all, and the ISR."""
+
+    async def look() -> dict[int, tuple[bytes, tuple[int, ...]]] | None:
+        known = (await ground.cluster.client.describe_broker(node.id)).directories
+        found = {
+            one.partition_index: (one.directories[one.replica_nodes.index(node.id)], tuple(one.isr_nodes))
+            for one in (await ground.cluster.client.describe_topic(topic)).topic.partitions
+        }
+        return found if all(directory in known for directory, _ in found.values()) else None
+
+    return await ground.cluster.until(look, f"{node.name} has said where its replicas lie", DEADLINE_S)
+
+
+async def _isrs(ground: Ground, topic: str) -> dict[int, list[int]]:
+    described = await ground.cluster.client.describe_topic(topic, is_linearizable=True)
+    return {one.partition_index: one.isr_nodes for one in described.topic.partitions}
+
+
+async def _fail_directory(node: Node) -> bytes:
+    url = f"{node.url}/v1/brokers/{node.id}/directories/fail"
+    async with aiohttp.ClientSession() as session, session.post(url, json={}) as answer:
+        if answer.status != 200:
+            raise DrillBroken(f"no directory of {node.name} can be made to fail: {await answer.text()}")
+        return uuid_from_text((await answer.json())["failed"][0])
 
 
 async def _create(ground: Ground, brokers: Sequence[int]) -> str:
@@ -139,5 +195,25 @@ DRILLS: Final = (
             "REHEARSAL__WRITE_BYTES_PER_S": str(_WRITE_BYTES_PER_S),
             "REPLICAS__LAG_TIME_MAX_MS": "3000",
         },
+    ),
+    Drill(
+        "failed-directory",
+        "one of a broker's two log directories fails: what lay there is led by others, the rest is not touched",
+        (
+            Expectation(
+                name="moved_ms", meaning="from the failure until its replicas are out of the ISRs, ms", at_most=3_000
+            ),
+            Expectation(name="offline_partitions", meaning="partitions without a leader meanwhile", at_most=0),
+            Expectation(
+                name="wrong_replicas", meaning="replicas out of an ISR that lay elsewhere, or still in one", at_most=0
+            ),
+            Expectation(
+                name="isr_full_ms", meaning="from the broker's start until all ISRs are full, ms", at_most=20_000
+            ),
+            healthy_again(30_000),
+        ),
+        failed_directory,
+        "rigs",
+        broker_settings={"LOG_DIRECTORIES": "2"},
     ),
 )  # fmt: skip

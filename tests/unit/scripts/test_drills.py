@@ -23,7 +23,7 @@ NAMES = {
     "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "follower-wipe", "follower-far-behind",
     "one-way-partition", "two-way-partition", "slow-disk", "full-disk", "bit-flip", "torn-tail", "quorum-loss",
     "restore-from-backup", "wiped-voter", "mass-broker-loss", "broker-flap", "clock-jump", "import-and-replay",
-    "frozen-target", "slow-follower",
+    "frozen-target", "slow-follower", "failed-directory",
 }  # fmt: skip
 
 
