@@ -226,7 +226,7 @@ _COMMANDS: Final = {
     ),
     "node": _Command(
         _node,
-        "The processes of a cluster that `quorate up` runs: list, kill, stop, pause, resume and start them, fail a disk.",
+        "The processes of a cluster that `quorate up` runs: list, kill, pause and start them, fail their disks.",
         _RUNNING,
     ),
     "format": _Command(

@@ -20,7 +20,7 @@ from scripts.cluster.lending import NodeState, RemoteControl
 from scripts.cluster.plan import ClusterError, ClusterPlan
 
 app = typer.Typer(
-    help="The processes of a cluster that `quorate up` runs: list, kill, stop, pause, resume and start them, fail a disk.",
+    help="The processes of a cluster that `quorate up` runs: list, kill, pause and start them, fail their disks.",
     no_args_is_help=True,
 )
 
