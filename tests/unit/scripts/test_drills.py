@@ -23,7 +23,7 @@ NAMES = {
     "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "follower-wipe", "follower-far-behind",
     "one-way-partition", "two-way-partition", "slow-disk", "full-disk", "bit-flip", "torn-tail", "quorum-loss",
     "restore-from-backup", "wiped-voter", "mass-broker-loss", "broker-flap", "clock-jump", "import-and-replay",
-    "frozen-target", "slow-follower", "failed-directory",
+    "frozen-target", "slow-follower", "failed-directory", "rack-lost",
 }  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def test_only_drills_that_leave_files_and_settings_alone_may_be_run_on_processes
 
     assert {name for name, kind in kinds.items() if kind in ("observes", "kills")} == {
         "steady", "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "mass-broker-loss", "broker-flap",
-        "frozen-target",
+        "frozen-target", "rack-lost",
     }  # fmt: skip
     for drill in DRILLS.values():
         assert (drill.kind == "kills") == bool(drill.acts)
