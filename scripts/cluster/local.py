@@ -154,11 +154,12 @@ class LocalCluster(WatchedCluster):
         settings = {"HTTP__PORT": str(brokers.http_port), "LAST_RUN_FILE": str(last_run), **self.options.broker}
         if brokers.is_twin:
             settings["IS_IMPORTED"] = "true"
-            settings["PEERS"] = ",".join(
-                f"{b}@{LOOPBACK}:{one.http_port}" for one in self.plan.brokers for b in one.ids
-            )
         elif brokers.racks:
             settings["RACKS"] = ",".join(rack or "" for rack in brokers.racks)
+        twins = [one for one in self.plan.brokers if one.is_twin]
+        if twins:
+            # Their registrations say where they were: who is to follow them, or be followed, must be told.
+            settings["PEERS"] = ",".join(f"{id_}@{LOOPBACK}:{one.http_port}" for one in twins for id_ in one.ids)
         extra = {f"QUORATE_BROKER_{key}": value for key, value in settings.items()}
         return ManagedProcess(name, arguments, self._log_path(name), extra)
 
