@@ -124,7 +124,8 @@ def fail_directory(
     Example: quorate node fail-directory broker-11
     """
     body = {} if log_directory is None else {"directory": log_directory}
-    reply = asyncio.run(_told(_broker(directory, name), "POST", "directories/fail", body))
+    url, broker_id = _broker(directory, name)
+    reply = asyncio.run(_told(url, "POST", f"/v1/brokers/{broker_id}/directories/fail", body))
     print(f"{name}: failed are {', '.join(reply['failed'])} of {', '.join(reply['directories'])}")
 
 
@@ -144,8 +145,35 @@ def cordon_directory(
     Example: quorate node cordon-directory broker-11 3fJbWZJzQ8aQ5cmw0m0rBg
     """
     body = {"directories": log_directories or []}
-    reply = asyncio.run(_told(_broker(directory, name), "PUT", "directories/cordoned", body))
+    url, broker_id = _broker(directory, name)
+    reply = asyncio.run(_told(url, "PUT", f"/v1/brokers/{broker_id}/directories/cordoned", body))
     print(f"{name}: cordoned are {', '.join(reply['cordoned']) or 'none'} of {', '.join(reply['directories'])}")
+
+
+@app.command("slow-down")
+def slow_down(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A broker, as broker-11.", show_default=False)],
+    copy_bytes_per_s: Annotated[
+        int | None, typer.Option(min=1, max=2**60, help="What each replica copies in a second, on its own.")
+    ] = None,
+    stall: Annotated[bool, typer.Option("--stall", help="Copy nothing, and say nothing to the leaders.")] = False,
+    directory: LocalDirectory = LOCAL_DIRECTORY,
+) -> None:
+    """Let the replicas of a broker copy slowly, or not at all; without an option as fast as they can.
+
+    It holds for all brokers that the same process plays, until it ends. A follower slower than its leader is written
+    (`rehearsal.write_bytes_per_s` of the brokers) leaves the ISR after `replicas.lag_time_max_ms`.
+    Exit code 1: there is no such broker; 3: the broker's process does not answer.
+
+    Example: quorate node slow-down broker-11 --copy-bytes-per-s 1000
+    """
+    if stall and copy_bytes_per_s is not None:
+        raise typer.BadParameter("who copies nothing has no rate: say --stall or --copy-bytes-per-s")
+    body = {"copy_bytes_per_s": copy_bytes_per_s or 0, "is_stalled": stall}
+    url, _ = _broker(directory, name)
+    pace = asyncio.run(_told(url, "PUT", "/v1/rehearsal", body))
+    limit = f"{pace['copy_bytes_per_s']:,} bytes a second" if pace["copy_bytes_per_s"] else "as fast as they can"
+    print(f"{name}: its replicas copy {'nothing' if pace['is_stalled'] else limit}")
 
 
 def _broker(directory: Path, name: str) -> tuple[str, int]:
@@ -159,15 +187,14 @@ def _broker(directory: Path, name: str) -> tuple[str, int]:
     return played[name]
 
 
-async def _told(broker: tuple[str, int], method: str, path: str, body: Mapping[str, object]) -> dict[str, list[str]]:
+async def _told(url: str, method: str, path: str, body: Mapping[str, object]) -> dict[str, Any]:
     import aiohttp  # of use to few commands, and slow to load
 
-    url, broker_id = broker
     timeout = aiohttp.ClientTimeout(total=_ANSWER_S)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.request(method, f"{url}/v1/brokers/{broker_id}/{path}", json=body) as answer,
+            session.request(method, f"{url}{path}", json=body) as answer,
         ):
             reply: dict[str, Any] = await answer.json()
     except (aiohttp.ClientError, TimeoutError) as error:

@@ -1,4 +1,4 @@
-"""`quorate node fail-directory` and `cordon-directory`: on the process that plays a broker of a cluster."""
+"""`quorate node`: directories that fail and are cordoned, replicas that are slowed down, at a broker's process."""
 
 from __future__ import annotations
 
@@ -45,3 +45,23 @@ async def test_node_directories_fail_and_are_cordoned(tmp_path: Path) -> None:
         assert (await played.get("/v1/brokers/1/directories"))[1]["failed"] == []
     gone = await alone("node", "fail-directory", "broker-2", *at)
     assert (gone.code, "does not answer" in gone.err) == (3, True)
+
+
+async def test_node_replicas_are_slowed_down_and_stalled(tmp_path: Path) -> None:
+    async with stage(1) as built, playing([1, 2], built.urls) as played:
+        await played.ready()
+        plan(tmp_path, played.endpoint.port)
+        at = ("--dir", str(tmp_path))
+
+        slow = await alone("node", "slow-down", "broker-2", "--copy-bytes-per-s", "1000", *at)
+        assert slow.out.endswith("broker-2: its replicas copy 1,000 bytes a second\n"), slow
+        assert (await played.get("/v1/rehearsal"))[1] == {"copy_bytes_per_s": 1000, "is_stalled": False}
+        stalled = await alone("node", "slow-down", "broker-2", "--stall", *at)
+        assert stalled.out.endswith("broker-2: its replicas copy nothing\n"), stalled
+        assert (await played.get("/v1/rehearsal"))[1] == {"copy_bytes_per_s": 0, "is_stalled": True}
+        senseless = await alone("node", "slow-down", "broker-2", "--stall", "--copy-bytes-per-s", "5", *at)
+        assert senseless.code == 2
+        assert (await played.get("/v1/rehearsal"))[1]["is_stalled"]
+        quick = await alone("node", "slow-down", "broker-2", *at)
+        assert quick.out.endswith("broker-2: its replicas copy as fast as they can\n"), quick
+        assert (await played.get("/v1/rehearsal"))[1] == {"copy_bytes_per_s": 0, "is_stalled": False}
