@@ -14,7 +14,8 @@ from scripts.cli.__main__ import _COMMANDS, make_app
 WRITES = {
     "acls add", "acls remove", "broker", "brokers unregister", "configs alter", "configs replace", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
-    "node kill", "node pause", "node resume", "node start", "node stop", "quotas remove", "quotas set",
+    "node cordon-directory", "node fail-directory", "node kill", "node pause", "node resume", "node slow-down",
+    "node start", "node stop", "quotas remove", "quotas set",
     "reassign apply", "reassign cancel", "recover apply", "recover plan", "recover rejoin", "recover survey",
     "recover verify",
     "snapshot take", "tokens create", "tokens expire", "tokens renew", "topics add-partitions", "topics create",
