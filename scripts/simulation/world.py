@@ -228,9 +228,10 @@ class World:
 
     def checkpoint_taken(self, owner: SimulatedNode, error: StorageError | None) -> None:
         """A node wrote a checkpoint, or could not: for want of room, or as what it read had rotted."""
-        # Told by what failed, not by when: a job that met a failure may end when all faults have.
+        # Told by what failed, too, not only by when: a job that met a failure may end when all faults have.
         drawn = owner.trouble.last_error
-        had_no_room = isinstance(error, NoRoom) and drawn is not None and error.__cause__ is drawn
+        is_drawn = drawn is not None and error is not None and error.__cause__ is drawn
+        had_no_room = isinstance(error, NoRoom) and (owner.is_disk_failure_expected or is_drawn)
         is_expected = self.is_damage_expected or had_no_room
         if error is not None and not is_expected:
             self.violation(f"a checkpoint was not written: {error}")
