@@ -133,8 +133,11 @@ class Checks:
 
     def _start_of(self, node: SimulatedNode, log: dict[int, BatchFact]) -> int:
         """Where a disk's log may begin: everything before is in a whole checkpoint of a state that was committed."""
-        begin = min((fact.base_offset for fact in log.values()), default=0)
-        for checkpoint in node.durable.checkpoints:
+        checkpoints = node.durable.checkpoints
+        # Without a batch the log begins with the newest checkpoint; an older one may still lie beside it.
+        newest = checkpoints[-1].end_offset if checkpoints else 0
+        begin = min((fact.base_offset for fact in log.values()), default=newest)
+        for checkpoint in checkpoints:
             known = self.history.get(checkpoint.end_offset)
             if known is None or known.epoch != checkpoint.epoch:
                 self._world.violation(f"node {node.node_id} has a checkpoint at {checkpoint} that nobody committed")
