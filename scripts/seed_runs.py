@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from types import FrameType
@@ -74,6 +74,17 @@ def run_seeds(
         runs.is_broken_off = True
         print(f"stopped after {runs.done} of {len(seeds)} seeds", file=sys.stderr)
     return runs
+
+
+def run_mutations(names: Collection[str], find: Callable[[str], tuple[str, str | None]], jobs: int, seeds: int) -> int:
+    """Say of each mutation who noticed it; how many nobody did. ``find`` tries scenarios and so many ``seeds``."""
+    missed = 0
+    with worker_pool(jobs, say_nothing) as pool:
+        for name, found in pool.map(find, names):
+            missed += found is None
+            print(f"{name:28} {found or f'NOT NOTICED by any scenario and {seeds} seeds'}", flush=True)
+    print(f"{len(names)} mutations, {missed} not noticed")
+    return missed
 
 
 def _outcomes(

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from scripts.seed_runs import CTRL_C, SeedOutcome, run_seeds, say_nothing
-from scripts.simulation.mutations import MUTATIONS, notices
+from scripts.seed_runs import CTRL_C, SeedOutcome, run_mutations, run_seeds
+from scripts.simulation.mutations import MUTATIONS
+from scripts.simulation.patches import first_to_notice
 from scripts.simulation.runner import SeedResult, run_seed
 from scripts.simulation.scenarios.named import SCENARIOS
-from scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 #: Seeds tried for a mutation that no scenario finds.
@@ -71,7 +71,7 @@ def simulate(
             raise typer.BadParameter(f"{scenario} is none of: {', '.join(SCENARIOS)}")
         failed = _run_scenario(scenario, seed)
     elif mutations:
-        failed = _run_mutations(jobs)
+        failed = run_mutations(MUTATIONS, _find, jobs, _MUTATION_SEEDS)
     else:
         failed = sum(_run_scenario(name, n) for name in SCENARIOS for n in range(_SCENARIO_SEEDS)) if scenarios else 0
         failed += _run_seeds(range(seed, seed + seeds), jobs)
@@ -118,17 +118,6 @@ def _run_scenario(name: str, seed: int) -> int:
     return 0
 
 
-def _run_mutations(jobs: int) -> int:
-    """Take out one measure after the other, and say who noticed; how many nobody noticed."""
-    missed = 0
-    with worker_pool(jobs, say_nothing) as pool:
-        for name, found in pool.map(_find, MUTATIONS):
-            missed += found is None
-            print(f"{name:28} {found or f'NOT NOTICED by any scenario and {_MUTATION_SEEDS} seeds'}", flush=True)
-    print(f"{len(MUTATIONS)} mutations, {missed} not noticed")
-    return missed
-
-
 def _find(mutation: str) -> tuple[str, str | None]:
     """Which scenario or seed notices that a measure is missing, and what it says; None if none does."""
     runs: list[tuple[str, Callable[[], object]]] = [
@@ -137,8 +126,4 @@ def _find(mutation: str) -> tuple[str, str | None]:
         for seed in range(_SCENARIO_SEEDS)
     ]
     runs += [(f"seed {seed}", partial(run_seed, seed)) for seed in range(_MUTATION_SEEDS)]
-    for who, run in runs:
-        said = notices(mutation, run)
-        if said is not None:
-            return mutation, f"{who}: {said}"
-    return mutation, None
+    return mutation, first_to_notice(MUTATIONS[mutation], runs)

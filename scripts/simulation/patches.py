@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -38,4 +38,13 @@ def notices_patches(patches: Patches, run: Callable[[], object]) -> str | None:
     except Violation as violation:
         run()
         return str(violation).partition("\n")[0]
+    return None
+
+
+def first_to_notice(patches: Callable[[], Patches], runs: Iterable[tuple[str, Callable[[], object]]]) -> str | None:
+    """Which of some named runs notices first, and what it says; None if none does. See ``notices_patches``."""
+    for who, run in runs:
+        said = notices_patches(patches(), run)
+        if said is not None:
+            return f"{who}: {said}"
     return None

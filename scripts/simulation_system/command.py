@@ -9,13 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from scripts.seed_runs import CTRL_C, SeedOutcome, SeedRuns, run_seeds
-from scripts.simulation.patches import notices_patches
+from scripts.seed_runs import CTRL_C, SeedOutcome, SeedRuns, run_mutations, run_seeds
+from scripts.simulation.patches import first_to_notice
 from scripts.simulation_system.mutations import MUTATIONS
 from scripts.simulation_system.runner import SystemResult, run_system_seed
 from scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
 from scripts.simulation_system.story import Story
-from scripts.worker_pool import worker_pool
 
 #: Seeds tried for a mutation that no scenario notices.
 MUTATION_SEEDS: Final = 300
@@ -100,13 +99,7 @@ def run_system_scenarios(names: Sequence[str], seed: int, stories: Path) -> int:
 
 def run_system_mutations(jobs: int) -> int:
     """Turn each line of the table into its mistake, and say who noticed; how many nobody noticed."""
-    missed = 0
-    with worker_pool(jobs) as pool:
-        for name, found in pool.map(find_system_mutation, MUTATIONS):
-            missed += found is None
-            print(f"{name:28} {found or f'NOT NOTICED by any scenario and {MUTATION_SEEDS} seeds'}", flush=True)
-    print(f"{len(MUTATIONS)} mutations, {missed} not noticed")
-    return missed
+    return run_mutations(MUTATIONS, find_system_mutation, jobs, MUTATION_SEEDS)
 
 
 def find_system_mutation(name: str) -> tuple[str, str | None]:
@@ -115,8 +108,4 @@ def find_system_mutation(name: str) -> tuple[str, str | None]:
         (f"scenario {scenario}", partial(run_system_scenario, scenario, 0)) for scenario in SYSTEM_SCENARIOS
     ]
     runs += [(f"seed {seed}", partial(run_system_seed, seed)) for seed in range(MUTATION_SEEDS)]
-    for who, run in runs:
-        said = notices_patches(MUTATIONS[name](), run)
-        if said is not None:
-            return name, f"{who}: {said}"
-    return name, None
+    return name, first_to_notice(MUTATIONS[name], runs)
