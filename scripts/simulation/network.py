@@ -128,6 +128,12 @@ class Network:
         """The connection of which a node has an end open."""
         return self._ends.get((owner, peer))
 
+    def is_whole(self) -> bool:
+        """Whether every two nodes have a connection, with both ends open, on which what is sent arrives."""
+        ids = sorted(self._nodes)
+        pairs = [(self._ends.get((low, high)), self._ends.get((high, low))) for low in ids for high in ids if low < high]
+        return all(one is not None and one is other and not one.is_forgotten for one, other in pairs)
+
     def close(self, owner: int, peer: int) -> None:
         """A process closes its end; the other is told, if that gets through."""
         connection = self._ends.pop((owner, peer), None)

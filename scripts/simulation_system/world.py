@@ -166,6 +166,9 @@ class SystemWorld(World):
     def converge(self) -> None:
         """Demand that everything comes to rest within bounded virtual time, and says the same."""
         self._wait("every request to be answered", lambda: all(client.is_done for client in self.clients))
+        # What faults leave behind ends only now: a forgotten connection of the leader costs it its leadership, and
+        # what it was asked its answer, as late as the silence is noticed.
+        self._wait("every connection to be whole, all nodes level", lambda: self.network.is_whole() and self._is_level())
         self.is_concluding = True
         for client in self.clients:
             client.conclude()
