@@ -198,7 +198,7 @@ class LogSettings(Group):
     segment_bytes: int = Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE, le=1024 * _MEBIBYTE)
     """Size at which a new segment file begins."""
     resident_bytes: int = Field(default=64 * _MEBIBYTE, ge=0, le=16_384 * _MEBIBYTE)
-    """Bytes of recent batches that are kept in memory."""
+    """Memory for recent batches; for each since the last checkpoint 20 bytes more are kept."""
     checkpoint_bytes: int = Field(default=20 * _MEBIBYTE, ge=4096, le=16_384 * _MEBIBYTE)
     """A checkpoint is taken after this many bytes of log (Kafka's metadata.log.max.record.bytes.between.snapshots)."""
     checkpoint_interval_ms: int = Field(default=3_600_000, ge=0, le=604_800_000)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from metadata_log.batch import HEADER_BYTES
 from metadata_log.batch_run import BatchRun
+
+#: What Python keeps for one batch in memory beside its bytes: the object around them and the place in the list.
+_OBJECT_BYTES: Final = sys.getsizeof(b"") + 8
+#: Empty places at the front of the list of batches in memory are closed when they are at least so many, and half of it.
+_GONE_MIN: Final = 1024
 
 
 class BatchRef(NamedTuple):
@@ -32,9 +38,11 @@ class EntryTable:
         self._sizes = array("I")
         #: Exclusive end of the last entry; the log's start when there is none.
         self.end_offset = start_offset
-        # Bytes by base offset. Every entry from _resident_from on has its bytes here, none before it has.
-        self._bytes: dict[int, bytes] = {}
+        # Every entry from _resident_from on has its bytes in the list, behind _gone empty places; none before it has.
+        self._bytes: list[bytes] = []
+        self._gone = 0
         self._resident_from = 0
+        #: Memory of the batches whose bytes are here, with what Python keeps around them.
         self.resident_bytes = 0
 
     def __len__(self) -> int:
@@ -51,8 +59,8 @@ class EntryTable:
 
     def add_resident(self, end_offset: int, epoch: int, position: int, data: bytes) -> None:
         """Append an entry with its bytes."""
-        self._bytes[self.end_offset] = data
-        self.resident_bytes += len(data)
+        self._bytes.append(data)
+        self.resident_bytes += len(data) + _OBJECT_BYTES
         self._bases.append(self.end_offset)
         self._epochs.append(epoch)
         self._positions.append(position)
@@ -63,8 +71,8 @@ class EntryTable:
         """Append entries with their bytes, which lie back to back from ``position`` on."""
         bases = [self.end_offset, *run.ends[:-1]]
         sizes = list(map(len, run.batches))
-        self._bytes.update(zip(bases, run.batches, strict=True))
-        self.resident_bytes += run.size
+        self._bytes.extend(run.batches)
+        self.resident_bytes += run.size + _OBJECT_BYTES * len(bases)
         self._bases.extend(bases)
         self._epochs.extend(run.epochs)
         self._positions.extend(accumulate(sizes[:-1], initial=position))
@@ -95,7 +103,8 @@ class EntryTable:
         """The bytes of the entries ``first <= index < stop``, back to back, when all are in memory."""
         if first < self._resident_from:
             return None
-        return b"".join(map(self._bytes.__getitem__, self._bases[first:stop]))
+        ahead = self._gone - self._resident_from
+        return b"".join(self._bytes[first + ahead : stop + ahead])
 
     def ref(self, index: int) -> BatchRef:
         return BatchRef(self._bases[index], self.end_of(index), self._epochs[index], self._sizes[index])
@@ -128,31 +137,40 @@ class EntryTable:
 
     def resident(self, index: int) -> bytes | None:
         """Its bytes when they are in memory."""
-        return self._bytes[self._bases[index]] if index >= self._resident_from else None
+        return self._bytes[self._gone + index - self._resident_from] if index >= self._resident_from else None
 
     def evict(self, budget: int, written_end: int) -> None:
         """Let the oldest bytes go until the budget holds; what ends above ``written_end`` is nowhere else and stays."""
         while self.resident_bytes > budget and self.end_of(self._resident_from) <= written_end:
-            del self._bytes[self._bases[self._resident_from]]
-            self.resident_bytes -= self._sizes[self._resident_from]
-            self._resident_from += 1
+            self._let_go(1)
 
     def truncate(self, count: int) -> None:
         """Keep the first ``count`` entries."""
         if count >= len(self._bases):
             return
-        for index in range(max(count, self._resident_from), len(self._bases)):
-            self.resident_bytes -= len(self._bytes.pop(self._bases[index]))
+        kept = self._gone + max(count - self._resident_from, 0)
+        self.resident_bytes -= sum([len(data) + _OBJECT_BYTES for data in self._bytes[kept:]])
+        del self._bytes[kept:]
         self.end_offset = self._bases[count]
         self._resident_from = min(self._resident_from, count)
         self._delete(slice(count, None))
 
     def drop_first(self, count: int) -> None:
         """Forget the first ``count`` entries; the others are numbered from 0 again."""
-        for index in range(self._resident_from, count):
-            self.resident_bytes -= len(self._bytes.pop(self._bases[index]))
-        self._resident_from = max(self._resident_from - count, 0)
+        self._let_go(max(count - self._resident_from, 0))
+        self._resident_from -= count
         self._delete(slice(0, count))
+
+    def _let_go(self, count: int) -> None:
+        """Forget the bytes of the oldest ``count`` entries that are in memory."""
+        for place in range(self._gone, self._gone + count):
+            self.resident_bytes -= len(self._bytes[place]) + _OBJECT_BYTES
+            self._bytes[place] = b""
+        self._gone += count
+        self._resident_from += count
+        if self._gone >= max(_GONE_MIN, len(self._bytes) // 2):
+            del self._bytes[: self._gone]
+            self._gone = 0
 
     def _delete(self, part: slice) -> None:
         del self._bases[part]

@@ -41,7 +41,7 @@ class LogConfig:
     #: A segment is closed before the batch that would make it larger. Deletion works on whole segments, so this is
     #: also how much is kept at least; Kafka's default is 1 GiB beside 100 MiB of retention.
     segment_bytes: int = 64 * _MEBIBYTE
-    #: Bytes of recent batches kept in memory; older ones are read from disk. What is not yet written stays anyway.
+    #: Memory for recent batches; older ones are read from disk. What is not yet written stays anyway.
     resident_bytes: int = 64 * _MEBIBYTE
 
 

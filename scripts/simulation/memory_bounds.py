@@ -51,7 +51,7 @@ class MemoryBounds:
             unwritten,
             limits.unwritten_bytes + _message(limits.append_bytes, largest),
         )
-        resident = sum(map(len, log._entries._bytes.values()))
+        resident = sum(map(len, log._entries._bytes))
         self._demand(
             owner, "bytes of batches to be read again", resident, self._world.options.resident_bytes + unwritten
         )

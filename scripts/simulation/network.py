@@ -131,8 +131,9 @@ class Network:
     def is_whole(self) -> bool:
         """Whether every two nodes have a connection, with both ends open, on which what is sent arrives."""
         ids = sorted(self._nodes)
-        pairs = [(self._ends.get((low, high)), self._ends.get((high, low))) for low in ids for high in ids if low < high]
-        return all(one is not None and one is other and not one.is_forgotten for one, other in pairs)
+        pairs = [(low, high) for low in ids for high in ids if low < high]
+        ends = [(self._ends.get((low, high)), self._ends.get((high, low))) for low, high in pairs]
+        return all(one is not None and one is other and not one.is_forgotten for one, other in ends)
 
     def close(self, owner: int, peer: int) -> None:
         """A process closes its end; the other is told, if that gets through."""

@@ -168,7 +168,7 @@ class SystemWorld(World):
         self._wait("every request to be answered", lambda: all(client.is_done for client in self.clients))
         # What faults leave behind ends only now: a forgotten connection of the leader costs it its leadership, and
         # what it was asked its answer, as late as the silence is noticed.
-        self._wait("every connection to be whole, all nodes level", lambda: self.network.is_whole() and self._is_level())
+        self._wait("all connections to be whole and all nodes level", self._is_whole)
         self.is_concluding = True
         for client in self.clients:
             client.conclude()
@@ -179,6 +179,9 @@ class SystemWorld(World):
         problem, self.undecided = self.history.check()
         if problem is not None:
             raise Violation(problem)
+
+    def _is_whole(self) -> bool:
+        return self.network.is_whole() and self._is_level()
 
     def _wait(self, what: str, condition: Callable[[], bool]) -> None:
         end = self.scheduler.now + self.options.heal_seconds

@@ -157,5 +157,5 @@ def test_system_that_does_not_come_to_rest_is_found(stage: SystemStage) -> None:
     for controller in stage.world.controllers:
         controller.freeze()
 
-    with pytest.raises(Violation, match=r"2.0 s after all faults: waiting for requests without faults to be answered"):
+    with pytest.raises(Violation, match=r"2.0 s after all faults: waiting for all connections to be whole"):
         stage.world.converge()
