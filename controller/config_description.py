@@ -6,6 +6,8 @@ What is set in a broker's own configuration file a controller cannot know; it kn
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
 from controller.config_resources import (
     RESOURCE_TYPES,
@@ -21,13 +23,14 @@ from controller.controller_config import ControllerConfig
 from controller.protocol_configs import (
     ConfigSourceName,
     ConfigSynonym,
+    CreatedTopicConfig,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
     DescribeConfigsResult,
     DescribedConfig,
 )
-from controller.topic_configs import BROKER_SYNONYMS
+from controller.topic_configs import BROKER_SYNONYMS, TOPIC_CONFIGS
 from metadata_log.errors import ApiError
 from snapshots.image import MetadataImage
 from snapshots.image_parts import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
@@ -46,6 +49,38 @@ def describe_configs(
     """Describe resources, each with its own outcome. Sensitive values are left out, and so is what a name does not tell
     from a sensitive one."""
     return DescribeConfigsResponse(results=[_describe(image, config, named) for named in request.resources])
+
+
+def configs_of_new_topic(
+    image: MetadataImage, config: ControllerConfig, given: Mapping[str, str]
+) -> list[CreatedTopicConfig]:
+    """All that holds for a topic created with these configs, by name (``computeEffectiveTopicConfigs``)."""
+    node, default, static = (tuple(one.items()) for one in _around(image, config, str(config.node_id)))
+    inherited = _inherited(node, default, static)
+    if not given:
+        return list(inherited)
+    own = {
+        name: CreatedTopicConfig(name=name, value=value, source="DYNAMIC_TOPIC_CONFIG") for name, value in given.items()
+    }
+    every = {one.name: one for one in inherited} | own
+    return [every[name] for name in sorted(every)]
+
+
+_Configs = tuple[tuple[str, str], ...]
+
+
+# Kept by value: topics are created by thousands a second, and what stands around them seldom changes.
+@lru_cache(maxsize=8)
+def _inherited(node: _Configs, default: _Configs, static: _Configs) -> tuple[CreatedTopicConfig, ...]:
+    """What holds for a topic that has no config of its own, by name; internal ones are for those who set them."""
+    around = _Around(dict(node), dict(default), dict(static))
+    found: list[CreatedTopicConfig] = []
+    for name, definition in sorted(TOPIC_CONFIGS.items()):
+        if not definition.is_internal:
+            unset: tuple[str, str | None, ConfigSourceName] = (name, definition.default, "DEFAULT_CONFIG")
+            _, value, source = next(around.places(BROKER_SYNONYMS.get(name, ()), definition), unset)
+            found.append(CreatedTopicConfig(name=name, value=value, source=source))
+    return tuple(found)
 
 
 def _describe(image: MetadataImage, config: ControllerConfig, named: DescribeConfigsResource) -> DescribeConfigsResult:
@@ -88,7 +123,34 @@ def _config(image: MetadataImage, config: ControllerConfig, resource: ConfigReso
     )
 
 
+#: Name there, value and kind of a place that sets a config.
 _Place = tuple[str, str, ConfigSourceName]
+#: Configs that stand in for another, with what their number is multiplied.
+_Synonyms = tuple[tuple[str, int], ...]
+
+
+class _Around(NamedTuple):
+    """What holds where a resource has nothing of its own."""
+
+    #: Of one broker, of the default of all, of this process's settings.
+    node: Mapping[str, str]
+    default: Mapping[str, str]
+    static: Mapping[str, str]
+
+    def places(self, synonyms: _Synonyms, definition: ConfigDefinition | None) -> Iterator[_Place]:
+        """Every place that sets one of some configs, the one that counts first."""
+        yield from _set_at(self.node, synonyms, definition, "DYNAMIC_BROKER_CONFIG")
+        yield from _set_at(self.default, synonyms, definition, "DYNAMIC_DEFAULT_BROKER_CONFIG")
+        yield from _set_at(self.static, synonyms, definition, "STATIC_BROKER_CONFIG")
+
+
+def _around(image: MetadataImage, config: ControllerConfig, node: str) -> _Around:
+    """What a node goes by; "": what all do. The settings of other processes nobody here knows."""
+    return _Around(
+        image.configs.of(BROKER_RESOURCE, node) if node else {},
+        image.configs.of(BROKER_RESOURCE, ""),
+        config.static_configs if node and as_whole(node) == config.node_id else {},
+    )
 
 
 def _places(
@@ -98,27 +160,21 @@ def _places(
     name: str,
     definition: ConfigDefinition | None,
 ) -> Iterator[_Place]:
-    """Name there, value and kind of every place that sets a config, the one that counts first."""
-    node = str(config.node_id)
-    own = image.configs.of(*resource).get(name)
+    """Every place that sets a config, the one that counts first."""
     if resource.type == BROKER_RESOURCE:
-        synonyms: tuple[tuple[str, int], ...] = ((name, 1),)
-        node = resource.name
+        yield from _around(image, config, resource.name).places(((name, 1),), definition)
     else:
+        own = image.configs.of(*resource).get(name)
         if own is not None:
             yield name, own, _OWN_SOURCES[resource.type]
-        synonyms = _synonyms(resource.type, name)
-    if node:
-        yield from _set_at(image.configs.of(BROKER_RESOURCE, node), synonyms, definition, "DYNAMIC_BROKER_CONFIG")
-    yield from _set_at(image.configs.of(BROKER_RESOURCE, ""), synonyms, definition, "DYNAMIC_DEFAULT_BROKER_CONFIG")
-    if node and as_whole(node) == config.node_id:
-        yield from _set_at(config.static_configs, synonyms, definition, "STATIC_BROKER_CONFIG")
+        node = str(config.node_id)
+        yield from _around(image, config, node).places(_synonyms(resource.type, name), definition)
     default = default_of(resource.type, name)
     if default is not None:
         yield name, default, "DEFAULT_CONFIG"
 
 
-def _synonyms(resource_type: int, name: str) -> tuple[tuple[str, int], ...]:
+def _synonyms(resource_type: int, name: str) -> _Synonyms:
     """Broker configs that stand in for another resource's, with what their number is multiplied."""
     if resource_type == TOPIC_RESOURCE:
         return BROKER_SYNONYMS.get(name, ())
@@ -128,7 +184,7 @@ def _synonyms(resource_type: int, name: str) -> tuple[tuple[str, int], ...]:
 
 def _set_at(
     configs: Mapping[str, str],
-    synonyms: tuple[tuple[str, int], ...],
+    synonyms: _Synonyms,
     definition: ConfigDefinition | None,
     source: ConfigSourceName,
 ) -> Iterator[_Place]:

@@ -122,6 +122,18 @@ class DescribedConfig(Message):
     synonyms: list[ConfigSynonym]
 
 
+class CreatedTopicConfig(Message):
+    """A config as it holds for a topic that was created."""
+
+    name: str
+    #: None where nothing is set and there is no default.
+    value: str | None
+    source: ConfigSourceName
+    is_sensitive: bool = False
+    #: Never, as in Kafka: every config of a topic can be altered.
+    read_only: bool = False
+
+
 class DescribeConfigsResult(ItemResult):
     """One resource."""
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from controller.protocol_configs import CreatedTopicConfig
 from controller.protocol_types import (
     ITEMS_MAX,
     BrokerList,
@@ -60,10 +61,12 @@ class CreatableTopicResult(ItemResult):
     """A topic as it was created, or why not."""
 
     name: str
+    #: None where it was not created, and with ``validate_only``: then no topic has it.
     topic_id: UuidField | None = None
     num_partitions: Int32 = -1
     replication_factor: Int16 = -1
-    configs: list[TopicConfig] = Field(default_factory=list)
+    #: All configs of the topic as they hold, by name.
+    configs: list[CreatedTopicConfig] = Field(default_factory=list)
 
 
 class CreateTopicsResponse(Message):

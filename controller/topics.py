@@ -16,6 +16,7 @@ from controller.assignments import (
     partition_items,
 )
 from controller.broker_choices import broker_choices
+from controller.config_description import configs_of_new_topic
 from controller.configuration import new_topic_configs
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
@@ -143,7 +144,9 @@ def _create(
         topic_id=topic_id,
         num_partitions=placement.partition_count,
         replication_factor=placement.replication_factor,
-        configs=list(topic.configs),
+        configs=configs_of_new_topic(
+            image, config, {entry.name: entry.value for entry in topic.configs if entry.value is not None}
+        ),
     )
     return _Creation(records, topic_id, placement, result)
 
