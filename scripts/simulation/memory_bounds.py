@@ -85,7 +85,8 @@ class MemoryBounds:
         for peer in owner.config.peer_ids:
             found = network.waiting(owner.node_id, peer)
             if found > _SMALL_TALK_BYTES:
-                largest = max(node._log._entries._sizes, default=0)
+                # The largest may have left the log since it was sent.
+                largest = max([self._world.largest_batch, *node._log._entries._sizes])
                 unmatched = limits.inflight_bytes + _message(limits.append_bytes, largest)
                 bound = min(2 * unmatched + 2 * limits.chunk_bytes + _SMALL_TALK_BYTES, limits.write_buffer_bytes)
                 self._demand(owner, f"bytes in sockets towards {peer}", found, bound)

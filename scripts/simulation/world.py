@@ -72,6 +72,8 @@ class World:
         self.confirmed_reads = 0
         self.checkpoints_installed = 0
         self._payloads = 0
+        #: Bytes of the largest batch that a client ever wrote, whatever became of it.
+        self.largest_batch = 0
         self._large_writes_left = options.large_writes
         self._violation: str | None = None
 
@@ -179,7 +181,9 @@ class World:
             node.fail(DiskFailed(error))
             return None
         try:
-            end = node.append(node.epoch, build_batch(body, count, time_ms), count) + 1
+            batch = build_batch(body, count, time_ms)
+            self.largest_batch = max(self.largest_batch, len(batch))
+            end = node.append(node.epoch, batch, count) + 1
         except ApiError:
             return None
         machine.pending[end] = self._payloads
