@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from controller.answered_while import answered_while
-from controller.connection import Answer, Connection, NoAnswer, NodeState, NotSent, Request
+from controller.connection import Answer, Connection, NoAnswer, NodeState, NotAController, NotSent, Request
 from metadata_log.errors import ApiError, NotController, OutcomeUnknown
 
 #: Between two rounds over all controllers: an election takes tens of milliseconds, at worst a second.
@@ -36,7 +36,7 @@ _ALIVE_SOON: Final = replace(_ALIVE, timeout_ms=300)
 class Unreachable(NotController):
     """No controller could be reached. Nothing has happened.
 
-    ``is_nobody_there``: not one of them took a connection.
+    ``is_nobody_there``: not one of them took a connection and is a controller.
     """
 
     def __init__(self, reasons: Sequence[str], *, is_nobody_there: bool = False) -> None:
@@ -55,8 +55,10 @@ class _Failed(NamedTuple):
     """A round that nobody answered."""
 
     reason: NotController
-    #: Controllers that took no connection.
+    #: Controllers that took no connection, or are none.
     absent: int
+    #: Whether none of them is a controller: waiting changes nothing.
+    is_final: bool
 
 
 class Attempts:
@@ -92,6 +94,8 @@ class Attempts:
             failed = await self._round(request, ends_at, is_repeatable=is_repeatable)
             if isinstance(failed, Answer):
                 return failed
+            if failed.is_final:
+                raise failed.reason
             if 2 * failed.absent <= len(self._connections):
                 present_at = clock()
             if clock() + pause + least >= ends_at or clock() + pause - present_at >= self._absent_s:
@@ -104,7 +108,7 @@ class Attempts:
         count = len(self._connections)
         refused: NotController | None = None
         reasons: list[str] = []
-        absent = 0
+        absent = strangers = 0
         for step in range(count):
             left_ms = (ends_at - asyncio.get_running_loop().time()) * 1000
             if left_ms < min(_SEND_MS_MIN, request.timeout_ms / 2):
@@ -118,6 +122,7 @@ class Attempts:
                 refused = error
             except NotSent as error:
                 absent += 1
+                strangers += isinstance(error, NotAController)
                 reasons.append(str(error))
             except NoAnswer as error:
                 self._silent.add(index)
@@ -132,7 +137,7 @@ class Attempts:
                 return answer
         nobody = absent == count
         reason = refused or Unreachable(reasons or ["there was no time left to ask"], is_nobody_there=nobody)
-        return _Failed(reason, absent)
+        return _Failed(reason, absent, is_final=strangers == count)
 
     async def _answer(self, index: int, request: Request, *, is_repeatable: bool) -> Answer:
         """One controller's answer. It is waited for only while that controller lives, or no other does.

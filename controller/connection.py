@@ -1,6 +1,6 @@
 """One controller's HTTP API from the outside: a request is sent at most once, and its failures say what is known of it.
 
-``NotSent``: nothing can have happened. ``NoAnswer``: it may have been carried out.
+``NotSent`` (``NotAController``): nothing can have happened. ``NoAnswer``: it may have been carried out.
 An error reply becomes the ``ApiError`` that it was made from.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -21,6 +22,7 @@ from controller.http import headers
 from controller.http.content import JSON, MSGPACK, pack, unpack
 from controller.http.errors import error_from_reply
 from controller.http.models import ErrorReply
+from controller.strangers import QUOTED_BYTES, description, is_gateway, is_strange
 from metadata_log.errors import QuorateError
 
 #: A controller on a live host answers a connection attempt within milliseconds; a dead host answers none.
@@ -33,6 +35,13 @@ R = TypeVar("R", bound=BaseModel)
 
 class NotSent(QuorateError):
     """The controller could not be reached: nothing has happened."""
+
+
+class NotAController(NotSent):
+    """Something else answers there: it never will be the controller that was asked for."""
+
+    def __init__(self, url: str, answered: str) -> None:
+        super().__init__(f"{url} is no Quorate controller (it answered {answered})")
 
 
 class NoAnswer(QuorateError):
@@ -158,7 +167,15 @@ class Answer:
                 return reply.model_validate(unpack(self.data))
             return reply.model_validate_json(self.data)
         except (ValidationError, QuorateError) as error:
-            raise NoAnswer(f"the answer is no {reply.__name__}: {error}") from error
+            raise NoAnswer(f"the answer is no {reply.__name__}: {_problem(error)}") from error
+
+
+def _problem(error: ValidationError | QuorateError) -> str:
+    """What is wrong with an answer, in one line: of many things the first."""
+    if isinstance(error, QuorateError):
+        return str(error)
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join([*filter(None, [".".join(map(str, first["loc"]))]), first["msg"]])
 
 
 def body_to_send(data: bytes | None) -> bytes | io.BytesIO | None:
@@ -168,6 +185,8 @@ def body_to_send(data: bytes | None) -> bytes | io.BytesIO | None:
 
 def reason_of(error: Exception) -> str:
     """Why a connection or an answer did not come about, in a few words."""
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, socket.gaierror):
+        return f"the name does not resolve ({error.os_error.strerror})"
     if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
         return os.strerror(error.os_error.errno).lower()
     return str(error) or type(error).__name__
@@ -203,6 +222,9 @@ class Connection:
                 allow_redirects=False,
                 timeout=_patience(request),
             ) as response:
+                if is_strange(response.headers):
+                    begin = await response.content.read(QUOTED_BYTES)
+                    raise self._stranger(response.status, description(response.status, response.headers, begin))
                 answer = Answer(response.status, response.headers, await response.read())
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise NotSent(f"{self.url} cannot be reached: {reason_of(error)}") from error
@@ -210,13 +232,26 @@ class Connection:
             raise NoAnswer(f"{self.url} was silent for {request.silence_ms:.0f} ms") from error
         except TimeoutError as error:
             raise NoAnswer(f"{self.url} did not answer within {request.timeout_ms:.0f} ms") from error
+        except aiohttp.ClientResponseError as error:
+            raise NotAController(self.url, "what is not HTTP") from error
         except aiohttp.ClientError as error:
             raise NoAnswer(f"{self.url} broke off: {reason_of(error)}") from error
         node = answer.headers.get(headers.NODE, "")
         self.node_id = int(node) if node.isdigit() else self.node_id
         if answer.status < 400:
             return answer
-        raise error_from_reply(answer.model(ErrorReply), answer.status)
+        try:
+            reply = answer.model(ErrorReply)
+        except NoAnswer:
+            if headers.NODE in answer.headers:
+                raise
+            raise self._stranger(answer.status, f"an error of another form, status {answer.status}") from None
+        raise error_from_reply(reply, answer.status)
+
+    def _stranger(self, status: int, answered: str) -> NotAController | NoAnswer:
+        """The failure for an answer that no controller gives."""
+        error = NotAController(self.url, answered)
+        return NoAnswer(str(error)) if is_gateway(status) else error
 
 
 def _patience(request: Request) -> aiohttp.ClientTimeout:

@@ -51,7 +51,6 @@ from metadata_log.directory import ForeignDirectory, MetadataDirectory
 from metadata_log.disk import RealDisk
 from metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
 from metadata_log.reader import classify
-from metadata_log.records import VersionedRecord
 from metadata_log.retention import RetentionConfig
 from metadata_log.segment_log import LogConfig, MetadataLog
 from quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
@@ -358,6 +357,7 @@ def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -
         ),
         kraft_version=settings.quorum.kraft_version,
         generation=directory.meta.generation,
+        http_url=f"http://{settings.voter.http}",
         timing=QuorumTiming(
             election_timeout_min=settings.quorum.election_timeout_min_ms / 1000,
             election_timeout_max=settings.quorum.election_timeout_max_ms / 1000,
@@ -371,9 +371,7 @@ def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -
 
 def _role(settings: ControllerSettings, directory: MetadataDirectory, disk: RealDisk) -> ActiveRole:
     bootstrap = directory.bootstrap(disk)
-    records: tuple[VersionedRecord, ...] = ()
-    if bootstrap is not None:
-        records = bootstrap_records(bootstrap, directory.path)
+    records = () if bootstrap is None else bootstrap_records(bootstrap, directory.path)
     key_file = settings.tokens.secret_key_file
     token_secret = None if key_file is None else read_secret(key_file, "tokens.secret_key_file", chars_min=1)
     config = controller_config(settings, directory.meta.cluster_id, token_secret)

@@ -148,6 +148,8 @@ class QuorumConfig:
     generation: int = 0
     #: Name of the controllers' listener in the voters record.
     listener_name: str = "CONTROLLER"
+    #: Where this node's process serves HTTP, for who looks for it at the quorum's port; empty: nowhere.
+    http_url: str = ""
     timing: QuorumTiming = QuorumTiming()
     limits: QuorumLimits = QuorumLimits()
     retention: RetentionConfig = field(default_factory=RetentionConfig)

@@ -16,6 +16,7 @@ from quorum.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
 from quorum.handshake import Hello, check_generation, check_hello, decode_hello, proof
 from quorum.outbox import Channel
 from quorum.silence import Pulse
+from quorum.stray_http import http_answer, is_http
 
 #: Seconds from the first byte to the second proof.
 HANDSHAKE_TIMEOUT: Final = 2.0
@@ -76,6 +77,8 @@ class Connection(asyncio.Protocol):
         self.hello: Hello | None = None
         self.is_open = False
         self.is_established = False
+        #: It was answered, and nothing that still comes is looked at.
+        self._is_astray = False
         self.pulse = Pulse()
         #: Set once it has ended.
         self.gone = asyncio.Event()
@@ -111,6 +114,11 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.pulse.has_read = True
+        if self._is_astray:
+            return
+        if self.is_accepted and self.hello is None and self._frames.is_between and is_http(data):
+            self._send_away()
+            return
         try:
             for frame in self._frames.feed(data):
                 self._frame(frame)
@@ -174,6 +182,18 @@ class Connection(asyncio.Protocol):
     def _close_for(self, reason: str, sentence: str, bug: Exception | None = None) -> None:
         self._owner.closes(self, reason, sentence, bug)
         self.close()
+
+    def _send_away(self) -> None:
+        """Somebody speaks HTTP: say where. The client closes, or the time for the handshake is up.
+
+        Closing at once could take the answer back from a client that is still sending.
+        """
+        assert self.stream is not None
+        self._is_astray = True
+        config = self._owner.config
+        self._owner.closes(self, "speaks HTTP", "it speaks HTTP, and this is the port of the quorum")
+        self.stream.write(http_answer(config.node_id, config.http_url))
+        self.stream.write_eof()
 
     def _give_up(self) -> None:
         if not self.is_established:

@@ -39,6 +39,11 @@ class FrameReader:
         #: A part of a frame's length.
         self._length_begun = b""
 
+    @property
+    def is_between(self) -> bool:
+        """Whether the next byte begins a frame."""
+        return self._held is None and not self._length_begun
+
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The frames that are complete with ``data``. ``bytes_max`` may be changed between two of them.
 

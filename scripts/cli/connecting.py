@@ -77,10 +77,10 @@ def find_controllers(controllers: str | None) -> tuple[str, ...]:
     """The addresses that were given, else those of the local cluster.
 
     Raises:
-        typer.BadParameter: neither is there.
+        typer.BadParameter: neither is there, or one of them is no address.
     """
     if controllers is not None:
-        return tuple(part for part in controllers.split(",") if part.strip())
+        return _addresses(controllers)
     plan = ClusterPlan.load(LOCAL_DIRECTORY)
     if plan is None:
         raise typer.BadParameter(
@@ -88,6 +88,16 @@ def find_controllers(controllers: str | None) -> tuple[str, ...]:
             f"(there is no local cluster in ./{LOCAL_DIRECTORY})"
         )
     return plan.controller_urls
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    from controller.connection import InvalidUrl, controller_url
+
+    try:
+        urls = tuple(controller_url(part) for part in text.split(",") if part.strip())
+        return urls or (controller_url(text),)
+    except InvalidUrl as error:
+        raise typer.BadParameter(str(error), param_hint="--controllers") from None
 
 
 def find_secret(file: Path | None) -> bytes | None:

@@ -211,9 +211,7 @@ async def test_client_repeats_heartbeats_for_they_carry_their_epoch() -> None:
             assert (await client.broker_heartbeat(heartbeat, timeout_ms=2_000)).is_fenced is False
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type"), [(b"<html>", "text/html"), (b"{}", "application/json"), (b"\xc1", MSGPACK)]
-)
+@pytest.mark.parametrize(("body", "content_type"), [(b"{}", "application/json"), (b"\xc1", MSGPACK)])
 async def test_client_of_something_else_says_that_the_answer_is_none(body: bytes, content_type: str) -> None:
     async def other(request: web.Request) -> web.StreamResponse:
         return web.Response(body=body, content_type=content_type, status=int(request.query.get("status", 200)))

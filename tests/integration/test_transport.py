@@ -24,7 +24,9 @@ from quorum.handshake import NONCE_BYTES, encode_hello, own_hello, proof
 from quorum.outbox import Channel
 from quorum.silence import SilenceWatch
 from quorum.transport import UNPROVED_MAX, PeerTransport
+from scripts.cli import exit_codes
 from scripts.cluster.ports import free_ports
+from tests.integration import commands
 from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.waiting import eventually
 
@@ -89,10 +91,11 @@ def config(node_id: int, ports: dict[int, int], **limits: int) -> QuorumConfig:
 
 
 @asynccontextmanager
-async def alone(**limits: int) -> AsyncIterator[tuple[Node, PeerTransport]]:
+async def alone(http_url: str = "", **limits: int) -> AsyncIterator[tuple[Node, PeerTransport]]:
     """Node 1, which is dialled by nobody but strangers."""
     node = Node()
-    transport = PeerTransport(config(1, dict(zip((1, 2), free_ports(2), strict=True)), **limits), node, SECRET)
+    known = replace(config(1, dict(zip((1, 2), free_ports(2), strict=True)), **limits), http_url=http_url)
+    transport = PeerTransport(known, node, SECRET)
     await transport.start()
     try:
         yield node, transport
@@ -284,6 +287,43 @@ async def test_many_who_knock_with_garbage_are_one_line_of_the_log(caplog: pytes
                 await knock.closed()
 
         assert [message[:32] for message in caplog.messages] == ["connection to an unknown peer cl"]
+
+
+@pytest.mark.parametrize("body_bytes", [0, 100_000])
+async def test_request_of_http_is_answered_with_a_sentence_whatever_else_is_sent(body_bytes: int) -> None:
+    async with alone() as (node, transport):
+        reader, writer = await asyncio.open_connection(HOST, transport.port)
+        writer.write(b"POST /v1/topics HTTP/1.1\r\nHost: here\r\n\r\n" + bytes(body_bytes))
+
+        async with asyncio.timeout(HANDSHAKE_TIMEOUT / 2):
+            answer = (await reader.read()).decode()
+
+        assert answer.startswith("HTTP/1.1 400 Bad Request\r\n")
+        assert answer.endswith("\r\n\r\nthis is the quorum port of controller 1, for controllers only\n")
+        assert not node.events
+        writer.close()
+
+
+async def test_command_that_is_sent_to_the_quorum_port_says_so_at_once() -> None:
+    async with alone(http_url="http://127.0.0.1:18081") as (_, transport), asyncio.timeout(HANDSHAKE_TIMEOUT):
+        ended = await commands.alone("topics", "list", "--controllers", f"{HOST}:{transport.port}")
+
+    assert ended.code == exit_codes.UNREACHABLE
+    assert "this is the quorum port of controller 1, for controllers only; its HTTP API is at" in ended.said
+    assert "http://127.0.0.1:18081)" in ended.said
+
+
+async def test_requests_of_http_that_hang_on_are_bounded_as_others_that_prove_nothing() -> None:
+    """In number; and in time: whoever has its answer and stays is closed as one that says no hello."""
+    async with alone() as (_, transport):
+        first, *others = [await Stranger.at(transport.port) for _ in range(UNPROVED_MAX + 1)]
+        for other in (first, *others):
+            other.writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        async with asyncio.timeout(HANDSHAKE_TIMEOUT / 2):
+            await first.closed()
+        for other in others:
+            await other.closed()
+        await eventually(_is(lambda: not transport._open), "nothing is left of them", 2 * HANDSHAKE_TIMEOUT)
 
 
 async def test_length_above_the_largest_batch_closes_the_connection() -> None:

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from controller.attempts import Attempts, Unreachable
-from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
+from controller.connection import Answer, Connection, NoAnswer, NotAController, NotSent, Request
 from metadata_log.errors import NotController, OutcomeUnknown
 
 PATIENT = Request("GET", "/v1/status", timeout_ms=600_000)
@@ -71,6 +71,19 @@ async def test_majority_that_is_there_is_waited_for() -> None:
     gone = Scripted(NotSent("refused"))
 
     assert await attempts(gone, there, late, absent_ms=500).send(PATIENT, is_repeatable=True) is HERE
+
+
+async def test_what_is_no_controller_is_passed_over_and_ends_it_at_once_where_it_is_all_there_is() -> None:
+    stranger = Scripted(NotAController("http://web:80", "text/html, status 404"))
+    assert (
+        await attempts(stranger, Scripted(NotSent("refused"), HERE), absent_ms=None).send(PATIENT, is_repeatable=False)
+        is HERE
+    )
+
+    stranger.asked = 0
+    with pytest.raises(Unreachable, match=r"http://web:80 is no Quorate controller \(it answered text/html"):
+        await attempts(stranger, absent_ms=None).send(PATIENT, is_repeatable=False)
+    assert stranger.asked == 1
 
 
 async def test_without_a_bound_the_request_is_what_ends_it() -> None:
