@@ -25,7 +25,7 @@ from broker.feed import (
     PositionRefused,
 )
 from broker.replicas.isr_proposals import IsrProposals
-from controller.alter_partition import AlterPartitionColumns
+from controller.altered_partitions import AlterPartitionColumns
 from controller.client import ControllerClient
 from controller.connection import NoAnswer, NodeState
 from controller.http.errors import FeedOutOfRange

@@ -73,7 +73,7 @@ from snapshots.digest import DIGEST_FORM
 
 if TYPE_CHECKING:
     # Of all that use a client only brokers need columns and numpy: commands should start fast.
-    from controller.alter_partition import AlteredPartitions, AlterPartitionColumns
+    from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
 
 
 DEFAULT_TIMEOUT_MS: Final = 30_000.0

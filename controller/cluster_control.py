@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from controller.broker_epoch import check_broker_epoch
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.heartbeats import NO_OFFSET, BrokerHeartbeats, BrokerState
@@ -41,22 +42,6 @@ _FENCING_VERSION: Final = 0
 _SHUTDOWN_VERSION: Final = 1
 _DIRECTORIES_VERSION: Final = 2
 _CORDONED_VERSION: Final = 3
-
-
-def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
-    """The broker's registration.
-
-    Raises:
-        ApiError: STALE_BROKER_EPOCH if there is none, or it has another epoch.
-    """
-    broker = image.cluster.brokers.get(broker_id)
-    if broker is None:
-        message = f"No broker registration found for broker id {broker_id}"
-        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, message)
-    if broker.epoch != broker_epoch:
-        message = f"Expected broker epoch {broker.epoch}, but got broker epoch {broker_epoch}"
-        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, message)
-    return broker
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.cluster_control import check_broker_epoch
+from controller.broker_epoch import check_broker_epoch
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.elections import leader_and_isr_changes

@@ -10,12 +10,8 @@ from collections.abc import Callable
 
 from controller.access_operations import AccessOperations
 from controller.active_role import ActiveRole
-from controller.alter_partition import (
-    AlteredPartitions,
-    AlterPartitionColumns,
-    decide_alter_partition,
-    decide_alter_partition_columns,
-)
+from controller.alter_partition import decide_alter_partition, decide_alter_partition_columns
+from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
 from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat
 from controller.config_description import describe_configs
 from controller.configuration import decide_alter_configs, decide_incremental_alter_configs

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.cluster_control import check_broker_epoch
+from controller.broker_epoch import check_broker_epoch
 from controller.decision import Decision
 from controller.protocol_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from metadata_log.errors import ApiError, ErrorCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.http.checkpoint_models import CheckpointReply, ManifestState
-from controller.http.ports import Checkpoints
+from controller.http.past import Checkpoints
 from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo
 from metadata_log.errors import CorruptState
 

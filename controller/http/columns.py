@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from controller.alter_partition import AlteredPartitions, AlterPartitionColumns
+from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
 from controller.http.errors import HttpRefusal
 from controller.protocol_types import BrokerIdField, Int64, Message
 from metadata_log.ids import UUID_BYTES

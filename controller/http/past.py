@@ -9,12 +9,14 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from controller.http.errors import EARLIEST_OFFSET
 from controller.http.feed import FeedSource
 from metadata_log.batch import BatchHeader, checked_header, parse_header
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo, checkpoint_name
+from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo, checkpoint_name
+from metadata_log.checkpoint_manifest import CheckpointManifest
+from metadata_log.checkpoint_transfer import CheckpointChunk
 from metadata_log.epoch_leader import named_leader
 from metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode, StorageError
 from metadata_log.wire import Buffer
@@ -23,15 +25,34 @@ from snapshots.image import EMPTY_IMAGE, MetadataImage
 from snapshots.moments import Moment
 from snapshots.replay_state import ReplayState
 
-if TYPE_CHECKING:
-    from controller.http.ports import Checkpoints
-
 #: Whoever looks at an old state pages through it, and compares it with one or two others.
 IMAGES_MAX: Final = 4
 #: Of their columns; one image may be larger. A million partitions are some 35 MB.
 BYTES_MAX: Final = 256 * 1024 * 1024
 #: Read in one turn of the loop, and then replayed on a thread.
 _CHUNK_BYTES: Final = 1024 * 1024
+
+
+class Checkpoints(Protocol):
+    """The checkpoint files of this node (``metadata_log.checkpoints.CheckpointStore``)."""
+
+    @property
+    def infos(self) -> tuple[CheckpointInfo, ...]:
+        """The usable checkpoints, ascending, the bootstrap one included."""
+
+    def manifest(self, checkpoint: CheckpointId) -> CheckpointManifest | None:
+        """What the writer of one counted, None if it has no manifest. Blocks; may be called on another thread.
+
+        Raises:
+            CorruptState: the manifest is damaged.
+        """
+
+    def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
+        """A piece of one. Blocks for the disk; may be called on another thread.
+
+        Raises:
+            UnknownCheckpoint, PositionOutOfRange. CorruptCheckpoint: the file has lost its end.
+        """
 
 
 class Step(NamedTuple):

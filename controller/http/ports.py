@@ -15,15 +15,12 @@ from controller.http.digests import Digests
 from controller.http.feed import MetadataFeed
 from controller.http.heard import HeardBrokers
 from controller.http.partition_counts import CountedImages
-from controller.http.past import PastImages
+from controller.http.past import Checkpoints, PastImages
 from controller.http.refusals import Refusals
 from controller.http.state_counts import CountedStates
 from controller.operations import Operations
 from controller.partition_search import PartitionSearch
 from controller.purgatory import Reply
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoint_transfer import CheckpointChunk
 from snapshots.image import MetadataImage
 
 T = TypeVar("T")
@@ -138,28 +135,6 @@ class Cluster(Protocol):
 
     def wall_ms(self) -> float:
         """Milliseconds since 1970."""
-
-
-class Checkpoints(Protocol):
-    """The checkpoint files of this node (``metadata_log.checkpoints.CheckpointStore``)."""
-
-    @property
-    def infos(self) -> tuple[CheckpointInfo, ...]:
-        """The usable checkpoints, ascending, the bootstrap one included."""
-
-    def manifest(self, checkpoint: CheckpointId) -> CheckpointManifest | None:
-        """What the writer of one counted, None if it has no manifest. Blocks; may be called on another thread.
-
-        Raises:
-            CorruptState: the manifest is damaged.
-        """
-
-    def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
-        """A piece of one. Blocks for the disk; may be called on another thread.
-
-        Raises:
-            UnknownCheckpoint, PositionOutOfRange. CorruptCheckpoint: the file has lost its end.
-        """
 
 
 class CheckpointTaking(Protocol):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from pipeline.history.report import ClusterRead, HistoryReport
 from pipeline.history.series import HistorySeries
 from pipeline.pages import Link, Page, by_day, over_time
-
-if TYPE_CHECKING:
-    from pipeline.jobs.history import ClusterRead, HistoryReport
 
 
 def history_page(report: HistoryReport, drawn: Mapping[str, HistorySeries]) -> Page:

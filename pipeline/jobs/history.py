@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from pipeline.history.counting import Counts
 from pipeline.history.partitions import partition_versions
 from pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPlan
 from pipeline.history.reading import is_of_checkpoint, read_task
+from pipeline.history.report import ClusterRead, HistoryReport
 from pipeline.history.schema import TABLES
 from pipeline.history.timeline import Timeline
 from pipeline.history.writing import DAY, part_name, write_days, write_empty
@@ -55,41 +56,6 @@ _RESULTS: Final = "cluster int, name string, rows long, files long, size long, t
 _READ: Final = "read"
 _ERROR: Final = "error"
 _COUNTS: Final = "counts"
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterRead:
-    """What a history has of one cluster."""
-
-    cluster_id: str
-    #: Offsets: from the first record that is in it, to the end (exclusive).
-    first_offset: int
-    end_offset: int
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryReport:
-    """What a history came to."""
-
-    #: By id.
-    clusters: list[ClusterRead]
-    #: Of all clusters, as the tables.
-    records: int
-    #: By table.
-    tables: dict[str, Written]
-    seconds: float
-    #: Processor seconds of the workers by what they did.
-    processor_seconds: dict[str, float]
-    #: Of the worker that took most, in MB.
-    worker_mb_max: int
-    #: By cluster, or path where that is not known: why nothing of it is in the tables. Only of several clusters.
-    failed: dict[str, str] = field(default_factory=dict)
-    #: By cluster, for a page; not in the manifest.
-    counts: dict[str, Counts] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(replace(self, counts={})).items() if name != "counts"}
 
 
 def make_history(spark: SparkSession, paths: Sequence[str], out: str | Path, options: HistoryOptions) -> HistoryReport:

@@ -18,8 +18,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from controller.alter_partition import AlterPartitionColumns, decide_alter_partition_columns
+from controller.alter_partition import decide_alter_partition_columns
 from controller.alter_partition_row import UNSAID_EPOCH
+from controller.altered_partitions import AlterPartitionColumns
 from controller.cluster_control import decide_broker_heartbeat
 from controller.controller_config import ControllerConfig
 from controller.elections import decide_balance_leaders

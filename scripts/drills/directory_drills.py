@@ -16,9 +16,9 @@ from metadata_log.segment_files import segment_name
 from scripts.cluster.formatting import new_id
 from scripts.cluster.process import ProcessFailed
 from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
-from scripts.drills.faulty_controller import Faults
 from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
 from scripts.drills.machine_drills import faults
+from scripts.drills.machine_faults import Faults
 from scripts.drills.outcome import Expectation
 from scripts.recovery.holdings import survey_directory
 

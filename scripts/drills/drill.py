@@ -45,7 +45,7 @@ class Drill:
         acts: what they do to processes.
         controllers, brokers: of the cluster that is made for it.
         controller_settings, broker_settings: as environment variables without their prefix.
-        is_faulty: its controllers' disk, clock and links can be made to fail (``faulty_controller``).
+        is_faulty: its controllers' disk, clock and links can be made to fail (``machine_faults``).
         source: of a twin; None: a fresh cluster.
         limits_elsewhere: by name of the expectation, where processes run with settings that are not the drill's.
         obstacle: why it is not possible on this machine; empty: it is.

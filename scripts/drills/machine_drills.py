@@ -12,8 +12,8 @@ from typing import Final
 from controller.client import ControllerClient
 from metadata_log.reader import find_files, iter_batches
 from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
-from scripts.drills.faulty_controller import Faults
 from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from scripts.drills.machine_faults import Faults
 from scripts.drills.outcome import Expectation
 from snapshots.moments import Moment
 

@@ -104,7 +104,7 @@ def _options(drill: Drill, workplace: Path) -> LocalOptions:
         return settings
 
     def faulty(node: int) -> tuple[str, ...]:
-        return ("-m", "scripts.drills.faulty_controller", str(workplace / f"faults-{node}.json"))
+        return ("-m", "scripts.cli.faulty_controller", str(workplace / f"faults-{node}.json"))
 
     return LocalOptions(drill.controller_settings, {**_BROKER_SETTINGS, **drill.broker_settings}, faulty)
 

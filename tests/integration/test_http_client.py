@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from aiohttp import web
 
-from controller.alter_partition import AlterPartitionColumns
+from controller.altered_partitions import AlterPartitionColumns
 from controller.attempts import Unreachable
 from controller.client import ControllerClient
 from controller.connection import InvalidUrl, NoAnswer, NotSent, controller_url

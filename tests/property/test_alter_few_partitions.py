@@ -11,12 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller import alter_partition, row_patterns
-from controller.alter_partition import (
-    NO_BROKER,
-    AlteredPartitions,
-    AlterPartitionColumns,
-    decide_alter_partition_columns,
-)
+from controller.alter_partition import NO_BROKER, decide_alter_partition_columns
+from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.metadata_version import ELR_LEVEL

@@ -25,12 +25,13 @@ from pipeline.errors import BadSetting, WorkerError
 from pipeline.failures import translated
 from pipeline.history.page import history_page
 from pipeline.history.plan import HistoryOptions
+from pipeline.history.report import HistoryReport
 from pipeline.history.schema import TABLES
 from pipeline.history.series import history_series
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.inputs import InputError
 from pipeline.jobs.capacity import Wishes, capacity
-from pipeline.jobs.history import HistoryReport, make_history
+from pipeline.jobs.history import make_history
 from pipeline.jobs.incidents import find_incidents, version_tables, write_tables
 from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.storage import forget_stores

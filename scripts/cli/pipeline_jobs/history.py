@@ -12,7 +12,7 @@ from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
-    from pipeline.jobs.history import HistoryReport
+    from pipeline.history.report import HistoryReport
 
 
 Target = Annotated[

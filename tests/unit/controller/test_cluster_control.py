@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from controller.broker_epoch import check_broker_epoch
 from controller.cluster_control import (
     apply_fencing,
-    check_broker_epoch,
     decide_broker_heartbeat,
     decide_fence_stale_broker,
 )

@@ -13,7 +13,7 @@ from scripts.cluster.members import Node
 from scripts.command_line import run
 from scripts.drills.commands import InvalidCommand, filled, parse_command
 from scripts.drills.drill import ALWAYS, outage
-from scripts.drills.faulty_controller import Faults
+from scripts.drills.machine_faults import Faults
 from scripts.drills.outcome import Event, Measured, Outcome
 from scripts.drills.report import lines, page
 from scripts.drills.runner import DRILLS, judged, run_drill, skipped

@@ -1,7 +1,7 @@
-"""A controller process whose clock, sockets and disk calls fail as a file says; nothing else of it is replaced.
+"""Faults of the machine that a controller runs on: its disk calls, wall clock and sockets fail as a file says.
 
-Run as ``python -m scripts.drills.faulty_controller FAULTS --config SETTINGS``. FAULTS is JSON, read again whenever it
-changes; without it nothing fails. What the fields mean: ``Faults``.
+Nothing else of the process is replaced. The file is JSON, read again whenever it changes; without it nothing fails.
+What its fields mean: ``Faults``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import errno
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -125,19 +124,3 @@ def _peer(connection: Any) -> int | None:
     if connection.hello is not None:
         return int(connection.hello.node_id)
     return None if connection._dialled is None else int(connection._dialled[0])
-
-
-def main() -> None:
-    """The controller command, on a machine with faults."""
-    path, arguments = Path(sys.argv[1]), sys.argv[2:]
-    faults = Faults()
-    install(faults)
-    threading.Thread(target=watch, args=(faults, path), daemon=True).start()
-    from scripts.cli.__main__ import main as quorate
-
-    sys.argv = ["quorate", "controller", *arguments]
-    quorate()
-
-
-if __name__ == "__main__":
-    main()
