@@ -1,6 +1,7 @@
 """The source tree as data for the tests in this directory: modules, their syntax trees, what they import."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -8,6 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("broker", "controller", "metadata_log", "pipeline", "quorum", "scripts", "snapshots")
+_PLACES = "|".join((*PACKAGES, "docs", "tests"))
+#: A file of ours in backquotes, and what a page says of a name in it: `tests/unit/test_x.py::test_y`.
+REFERENCE = re.compile(rf"`((?:{_PLACES})/[\w./-]+)(?:::(\w+))?`")
 TYPE_ONLY = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 

@@ -1,0 +1,115 @@
+"""What documents say of the tree is so: files, functions and tests that they name exist, and links lead somewhere."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source_tree import REFERENCE, ROOT, refuse
+
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """Names of the functions, classes, methods and constants of a module."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return frozenset(names)
+
+
+def missing(text: str) -> Iterator[str]:
+    """A line for every reference that leads nowhere."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        for path, name in REFERENCE.findall(line):
+            place = ROOT / path
+            if not place.exists():
+                yield f"line {number}: there is no {path}"
+            elif name and (place.suffix != ".py" or name not in names_in(place)):
+                yield f"line {number}: {path} has no {name}"
+
+
+def anchors(text: str) -> set[str]:
+    """What links can name within a page: its headings as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)", _CODE_BLOCK.sub("", text), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(page: Path, text: str) -> Iterator[str]:
+    """Links to files of ours, and to headings in them, that lead nowhere; those to elsewhere are not looked at."""
+    for target in _LINK.findall(_CODE_BLOCK.sub("", text)):
+        name, _, anchor = target.partition("#")
+        place = page.parent / name if name else page
+        if "://" in target:
+            continue
+        if not place.exists():
+            yield f"{page.relative_to(ROOT)}: there is no {target}"
+        elif anchor and anchor not in anchors(text if place == page else place.read_text(encoding="utf-8")):
+            yield f"{page.relative_to(ROOT)}: {name or 'the page'} has no heading #{anchor}"
+
+
+def terms(text: str) -> list[tuple[str, str]]:
+    """Each term of the glossary with what stands in its last column."""
+    table = text[text.index("| term |") : text.index("## Checkpoint and snapshot")]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    return [(row.split(" | ")[0].removeprefix("| "), row.rsplit(" | ", 1)[1]) for row in rows]
+
+
+def test_files_functions_and_tests_that_pages_name_exist() -> None:
+    dead = [f"{page.relative_to(ROOT)} {line}" for page in PAGES for line in missing(page.read_text(encoding="utf-8"))]
+
+    refuse(dead, "references that lead nowhere")
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    dead = [line for page in PAGES for line in dead_links(page, page.read_text(encoding="utf-8"))]
+
+    refuse(dead, "links that lead nowhere")
+
+
+def test_glossary_is_sorted_and_says_of_every_term_where_it_lives() -> None:
+    entries = terms(GLOSSARY.read_text(encoding="utf-8"))
+    names = [term for term, _ in entries]
+
+    assert len(names) > 100
+    assert names == sorted(names, key=str.casefold)
+    refuse((term for term, code in entries if not REFERENCE.search(code)), "terms of docs/glossary.md without a module")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "`controller/no_such_module.py`",
+        "`snapshots/derived_states.py::no_such_name`",
+        "`tests/unit/nowhere.py::test_x`",
+    ],
+)
+def test_reference_that_leads_nowhere_is_found(wrong: str) -> None:
+    assert len(list(missing(f"see {wrong}"))) == 1
+
+
+def test_reference_to_what_exists_is_right() -> None:
+    assert not list(missing("`snapshots/derived_states.py::REPLICA_PREVIOUS` and `snapshots/` and `quorate_x`"))
+
+
+@pytest.mark.parametrize("wrong", ["[a](no-such-page.md)", "[a](glossary.md#no-such-heading)", "[a](#no-such-heading)"])
+def test_link_that_leads_nowhere_is_found(wrong: str) -> None:
+    assert len(list(dead_links(GLOSSARY, f"# Title\n\nsee {wrong}\n"))) == 1
+
+
+def test_links_that_lead_somewhere_are_right() -> None:
+    text = "# A title\n\n[a](#a-title), [b](drills.md#how-it-is-done), [c](../README.md), [d](https://example.org/#x)\n"
+
+    assert not list(dead_links(GLOSSARY, text))
