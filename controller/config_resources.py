@@ -54,6 +54,11 @@ class ConfigResource(NamedTuple):
         return self.type == BROKER_RESOURCE and self.name != ""
 
 
+def type_name(resource_type: int) -> str:
+    """Kafka's name of a type."""
+    return _TYPE_NAMES.get(resource_type, "UNKNOWN")
+
+
 # --- definitions -------------------------------------------------------------------------------------
 
 
@@ -138,7 +143,7 @@ def check_resource(resource: ConfigResource) -> None:
         problem = None if name else "Subscription name can't be empty"
     elif resource.type != BROKER_RESOURCE:
         # Loggers of brokers: Kafka's brokers change them in memory, and nothing is in the log.
-        problem = f"Unknown resource type {_TYPE_NAMES.get(resource.type, 'UNKNOWN')}"
+        problem = f"Unknown resource type {type_name(resource.type)}"
     if problem is not None:
         raise ApiError(ErrorCode.INVALID_REQUEST, problem)
 

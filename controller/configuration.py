@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from controller.config_resources import (
@@ -20,11 +21,13 @@ from controller.config_resources import (
     check_exists,
     default_of,
     is_list,
+    type_name,
 )
 from controller.config_values import invalid_config
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.metadata_version import CORDONED_DIRECTORIES_LEVEL
+from controller.policies import ChangedConfigs
 from controller.protocol_configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -65,6 +68,10 @@ class _Changes:
         changes = [*self.explicit.items(), *((key, None) for key in self.implicit)]
         return [ConfigRecord(type_, name, key, value) for key, value in changes]
 
+    def shown(self) -> ChangedConfigs:
+        """What a policy sees: the changes that somebody named."""
+        return ChangedConfigs(type_name(self.resource.type), self.resource.name, MappingProxyType(dict(self.explicit)))
+
 
 def decide_incremental_alter_configs(
     image: MetadataImage, config: ControllerConfig, request: IncrementalAlterConfigsRequest
@@ -88,11 +95,13 @@ def decide_alter_configs(
     return _decide(image, config, request.resources, _replacement, validate_only=request.validate_only)
 
 
-def new_topic_configs(image: MetadataImage, topic: str, configs: Sequence[TopicConfig]) -> list[BatchItem]:
+def new_topic_configs(
+    image: MetadataImage, config: ControllerConfig, topic: str, configs: Sequence[TopicConfig]
+) -> list[BatchItem]:
     """The records of a new topic's configs.
 
     Raises:
-        ApiError: INVALID_CONFIG.
+        ApiError: INVALID_CONFIG, or what the policy for configs says.
     """
     if not configs:
         return []
@@ -101,9 +110,11 @@ def new_topic_configs(image: MetadataImage, topic: str, configs: Sequence[TopicC
         raise invalid_config("A config is named twice.")
     resource = ConfigResource(TOPIC_RESOURCE, topic)
     check_configs(resource, values, {})
-    records = _Changes(resource, {}, values).records()
+    changes = _Changes(resource, {}, values)
+    records = changes.records()
     for record in records:
         _check_size(record)
+    config.policies.check_configs(changes.shown)
     return _versioned(image, records)
 
 
@@ -220,6 +231,7 @@ def _check(image: MetadataImage, config: ControllerConfig, changes: _Changes) ->
     kept = {name: value for name, value in after.items() if value is not None and name not in changes.implicit}
     check_configs(resource, kept, changes.present)
     check_exists(image, config, resource)
+    config.policies.check_configs(changes.shown)
 
 
 def _check_min_isr(image: MetadataImage, resource: ConfigResource, record: ConfigRecord) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from controller.policies import NO_POLICIES, Policies
+
 
 @dataclass(frozen=True, slots=True)
 class TokenConfig:
@@ -36,4 +38,5 @@ class ControllerConfig:
     voter_ids: frozenset[int] = frozenset()
     #: A partition with nobody in sync or eligible is led by its last leader again when that one is back.
     elects_last_known_leader: bool = True
+    policies: Policies = NO_POLICIES
     tokens: TokenConfig = TokenConfig()

@@ -141,6 +141,26 @@ class TopicSettings(Group):
     the same."""
 
 
+def _check_reference(text: str) -> str:
+    module, colon, name = text.partition(":")
+    if not colon or not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+        raise ValueError("it must be module:Class")
+    return text
+
+
+#: A class that is imported when the process starts.
+ClassReference = Annotated[str, Field(max_length=256), AfterValidator(_check_reference)]
+
+
+class PolicySettings(Group):
+    """Rules of the operator's own (docs/policies.md). They are asked by the active controller: give all the same."""
+
+    create_topic: ClassReference | None = None
+    """`module:Class` of what decides whether a topic may be created (Kafka's create.topic.policy.class.name)."""
+    alter_config: ClassReference | None = None
+    """`module:Class` of what decides whether configs may be changed (Kafka's alter.config.policy.class.name)."""
+
+
 class LimitSettings(Group):
     """Bounds on what waits. Over one of them a request is refused before anything is decided; a retry is safe."""
 
@@ -276,6 +296,7 @@ class ControllerSettings(BaseSettings):
     quorum: QuorumSettings = Field(default_factory=QuorumSettings)
     brokers: BrokerSettings = Field(default_factory=BrokerSettings)
     topics: TopicSettings = Field(default_factory=TopicSettings)
+    policies: PolicySettings = Field(default_factory=PolicySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     maintenance: MaintenanceSettings = Field(default_factory=MaintenanceSettings)
     tokens: TokenSettings = Field(default_factory=TokenSettings)

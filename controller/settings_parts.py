@@ -7,6 +7,7 @@ from controller.controller_config import ControllerConfig, TokenConfig
 from controller.http.feed import FeedLimits
 from controller.http.ports import NodeLimits
 from controller.open_files import places
+from controller.policy_loading import load_policies
 from controller.protocol_brokers import Listener
 from controller.settings import ControllerSettings, TopicSettings
 
@@ -15,7 +16,11 @@ QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
 
 
 def controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:
-    """What decisions depend on. ``token_secret``: what the file of ``tokens.secret_key_file`` holds."""
+    """What decisions depend on. ``token_secret``: what the file of ``tokens.secret_key_file`` holds.
+
+    Raises:
+        InvalidSettings: a policy that cannot be loaded.
+    """
     return ControllerConfig(
         node_id=settings.node_id,
         cluster_id=cluster_id,
@@ -27,6 +32,7 @@ def controller_config(settings: ControllerSettings, cluster_id: str, token_secre
         leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
         elects_last_known_leader=settings.maintenance.elects_last_known_leader,
         voter_ids=frozenset(voter.id for voter in settings.voters),
+        policies=load_policies(settings.policies),
         tokens=TokenConfig(token_secret, settings.tokens.max_lifetime_ms, settings.tokens.renew_period_ms),
     )
 

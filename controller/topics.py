@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -22,6 +24,7 @@ from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.name_collisions import colliding_topic
 from controller.placement import Placement, ReplicaPlacer, work_out_all
+from controller.policies import NewTopic
 from controller.protocol import (
     CreatableTopic,
     CreatableTopicResult,
@@ -131,24 +134,32 @@ def _create(
     records_left: int,
     new_topic_id: Callable[[], Uuid],
 ) -> _Creation:
-    configs = new_topic_configs(image, topic.name, topic.configs)
+    records_of_configs = new_topic_configs(image, config, topic.name, topic.configs)
+    configs = MappingProxyType({entry.name: entry.value for entry in topic.configs if entry.value is not None})
     if topic.assignments:
         placement = _given_replicas(image, topic)
     else:
         placement = _placed_replicas(config, topic, placer, records_left)
+    config.policies.check_topic(partial(_shown, topic, placement, configs))
     topic_id = new_topic_id()
-    records: list[BatchItem] = [VersionedRecord(TopicRecord(topic.name, topic_id), 0), *configs]
+    records: list[BatchItem] = [VersionedRecord(TopicRecord(topic.name, topic_id), 0), *records_of_configs]
     _check_records(len(records) + placement.partition_count, records_left)
     result = CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,
         num_partitions=placement.partition_count,
         replication_factor=placement.replication_factor,
-        configs=configs_of_new_topic(
-            image, config, {entry.name: entry.value for entry in topic.configs if entry.value is not None}
-        ),
+        configs=configs_of_new_topic(image, config, configs),
     )
     return _Creation(records, topic_id, placement, result)
+
+
+def _shown(topic: CreatableTopic, placement: Placement, configs: Mapping[str, str]) -> NewTopic:
+    """What a policy sees of it."""
+    if topic.assignments:
+        replicas = {one.partition_index: tuple(one.broker_ids) for one in topic.assignments}
+        return NewTopic(topic.name, None, None, MappingProxyType(replicas), configs)
+    return NewTopic(topic.name, placement.partition_count, placement.replication_factor, None, configs)
 
 
 def _check_records(count: int, records_left: int) -> None:

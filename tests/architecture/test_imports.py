@@ -43,6 +43,7 @@ SHELLS = {
     "controller.http": "the HTTP edge",
     "controller.loop_scheduler": "the loop's clock and wake-ups",
     "controller.open_files": "limits of the process",
+    "controller.policy_loading": "imports what the settings name, and logs what it did wrong",
     "controller.process_life": "the process's signals, and what it does beside serving",
     "controller.quorum_controller": "runs the event queue as a task of the loop",
     "controller.seams": "its protocols speak of futures",
