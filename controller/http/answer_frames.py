@@ -14,7 +14,7 @@ from aiohttp.http import SERVER_SOFTWARE
 from pydantic import BaseModel
 
 from controller.http import headers
-from controller.http.answers import node_headers
+from controller.http.answers import node_headers, status_headers
 from controller.http.content import JSON
 from controller.http.dispatch import encode
 from controller.http.ports import Node, NodePosition
@@ -93,7 +93,8 @@ class AnswerFrames:
                 f"Date: {formatdate(self._second_ms // _SECOND_MS, usegmt=True)}\r\nServer: {SERVER_SOFTWARE}\r\n"
                 f"{headers.REQUEST_ID}: "
             )
-            named = "".join(f"{name}: {value}\r\n" for name, value in node_headers(self._node))
+            said = (*node_headers(self._node), *status_headers(status))
+            named = "".join(f"{name}: {value}\r\n" for name, value in said)
             after = f"\r\n{named}Content-Length: "
             frame = self._frames[status, media] = before.encode("latin-1"), after.encode("latin-1")
         return frame

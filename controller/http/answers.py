@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import secrets
+from http import HTTPStatus
 from typing import Final
 
 from controller.http import headers
@@ -13,6 +14,8 @@ from controller.http.ports import Node
 #: Names of requests differ within a process by their number, and between processes by chance.
 _NUMBERS: Final = itertools.count()
 _PROCESS: Final = secrets.token_hex(4)
+#: Whole seconds, the smallest that the header can say: what waits is worked off sooner.
+_RETRY_AFTER: Final = (("Retry-After", "1"),)
 _REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
@@ -31,3 +34,8 @@ def node_headers(node: Node) -> tuple[tuple[str, str], ...]:
         (headers.EPOCH, str(position.epoch)),
         (headers.HIGH_WATERMARK, str(position.high_watermark)),
     )
+
+
+def status_headers(status: int) -> tuple[tuple[str, str], ...]:
+    """Names and values that belong to a status."""
+    return _RETRY_AFTER if status == HTTPStatus.TOO_MANY_REQUESTS else ()

@@ -10,11 +10,12 @@ from aiohttp import web
 from controller.connection import make_session
 from controller.http import headers
 from controller.http.access import check_access
-from controller.http.answers import node_headers, request_id_of
+from controller.http.answers import node_headers, request_id_of, status_headers
 from controller.http.content import JSON
-from controller.http.dispatch import NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
+from controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from controller.http.errors import HttpRefusal
 from controller.http.failures import failure_answer
+from controller.http.forward_line import ForwardLine
 from controller.http.openapi import DOCUMENT_KEY, Document
 from controller.http.ports import Node
 from controller.http.routes import ROUTES
@@ -36,6 +37,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
         client_max_size=0,
     )
     app[NODE_KEY] = node
+    app[LINE_KEY] = ForwardLine(node.limits.forwarded_at_once, node.limits.forward_waiting_max)
     app[DOCUMENT_KEY] = Document(routes)
     app.on_response_prepare.append(_add_headers)
     app.cleanup_ctx.append(_session)
@@ -52,7 +54,7 @@ async def _session(app: web.Application) -> AsyncIterator[None]:
 
 async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None:
     answer.headers.setdefault(headers.REQUEST_ID, REQUEST_ID.get())
-    for name, value in node_headers(request.app[NODE_KEY]):
+    for name, value in (*node_headers(request.app[NODE_KEY]), *status_headers(answer.status)):
         answer.headers.setdefault(name, value)
 
 

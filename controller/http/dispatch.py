@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from controller.http import headers
 from controller.http.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
 from controller.http.errors import HttpRefusal
+from controller.http.forward_line import ForwardLine
 from controller.http.forwarding import active_peer, forward, hops_of
 from controller.http.models import MomentParameters, Nothing, ReadParameters, ViewParameters
 from controller.http.origins import origin_of
@@ -32,11 +33,14 @@ NODE_KEY: Final = web.AppKey("node", Node)
 #: Name of the request that this task answers.
 REQUEST_ID: Final = ContextVar("request_id", default="")
 SESSION_KEY: Final = web.AppKey("session", aiohttp.ClientSession)
+LINE_KEY: Final = web.AppKey("line", ForwardLine)
 
 #: What a handler may take beyond the client's time before it is given up: its own deadlines should come first.
 _GRACE_MS: Final = 500.0
 #: A view of the cluster is wanted at once: an active controller that does not answer by then is not waited for.
 _VIEW_MS: Final = 500.0
+#: Of the time for a request that is passed on, what it may wait for its turn.
+_TURN_SHARE: Final = 0.5
 
 _SOME_FAILED: Final = 207
 
@@ -109,19 +113,22 @@ async def _maybe_forward(
     if not _wants_active(route, parameters) or node.controller.is_active:
         return None
     is_view = route.serving is Serving.VIEW
+    limit_ms = min(timeout_ms + _GRACE_MS, node.limits.forward_timeout_ms)
+    limit_ms = min(limit_ms, _VIEW_MS) if is_view else limit_ms
+    ends_at = asyncio.get_running_loop().time() + limit_ms / 1000
     try:
-        peer = active_peer(node, hops)
-        limit = min(timeout_ms + _GRACE_MS, node.limits.forward_timeout_ms)
-        return await forward(
-            request.app[SESSION_KEY],
-            node,
-            peer,
-            request,
-            body,
-            origin=origin,
-            is_write=route.is_write,
-            timeout_ms=min(limit, _VIEW_MS) if is_view else limit,
-        )
+        active_peer(node, hops)  # where there is none, nobody waits for a turn
+        async with request.app[LINE_KEY].place(limit_ms / 1000 * _TURN_SHARE):
+            return await forward(
+                request.app[SESSION_KEY],
+                node,
+                active_peer(node, hops),
+                request,
+                body,
+                origin=origin,
+                is_write=route.is_write,
+                ends_at=ends_at,
+            )
     except (NotController, ApiError):
         # Whoever asks for a view wants to see what is wrong, not that something is: this node says what it knows.
         if is_view:

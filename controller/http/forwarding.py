@@ -1,10 +1,16 @@
 """A standby passes on what only the active controller may answer: once, never further.
 
 A failure before the request can have arrived is retriable; after that a write's outcome is unknown.
+
+That a connection does not come about in time may be due to this node, which is so busy that it looks too late. As long
+as the quorum hears the active controller the connection is tried again.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import aiohttp
@@ -16,11 +22,13 @@ from controller.http import headers
 from controller.http.errors import HttpRefusal
 from controller.http.ports import Node, Peer
 from controller.origin import Origin
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
+from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 
 HOPS_MAX: Final = 1
 #: Between two looks at who is active, while an answer is waited for: one that takes longer is rare.
 _LOOK_S: Final = 0.1
+#: Attempts to connect to a controller that the quorum hears.
+_CONNECTS_MAX: Final = 4
 
 _PASSED_ON: Final = ("Content-Type", "Accept", "Authorization", headers.TIMEOUT_MS, headers.PRINCIPAL)
 _PASSED_BACK: Final = (
@@ -75,36 +83,24 @@ async def forward(
     *,
     origin: Origin,
     is_write: bool,
-    timeout_ms: float,
+    ends_at: float,
 ) -> web.Response:
     """The active controller's answer, as it is. It is waited for as long as that controller is the active one.
 
-    Raises:
-        NotController: it could not be reached. OutcomeUnknown: it did not answer a write. ApiError: nor a read.
-    """
-    passed_on = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
-    passed_on[headers.HOPS] = str(HOPS_MAX)
-    passed_on[headers.REQUEST_ID] = origin.request_id
-    passed_on[headers.CLIENT] = origin.address
+    Args:
+        ends_at: by the loop's clock.
 
-    async def ask() -> web.Response:
-        async with session.request(
-            request.method,
-            f"{peer.url}{request.path_qs}",
-            data=body_to_send(body or None),
-            headers=passed_on,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=timeout_ms / 1000, sock_connect=CONNECT_SECONDS),
-        ) as answer:
-            data = await answer.read()
-            passed_back = {name: answer.headers[name] for name in _PASSED_BACK if name in answer.headers}
-            return web.Response(status=answer.status, body=data, headers=passed_back)
+    Raises:
+        NotController: it could not be reached. Overloaded: there was no time left to ask.
+        OutcomeUnknown: it did not answer a write. ApiError: nor a read.
+    """
+    ask = partial(_ask, session, peer, request, body, _sent_headers(request, origin), ends_at)
 
     async def is_active() -> bool:
         return node.controller.active_id in (peer.node_id, None)
 
     try:
-        answer = await answered_while(ask, is_active, _LOOK_S)
+        answer = await answered_while(partial(_ask_while_heard, ask, node, peer), is_active, _LOOK_S)
         if answer is None:
             raise _Deposed(f"controller {node.controller.active_id} has taken over meanwhile")
         return answer
@@ -114,6 +110,52 @@ async def forward(
         ) from error
     except (aiohttp.ClientError, TimeoutError, _Deposed) as error:
         raise _no_answer(peer, error, is_write=is_write) from error
+
+
+def _sent_headers(request: web.Request, origin: Origin) -> dict[str, str]:
+    passed_on = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+    named = {headers.HOPS: str(HOPS_MAX), headers.REQUEST_ID: origin.request_id, headers.CLIENT: origin.address}
+    return passed_on | named
+
+
+async def _ask(
+    session: aiohttp.ClientSession,
+    peer: Peer,
+    request: web.Request,
+    body: bytes,
+    sent_headers: dict[str, str],
+    ends_at: float,
+) -> web.Response:
+    left_s = ends_at - asyncio.get_running_loop().time()
+    if left_s <= 0:
+        raise Overloaded(f"this standby was too busy to pass the request on to controller {peer.node_id} in time")
+    async with session.request(
+        request.method,
+        f"{peer.url}{request.path_qs}",
+        data=body_to_send(body or None),
+        headers=sent_headers,
+        allow_redirects=False,
+        timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=CONNECT_SECONDS),
+    ) as answer:
+        data = await answer.read()
+        passed_back = {name: answer.headers[name] for name in _PASSED_BACK if name in answer.headers}
+        return web.Response(status=answer.status, body=data, headers=passed_back)
+
+
+async def _ask_while_heard(ask: Callable[[], Awaitable[web.Response]], node: Node, peer: Peer) -> web.Response:
+    for _ in range(1, _CONNECTS_MAX):
+        try:
+            return await ask()
+        except aiohttp.ConnectionTimeoutError:
+            if not _is_heard(node, peer):
+                raise
+    return await ask()
+
+
+def _is_heard(node: Node, peer: Peer) -> bool:
+    """Whether the quorum's connection to a controller stands."""
+    voter = node.cluster.quorum().voters.get(peer.node_id)
+    return voter is not None and voter.is_connected
 
 
 def _no_answer(peer: Peer, error: Exception, *, is_write: bool) -> ApiError:

@@ -169,6 +169,11 @@ class NodeLimits:
     heartbeat_deadline_ms: int = 1_000
     read_timeout_ms: int = 10_000
     forward_timeout_ms: int = 40_000
+    #: Requests that a standby passes on at once, each on a connection of its own: a busy active controller answers
+    #: some thousand a second, and takes so many connections at any time.
+    forwarded_at_once: int = 64
+    #: Requests that wait until they are passed on, each with its body.
+    forward_waiting_max: int = 4_096
     chunk_bytes_max: int = 8 * 1024 * 1024
     connections_max: int = 8_192
     head_timeout_ms: int = 10_000

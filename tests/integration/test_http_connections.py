@@ -111,6 +111,7 @@ async def test_connections_are_bounded_and_one_too_many_is_told_so() -> None:
         for beyond in await opened(on, 20):
             status, fields, body = await beyond.read()
             assert (status, fields["connection"], fields["x-quorate-node"]) == (429, "close", "1")
+            assert fields["retry-after"] == "1"
             refusal = json.loads(body)
             assert refusal["message"] == "6 connections are open, and there may be no more: close some"
             assert (refusal["error"], refusal["retriable"]) == ("THROTTLING_QUOTA_EXCEEDED", "yes")

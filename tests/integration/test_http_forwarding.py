@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from typing import Any
 
+import pytest
 from aiohttp import web
 
+from controller.http import forwarding
 from controller.http.headers import HOPS
 from controller.http.ports import NodeLimits, Peer
 from tests.integration.http_servers import frozen_server, server
@@ -119,6 +125,98 @@ async def test_write_that_does_not_commit_in_the_clients_time_is_of_unknown_outc
         s.quorum.is_held = True
         status, reply, _ = await s.ask(3, "POST", "/v1/topics", CREATE, headers={"X-Quorate-Timeout-Ms": "100"})
         assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
+
+
+def create(s: Stage, name: str, **headers: str) -> asyncio.Task[tuple[int, Any, Any]]:
+    """Ask standby 2 for a topic."""
+    return asyncio.create_task(s.ask(2, "POST", "/v1/topics", {"topics": [{"name": name}]}, headers=headers))
+
+
+async def test_what_is_passed_on_at_once_and_what_waits_for_it_is_bounded() -> None:
+    """Over the bounds nothing was sent to the active controller, and it is not called unreachable."""
+    async with stage(limits=NodeLimits(forwarded_at_once=2, forward_waiting_max=1)) as s:
+        await s.register(1, 11)
+        s.quorum.is_held = True
+        passed_on = [create(s, "a"), create(s, "b")]
+        await eventually(lambda: _is(s.members[1].controller.pending_replies == 2), "two wait for their commit")
+        hasty = create(s, "hasty", **{"X-Quorate-Timeout-Ms": "200"})
+        status, reply, headers = await hasty
+        assert (status, reply["error"], reply["retriable"]) == (429, "THROTTLING_QUOTA_EXCEEDED", "yes")
+        assert (reply["leader_id"], headers["Retry-After"]) == (None, "1")
+        assert "it was not this one's turn" in reply["message"]
+        more = [create(s, "c"), create(s, "d")]
+
+        (refused,), (waiting,) = await asyncio.wait(more, return_when=asyncio.FIRST_COMPLETED)
+
+        status, reply, headers = refused.result()
+        assert (status, reply["error"], headers["Retry-After"]) == (429, "THROTTLING_QUOTA_EXCEEDED", "1")
+        assert reply["message"] == "1 requests wait to be passed on to the active controller, the most that may"
+        assert s.members[1].controller.pending_replies == 2
+        s.quorum.is_held = False
+        s.quorum.commit()
+        assert [(await answer)[0] for answer in (*passed_on, waiting)] == [200] * 3
+        assert len(s.members[1].controller.stable.topics.by_id) == 3
+
+
+async def test_active_controller_that_the_quorum_hears_is_tried_again_when_a_connection_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A full queue of connections swallows the first attempt; a new one finds room."""
+    monkeypatch.setattr(forwarding, "CONNECT_SECONDS", 0.5)
+    async with stage() as s, full_port() as listening:
+        s.peers[1] = Peer(1, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        write = create(s, "foo")
+        assert not (await asyncio.wait({write}, timeout=0.6))[0], "it was given up"
+        async with serving_one_answer(listening):
+            assert (await write)[0] == 200
+
+
+async def test_active_controller_that_the_quorum_does_not_hear_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forwarding, "CONNECT_SECONDS", 0.1)
+    async with stage() as s, full_port() as listening:
+        s.peers[1] = Peer(1, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        s.members[2].soft.lost.add(1)
+        async with asyncio.timeout(10):
+            status, reply, _ = await create(s, "foo")
+    assert (status, reply["error"], reply["retriable"]) == (503, "NOT_CONTROLLER", "yes")
+    assert "controller 1 is active and cannot be reached: Connection timeout" in reply["message"]
+
+
+@asynccontextmanager
+async def full_port() -> AsyncIterator[socket.socket]:
+    """Listens, and its queue of connections is full: what comes is swallowed, as by a host that has vanished."""
+    with socket.socket() as full, ExitStack() as fillers:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        full.setblocking(False)
+        for _ in range(2):
+            filler = fillers.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        yield full
+
+
+@asynccontextmanager
+async def serving_one_answer(listening: socket.socket) -> AsyncIterator[None]:
+    """Whoever asks is answered with a success."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):  # a filler, which asks for nothing
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+        writer.close()
+
+    server = await asyncio.start_server(answer, sock=listening)
+    try:
+        yield
+    finally:
+        server.close()
+
+
+async def _is(holds: bool) -> bool:
+    return holds
 
 
 async def pending(s: Stage) -> bool:
