@@ -12,6 +12,9 @@ from tests.architecture.source_tree import REFERENCE, ROOT, refuse
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 GLOSSARY = ROOT / "docs" / "glossary.md"
+DECISIONS = ROOT / "docs" / "decisions"
+#: The parts of a page about a decision; measured figures are there where a benchmark prints some.
+_PARTS = ["Context", "Decision", "Rejected", "Consequences"]
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
@@ -67,6 +70,19 @@ def terms(text: str) -> list[tuple[str, str]]:
     return [(row.split(" | ")[0].removeprefix("| "), row.rsplit(" | ", 1)[1]) for row in rows]
 
 
+def wrong_decision(number: int, text: str) -> str | None:
+    """What a page about a decision lacks; None if it is whole."""
+    if not text.startswith(f"# {number}. "):
+        return f"its title does not begin with {number}."
+    if not re.search(r"^Date: 20\d\d-\d\d-\d\d", text, flags=re.MULTILINE):
+        return "it has no date"
+    parts = re.findall(r"^## (.*)", text, flags=re.MULTILINE)
+    if parts not in (_PARTS, [*_PARTS, "Measured"]):
+        return f"its parts are {parts}"
+    lines = text.count("\n")
+    return None if 15 <= lines <= 40 else f"it has {lines} lines"
+
+
 def test_files_functions_and_tests_that_pages_name_exist() -> None:
     dead = [f"{page.relative_to(ROOT)} {line}" for page in PAGES for line in missing(page.read_text(encoding="utf-8"))]
 
@@ -86,6 +102,18 @@ def test_glossary_is_sorted_and_says_of_every_term_where_it_lives() -> None:
     assert len(names) > 100
     assert names == sorted(names, key=str.casefold)
     refuse((term for term, code in entries if not REFERENCE.search(code)), "terms of docs/glossary.md without a module")
+
+
+def test_decisions_are_whole_and_listed_in_order_with_their_titles() -> None:
+    pages = [(page.name, page.read_text(encoding="utf-8")) for page in sorted(DECISIONS.glob("[0-9]*.md"))]
+    listed = re.findall(
+        r"^\| (\d+) \| \[(.*)\]\((.*)\) \|", (DECISIONS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+
+    assert [(name[:4], name) for name, _ in pages] == [(f"{int(number):04}", name) for number, _, name in listed]
+    assert [text.splitlines()[0] for _, text in pages] == [f"# {number}. {title}" for number, title, _ in listed]
+    wrong = [(name, wrong_decision(number, text)) for number, (name, text) in enumerate(pages, start=1)]
+    refuse((f"{name}: {why}" for name, why in wrong if why), "pages about decisions that are not whole")
 
 
 @pytest.mark.parametrize(
