@@ -219,6 +219,7 @@ class BrokerHost:
             retry_max_ms=settings.retry_max_ms,
             registration_timeout_ms=settings.registration_timeout_ms,
             shutdown_timeout_ms=settings.shutdown_timeout_ms,
+            directory_failure_timeout_ms=settings.directory_failure_timeout_ms,
         )
         lifecycle = BrokerLifecycle(identity.broker_id, identity.incarnation_id, timing, times.now_ms(), times.draw)
         return BrokerSession(

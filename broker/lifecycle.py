@@ -8,13 +8,13 @@ registers again instead of repeating itself, and stops when another process has 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from metadata_log.errors import ErrorCode
-from metadata_log.ids import Uuid
+from metadata_log.ids import Uuid, uuid_text
 
 #: First wait after a failure; doubled by each further one (Kafka's ``resendExponentialBackoff``).
 RETRY_FIRST_MS: Final = 100.0
@@ -63,6 +63,8 @@ class LifecycleTiming:
     registration_timeout_ms: float = 60_000.0
     #: A broker that nobody relieved of its leaderships by then leaves all the same.
     shutdown_timeout_ms: float = 30_000.0
+    #: A broker whose failed log directory no controller has heard of by then fails.
+    directory_failure_timeout_ms: float = 30_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,8 @@ class BrokerLifecycle:
         self._registration_deadline_ms: float | None = now_ms + timing.registration_timeout_ms
         self._shutdown_deadline_ms: float | None = None
         self._shutdown_interval_ms = SHUTDOWN_FIRST_MS
+        #: Log directories that have failed: by when a controller must have heard of it, None once it has.
+        self._failed_directories: dict[Uuid, float | None] = {}
         self._is_in_flight = False
         self._is_ready_to_unfence = False
         self._must_register_again = False
@@ -153,7 +157,8 @@ class BrokerLifecycle:
         """When to ask again if nothing happens before; None if only an answer or an event can help."""
         if self.is_over:
             return None
-        deadlines = [at for at in (self._registration_deadline_ms, self._shutdown_deadline_ms) if at is not None]
+        known = (self._registration_deadline_ms, self._shutdown_deadline_ms, *self._failed_directories.values())
+        deadlines = [at for at in known if at is not None]
         if not self._is_in_flight:
             deadlines.append(self._next_ms)
         return min(deadlines, default=None)
@@ -171,9 +176,18 @@ class BrokerLifecycle:
         self._next_ms = now_ms
         self.state = BrokerState.CATCHING_UP if self._shutdown_deadline_ms is None else BrokerState.CONTROLLED_SHUTDOWN
 
-    def answered_heartbeat(self, now_ms: float, *, is_caught_up: bool, is_fenced: bool, should_shut_down: bool) -> None:
-        """The controller's view of this broker."""
+    def answered_heartbeat(
+        self,
+        now_ms: float,
+        *,
+        is_caught_up: bool,
+        is_fenced: bool,
+        should_shut_down: bool,
+        told_failed: Collection[Uuid] = (),
+    ) -> None:
+        """The controller's view of this broker, and the failed log directories that the heartbeat named."""
         self._succeeded(now_ms)
+        self._failed_directories |= dict.fromkeys(told_failed)
         if self.is_over:
             return
         interval = self._timing.heartbeat_interval_ms
@@ -193,6 +207,8 @@ class BrokerLifecycle:
         else:
             self._next_ms = now_ms + min(CATCH_UP_INTERVAL_MS, interval)
             self.state = BrokerState.CATCHING_UP
+        if any(deadline is not None for deadline in self._failed_directories.values()):
+            self._next_ms = now_ms  # it failed while the heartbeat was under way
 
     def failed(self, now_ms: float, code: ErrorCode | None, message: str) -> None:
         """The request that was out failed. ``code`` is the controller's; None = no answer, the outcome is unknown."""
@@ -224,6 +240,15 @@ class BrokerLifecycle:
         """The registration lacks something; as the same incarnation it is amended, and stays fenced or unfenced."""
         self._must_register_again = True
         self._next_ms = min(self._next_ms, now_ms)
+
+    def directories_failed(self, now_ms: float, directories: Collection[Uuid]) -> None:
+        """These have failed by now; of each the next heartbeat tells. One that cannot tell it in time ends the broker,
+        as Kafka's ``log.dir.failure.timeout.ms`` ends it: it would be taken to have what it has lost."""
+        deadline_ms = now_ms + self._timing.directory_failure_timeout_ms
+        for directory in directories:
+            if directory not in self._failed_directories:
+                self._failed_directories[directory] = deadline_ms
+                self.speak_at_once(now_ms)
 
     def lost_all_directories(self) -> None:
         """It ends without a word, as Kafka's does: its session's end tells the controllers."""
@@ -285,6 +310,15 @@ class BrokerLifecycle:
             seconds = self._timing.registration_timeout_ms / 1000
             reason = self.trouble or "no controller answered"
             self._fail(f"broker {self.broker_id} could not register within {seconds:g} s: {reason}")
+        for directory, deadline_ms in self._failed_directories.items():
+            if deadline_ms is not None and now_ms >= deadline_ms and not self.is_over:
+                self._fail(self._untold(directory))
+
+    def _untold(self, directory: Uuid) -> str:
+        seconds = self._timing.directory_failure_timeout_ms / 1000
+        what = f"that its log directory {uuid_text(directory)} has failed"
+        reason = self.trouble or "no controller answered"
+        return f"broker {self.broker_id} could not tell the controllers within {seconds:g} s {what}: {reason}"
 
     def _stop(self, *, is_clean: bool) -> None:
         self.is_clean_stop = is_clean

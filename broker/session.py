@@ -54,7 +54,6 @@ class BrokerSession:
         self._amended: BrokerRegistration | None = None
         self._registered: BrokerRegistration | None = None
         self._told_state: BrokerState | None = None
-        self._told_failed: frozenset[Uuid] = frozenset()
         self._log = log.bind(broker=identity.broker_id)
 
     async def run(self) -> None:
@@ -152,7 +151,6 @@ class BrokerSession:
 
     async def _heartbeat(self, command: SendHeartbeat) -> None:
         failed = self.failed_directories
-        self._told_failed = frozenset(failed)
         reply = await self._rpc.broker_heartbeat(
             BrokerHeartbeatRequest(
                 broker_id=self.identity.broker_id,
@@ -170,6 +168,7 @@ class BrokerSession:
             is_caught_up=reply.is_caught_up,
             is_fenced=reply.is_fenced,
             should_shut_down=reply.should_shut_down,
+            told_failed=failed,
         )
 
     def _cordoned_unless_known(self) -> list[Uuid] | None:
@@ -182,8 +181,8 @@ class BrokerSession:
         failed = self.failed_directories
         if failed and len(failed) == len(self.identity.directories):
             self.lifecycle.lost_all_directories()
-        elif self._told_failed != frozenset(failed):
-            self.lifecycle.speak_at_once(self._now_ms())
+        else:
+            self.lifecycle.directories_failed(self._now_ms(), failed)
 
     def _tell(self) -> None:
         state = self.lifecycle.state

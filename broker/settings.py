@@ -121,6 +121,9 @@ class LifecycleSettings(Group):
     fenced. The controllers' `brokers.session_timeout_ms`; no less than `feed.wait_ms` and two seconds."""
     shutdown_timeout_ms: int = Field(default=30_000, ge=0, le=3_600_000)
     """A broker that is still leading partitions this long after it wanted to leave goes all the same."""
+    directory_failure_timeout_ms: int = Field(default=30_000, ge=1, le=3_600_000)
+    """A broker that could not tell the controllers for so long that a log directory of its own has failed ends, lest
+    they count on replicas that it has lost (Kafka's log.dir.failure.timeout.ms)."""
 
 
 class FeedSettings(Group):

@@ -9,6 +9,7 @@ import pytest
 from broker.controllers import BrokerRpc
 from broker.identity import DIRECTORIES_LEVEL
 from broker.lifecycle import BrokerState
+from broker.settings import LifecycleSettings
 from controller.client import ControllerClient
 from controller.protocol import (
     BrokerRegistrationRequest,
@@ -99,6 +100,34 @@ async def test_failed_directory_that_was_the_only_one_ends_the_broker_alone() ->
         assert played.host.sessions[2].lifecycle.state is BrokerState.RUNNING
         status, reply = await played.get("/v1/brokers/1/directories")
         assert (status, reply["failed"]) == (200, [uuid_text(only)])
+
+
+async def test_failed_directory_that_no_controller_hears_of_ends_its_broker_alone() -> None:
+    quick = LifecycleSettings(heartbeat_interval_ms=40, request_timeout_ms=200, directory_failure_timeout_ms=500)
+    async with stage(1) as built, playing([1, 2], built.urls, log_directories=2, lifecycle=quick) as played:
+        await played.ready()
+        heard = registered(built, 1).directories[0]
+        await fail(played, 1, {"directory": uuid_text(heard)})
+
+        async def is_out() -> bool:
+            return heard not in registered(built, 1).directories
+
+        await eventually(is_out, "the controller has heard of the first")
+        await built.members[1].stop_serving()
+        unheard = registered(built, 2).directories[0]
+        await fail(played, 2, {"directory": uuid_text(unheard)})
+        first, second = (played.host.sessions[broker].lifecycle for broker in (1, 2))
+
+        async def ended() -> bool:
+            return second.state is BrokerState.FAILED
+
+        await eventually(ended, "nobody has heard of the second")
+        assert second.failure is not None
+        assert (
+            f"could not tell the controllers within 0.5 s that its log directory {uuid_text(unheard)}" in second.failure
+        )
+        assert not first.is_over
+        assert unheard in registered(built, 2).directories
 
 
 async def test_failed_directory_registration_made_anew_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:

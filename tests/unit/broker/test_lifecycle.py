@@ -7,7 +7,11 @@ from metadata_log.ids import Uuid
 INCARNATION = b"incarnation-0001"
 OTHER: Uuid = b"incarnation-0002"
 TIMING = LifecycleTiming(
-    heartbeat_interval_ms=2_000, retry_max_ms=1_000, registration_timeout_ms=60_000, shutdown_timeout_ms=30_000
+    heartbeat_interval_ms=2_000,
+    retry_max_ms=1_000,
+    registration_timeout_ms=60_000,
+    shutdown_timeout_ms=30_000,
+    directory_failure_timeout_ms=20_000,
 )
 
 
@@ -295,3 +299,55 @@ def test_register_again_is_not_for_a_broker_that_leaves() -> None:
     machine.register_again(50_000.0)
 
     assert heartbeat(machine, 50_000.0).wants_shutdown
+
+
+FIRST, SECOND = b"directory-000001", b"directory-000002"
+
+
+def test_failed_directory_is_told_at_once_and_then_nobody_waits_for_it() -> None:
+    machine = running()
+    machine.directories_failed(100, [FIRST])
+    assert heartbeat(machine, 100), "it does not wait for its interval"
+    machine.answered_heartbeat(110, is_caught_up=True, is_fenced=False, should_shut_down=False, told_failed=[FIRST])
+    machine.directories_failed(120, [FIRST])
+    assert machine.next_command(120) is None
+    assert machine.next_wake_ms() == 2_110, "only the next heartbeat is due"
+    assert machine.next_command(50_000) is not None
+    assert state(machine) is BrokerState.RUNNING
+
+
+def test_directory_that_fails_while_a_heartbeat_is_under_way_is_told_with_the_next_at_once() -> None:
+    machine = running()
+    machine.directories_failed(100, [FIRST])
+    heartbeat(machine, 100)
+    machine.directories_failed(105, [FIRST, SECOND])
+    machine.answered_heartbeat(110, is_caught_up=True, is_fenced=False, should_shut_down=False, told_failed=[FIRST])
+    assert heartbeat(machine, 110)
+
+
+def test_directory_whose_failure_cannot_be_told_in_time_ends_the_broker() -> None:
+    """Each has its own time, from its own failure on; a heartbeat that fails tells nothing."""
+    machine = running()
+    machine.directories_failed(100, [FIRST])
+    heartbeat(machine, 100)
+    machine.failed(5_000, None, "no controller answers")
+    machine.directories_failed(6_000, [FIRST, SECOND])
+    heartbeat(machine, 6_000)
+    assert machine.next_wake_ms() == 20_100
+    assert machine.next_command(20_099) is None
+    assert state(machine) is BrokerState.RUNNING
+    assert machine.next_command(20_100) is None
+    assert state(machine) is BrokerState.FAILED
+    assert machine.failure == (
+        "broker 11 could not tell the controllers within 20 s that its log directory ZGlyZWN0b3J5LTAwMDAwMQ has "
+        "failed: no controller answers"
+    )
+
+
+def test_directory_that_fails_before_the_broker_is_known_has_its_time_too() -> None:
+    machine = lifecycle()
+    machine.directories_failed(100, [FIRST])
+    assert machine.next_command(100) == SendRegistration(-1)
+    assert machine.next_wake_ms() == 20_100
+    machine.next_command(20_100)
+    assert state(machine) is BrokerState.FAILED
