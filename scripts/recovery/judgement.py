@@ -79,6 +79,7 @@ def judge(
     epochs = [one.end_epoch for one in holdings] + [one.vote_epoch or 0 for one in holdings]
     sentences = (
         *_losses(seed, best, known_commit, is_complete, voters, intact),
+        *_kept(seed, _committed_end(seed, best, usable, answers)),
         *(_not_as_left(one, seed) for one in usable if one.is_intact and one.node_id not in whole),
         *(line for one in holdings if one is not seed for line in _left_behind(one, seed, generation)),
         *(f"{one.name}: {problem}" for one in holdings for problem in one.damage),
@@ -130,7 +131,7 @@ def _losses(
     voters: Sequence[int],
     intact: Sequence[int],
 ) -> list[str]:
-    """What the seed lacks, surely or perhaps, and what it holds beyond what was promised."""
+    """What the seed lacks, surely or perhaps."""
     end = seed.end_offset
     said = []
     if _rank(seed) < _rank(best):
@@ -154,15 +155,40 @@ def _losses(
             f"{here}, which is no majority: what voters {missing} acknowledged without the seed behind offset"
             f" {max(end, known_commit)}, after {format_time(seed.end_time_ms)}, may be lost: nobody here can tell"
         )
-    said.append(f"surely kept: all {end - seed.start_offset:,} records of the seed's log, up to offset {end - 1}")
-    if seed.commit is not None and seed.commit < end:
-        said.append(
-            f"kept too: records {seed.commit} to {end - 1} ({end - seed.commit:,}), which the seed did not know to be"
-            " committed: perhaps nobody was told that they hold"
-        )
-    if seed.state_offset < end:
-        said.append(f"from offset {seed.state_offset} on the log is in an open transaction, which is aborted")
     return said
+
+
+def _committed_end(seed: Holding, best: Holding, usable: Sequence[Holding], answers: Sequence[Answer]) -> int:
+    """Up to where the records of the seed's log are known to be those that were committed.
+
+    A log that is not the best may part from what was committed behind what it knew itself. The best holds whatever
+    others of its epoch, or of earlier ones, knew to be committed.
+    """
+    if _rank(seed) < _rank(best):
+        return max(seed.start_offset, seed.commit or 0)
+    told = [answer.high_watermark for answer in answers if answer.epoch <= seed.end_epoch]
+    known = max([seed.start_offset, *(one.commit or 0 for one in usable), *told])
+    return min(known, seed.end_offset)
+
+
+def _kept(seed: Holding, committed_end: int) -> list[str]:
+    """What becomes of the seed's records, each of which is counted once."""
+    start, end = seed.start_offset, seed.state_offset
+    known_end = min(committed_end, end)
+    parts = [
+        (start, known_end, "known to have been committed"),
+        (known_end, end, "not known to have been: perhaps nobody was told that they hold"),
+    ]
+    told = "; ".join(f"{_records(low, high)}, {what}" for low, high, what in parts if low < high)
+    said = [f"kept, up to offset {end - 1}: {told}" if told else f"kept: the seed's checkpoint at offset {end}"]
+    if end < seed.end_offset:
+        said.append(f"not kept: {_records(end, seed.end_offset)}, an open transaction, which is aborted")
+    return said
+
+
+def _records(start: int, end: int) -> str:
+    """Of a log; the end is exclusive."""
+    return f"record {start}" if end == start + 1 else f"records {start} to {end - 1} ({end - start:,})"
 
 
 def _not_as_left(one: Holding, seed: Holding) -> str:

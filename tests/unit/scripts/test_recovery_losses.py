@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from metadata_log.records import BeginTransactionRecord
 from scripts.cli.__main__ import make_app
 from scripts.cli.recover import app
 from scripts.command_line import run
@@ -156,7 +157,48 @@ def test_minority_says_what_is_kept_and_what_may_be_lost(lost: Lost) -> None:
     said = "\n".join(found.sentences)
     assert f"1 of 3 voters' directories are here and whole, which is no majority: what voters {others}" in said
     assert f"behind offset {end}, after 2027-01-15" in said
-    assert f"to {end - 1} (5), which the seed did not know to be committed: perhaps nobody was told" in said
+    assert [line for line in found.sentences if "kept" in line] == [
+        (
+            f"kept, up to offset {end - 1}: records 0 to {end - 6} ({end - 5}), known to have been committed; "
+            f"records {end - 5} to {end - 1} (5), not known to have been: perhaps nobody was told that they hold"
+        )
+    ]
+
+
+def test_record_is_known_to_have_been_committed_when_anybody_of_its_epoch_or_before_says_so(lost: Lost) -> None:
+    """A later leader may not have had it, so what is known in its epoch says nothing of a log that it is not in."""
+    node = min(lost.paths)
+    holdings = lost.look()
+    seed, end = holdings[0], lost.write(node, EPOCH, CHANGE)
+    (longer,) = lost.look(node)
+
+    def kept(epoch: int, high_watermark: int, wanted: str | None = None) -> str:
+        broker = Answer(url="http://b", node_id=11, epoch=epoch, high_watermark=high_watermark, active_id=None)
+        found = judge([longer, *(one for one in holdings if one.node_id != node)], [broker], wanted)
+        (line,) = (line for line in found.sentences if "kept" in line)
+        return line
+
+    assert seed.end_offset == end - 1
+    everything = f"kept, up to offset {end - 1}: records 0 to {end - 1} ({end}), known to have been committed"
+    assert kept(EPOCH, end) == kept(EPOCH, end + 7) == everything
+    assert "; records " in kept(EPOCH + 1, end)
+    other = next(one for one in holdings if one.node_id != node)
+    assert other.commit is None
+    assert kept(EPOCH, end, other.path) == (
+        f"kept, up to offset {end - 2}: records 0 to {end - 2} ({end - 1}), not known to have been: perhaps "
+        "nobody was told that they hold"
+    )
+
+
+def test_records_of_an_open_transaction_are_not_counted_among_those_that_are_kept(lost: Lost) -> None:
+    node = min(lost.paths)
+    begin = lost.look(node)[0].end_offset
+    end = lost.write(node, EPOCH, BeginTransactionRecord("half"), CHANGE)
+
+    said = [line for line in judge(lost.look(node)).sentences if "kept" in line]
+
+    assert said[0].startswith(f"kept, up to offset {begin - 1}: records 0 to ")
+    assert said[1:] == [f"not kept: records {begin} to {end - 1} (2), an open transaction, which is aborted"]
 
 
 def test_backup_goes_on_above_everything_that_was_seen(lost: Lost, tmp_path: Path) -> None:
