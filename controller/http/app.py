@@ -18,6 +18,7 @@ from controller.http.failures import failure_answer
 from controller.http.forward_line import ForwardLine
 from controller.http.openapi import DOCUMENT_KEY, Document
 from controller.http.ports import Node
+from controller.http.refusals import asked_by
 from controller.http.routes import ROUTES
 from controller.http.routing import Route
 from controller.origin import ORIGIN
@@ -83,7 +84,7 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 
 def _failure(request: web.Request, error: Exception) -> web.Response:
     status, body = failure_answer(error, request.method, request.path, REQUEST_ID.get())
-    request.app[NODE_KEY].refusals.note(request, ORIGIN.get(), REQUEST_ID.get(), error, status)
+    request.app[NODE_KEY].refusals.note(asked_by(request, ORIGIN.get(), REQUEST_ID.get()), error, status)
     return web.Response(status=status, body=body, content_type=JSON)
 
 

@@ -20,6 +20,7 @@ from controller.http.forwarding import active_peer, forward, hops_of
 from controller.http.models import MomentParameters, Nothing, ReadParameters, ViewParameters
 from controller.http.origins import origin_of
 from controller.http.ports import Node
+from controller.http.refusals import asked_by
 from controller.http.routing import Call, Route, Serving
 from controller.http.still_node import node_at
 from controller.origin import ORIGIN, Origin
@@ -42,7 +43,8 @@ _VIEW_MS: Final = 500.0
 #: Of the time for a request that is passed on, what it may wait for its turn.
 _TURN_SHARE: Final = 0.5
 
-_SOME_FAILED: Final = 207
+#: Status of an answer to a request of whose items some were refused.
+SOME_FAILED: Final = 207
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -68,8 +70,8 @@ def make_handler(route: Route) -> _Handler:
         model = decode_body(route.body, body, media) if route.has_body else Nothing()
         reply = await run_route(route, Call(node, timeout_ms), parameters, model)
         status, data = encode(reply, media, is_bulk=route.is_bulk)
-        if status == _SOME_FAILED:
-            node.refusals.note_items(request, origin, REQUEST_ID.get(), item_results(reply))
+        if status == SOME_FAILED:
+            node.refusals.note_items(asked_by(request, origin, REQUEST_ID.get()), item_results(reply))
         return web.Response(status=status, body=data, content_type=media)
 
     return handle
@@ -195,7 +197,7 @@ def encode(reply: BaseModel, media: str, *, is_bulk: bool = False) -> tuple[int,
         failed = [result for result in results if result.error_code is not ErrorCode.NONE]
         if failed and len(results) == 1:
             raise ApiError(failed[0].error_code, failed[0].error_message or failed[0].error_code.name)
-        status = _SOME_FAILED if failed else 200
+        status = SOME_FAILED if failed else 200
     return status, pack(reply) if media == MSGPACK else reply.model_dump_json().encode()
 
 

@@ -24,12 +24,13 @@ from controller.http.access import check_access
 from controller.http.answer_frames import AnswerFrames
 from controller.http.answers import request_id_of
 from controller.http.content import JSON, MSGPACK, decode_body
-from controller.http.dispatch import REQUEST_ID, encode, run_route, timeout_of
+from controller.http.dispatch import REQUEST_ID, SOME_FAILED, encode, item_results, run_route, timeout_of
 from controller.http.errors import HttpRefusal
 from controller.http.failures import failure_answer
 from controller.http.framework_connection import HEAD_END, FrameworkConnection
 from controller.http.models import Nothing
 from controller.http.ports import Node
+from controller.http.refusals import Asked
 from controller.http.routing import Call, Route, Serving
 from controller.origin import ANONYMOUS, ORIGIN, Origin, check_principal
 from metadata_log.errors import ApiError, ErrorCode, Overloaded
@@ -293,12 +294,16 @@ class ExpressConnection(asyncio.Protocol):
     async def _run(self, head: _Head, request_id: str, model: Any) -> None:
         REQUEST_ID.set(request_id)
         ORIGIN.set(Origin(head.principal, self._address, request_id))
-        route, media = head.route, head.media
+        route, media, node = head.route, head.media, self._lane.node
+        asked = Asked(route.method, route.path, head.principal, self._address, request_id)
         try:
-            reply = await run_route(route, Call(self._lane.node, head.timeout_ms), Nothing(), model)
+            reply = await run_route(route, Call(node, head.timeout_ms), Nothing(), model)
             status, data = encode(reply, media, is_bulk=route.is_bulk)
+            if status == SOME_FAILED:
+                node.refusals.note_items(asked, item_results(reply))
         except Exception as error:  # noqa: BLE001 - the border: nothing of ours may leave as a stack trace
             status, data = failure_answer(error, route.method, route.path, request_id)
+            node.refusals.note(asked, error, status)
             media = JSON
         self.task = None
         self.used_at = self._lane.clock()

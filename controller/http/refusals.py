@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from aiohttp import web
 
@@ -15,6 +15,18 @@ from metadata_log.refusal_lines import Refusal, RefusalLine
 
 #: Of one reply: each has a line of its own.
 _ERRORS_MAX: Final = 16
+
+
+class Asked(NamedTuple):
+    """What is known of a request that is refused, whoever read it."""
+
+    method: str
+    #: Path of its route, with the names of parameters.
+    route: str
+    #: None where it was refused before anybody knew who asks.
+    principal: str | None
+    address: str | None
+    request_id: str
 
 
 class RefusalLines(Protocol):
@@ -34,15 +46,15 @@ class Refusals:
         """None: the node writes nothing down."""
         self._lines = lines
 
-    def note(self, request: web.Request, origin: Origin | None, request_id: str, error: Exception, status: int) -> None:
+    def note(self, asked: Asked, error: Exception, status: int) -> None:
         """A request failed. One that would have changed something, or lacks the secret, and was the asker's fault."""
-        is_refusal = 400 <= status < 500 and (request.method not in ("GET", "HEAD") or status in (401, 403))
+        is_refusal = 400 <= status < 500 and (asked.method not in ("GET", "HEAD") or status in (401, 403))
         if self._lines is None or not is_refusal:
             return
         code = error.code if isinstance(error, ApiError) else ErrorCode.INVALID_REQUEST
-        self._lines.note(_refusal(request, origin, code), request_id, str(error))
+        self._lines.note(_refusal(asked, code), asked.request_id, str(error))
 
-    def note_items(self, request: web.Request, origin: Origin, request_id: str, results: Iterable[ItemResult]) -> None:
+    def note_items(self, asked: Asked, results: Iterable[ItemResult]) -> None:
         """Some of the things that a request asked for were refused."""
         if self._lines is None:
             return
@@ -54,16 +66,20 @@ class Refusals:
                 counts[code] = counts.get(code, 0) + 1
                 messages.setdefault(code, result.error_message or code.name)
         for code, count in list(counts.items())[:_ERRORS_MAX]:
-            self._lines.note(_refusal(request, origin, code), request_id, messages[code], count)
+            self._lines.note(_refusal(asked, code), asked.request_id, messages[code], count)
 
     async def newest(self, lines_max: int) -> list[RefusalLine]:
         """The newest lines, oldest first."""
         return [] if self._lines is None else await asyncio.to_thread(self._lines.newest, lines_max)
 
 
-def _refusal(request: web.Request, origin: Origin | None, code: ErrorCode) -> Refusal:
+def asked_by(request: web.Request, origin: Origin | None, request_id: str) -> Asked:
+    """A request that the web framework has read."""
     resource = request.match_info.route.resource
-    route = f"{request.method} {'an unknown path' if resource is None else resource.canonical}"
-    if origin is None:
-        return Refusal(route, None, request.remote, code.name)
-    return Refusal(route, origin.principal, origin.address, code.name)
+    route = "an unknown path" if resource is None else resource.canonical
+    principal, address = (None, request.remote) if origin is None else (origin.principal, origin.address)
+    return Asked(request.method, route, principal, address, request_id)
+
+
+def _refusal(asked: Asked, code: ErrorCode) -> Refusal:
+    return Refusal(f"{asked.method} {asked.route}", asked.principal, asked.address, code.name)

@@ -94,6 +94,24 @@ async def test_what_is_refused_is_told_with_who_what_and_why(tmp_path: Path) -> 
         assert (silent.code, "controller 1 does not say" in silent.err) == (exit_codes.UNREACHABLE, True)
 
 
+async def test_what_the_active_controller_refuses_on_the_express_lane_is_told_too(tmp_path: Path) -> None:
+    """Nothing but requests of the usual form: none that would make the connection the framework's."""
+    async with stage(1) as s:
+        log = RefusalLog(tmp_path)
+        s.members[1].node.refusals._lines = log
+        await s.register(1, 11)
+        ana = {"headers": {"X-Quorate-Principal": "User:ana", "X-Request-Id": "r1"}}
+        configs = [{"name": "retention.ms", "config_operation": "SET", "value": "-5"}]
+        change = {"resources": [{"resource_type": "TOPIC", "resource_name": "orders", "configs": configs}]}
+        two = {"topics": [{"name": "orders"}, {"name": "a b"}]}
+        assert (await s.ask(1, "POST", "/v1/topics", two, **ana))[0] == 207
+        assert (await s.ask(1, "POST", "/v1/configs", change, **ana))[0] == 422
+        assert [(*line[1:6], line.error) for line in log.newest(10)] == [
+            (1, "POST /v1/topics", "User:ana", "127.0.0.1", "r1", "INVALID_TOPIC_EXCEPTION"),
+            (1, "POST /v1/configs", "User:ana", "127.0.0.1", "r1", "INVALID_CONFIG"),
+        ]
+
+
 async def test_whoever_lacks_the_secret_is_written_down(tmp_path: Path) -> None:
     async with stage(1, shared_secret=b"s" * 32) as s:
         log = RefusalLog(tmp_path)
