@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import typer
-
-from scripts.command_line import run
+from scripts.early_interrupt import ending_at_once
 from scripts.lean_imports import import_lean_client, import_lean_server
+
+if TYPE_CHECKING:
+    import typer
 
 # Looking into a file must not wait for the libraries of a server.
 
@@ -295,6 +296,8 @@ _COMMANDS: Final = {
 
 def make_app(arguments: list[str]) -> typer.Typer:
     """The application with the command that is called, or with a list of all where none is (`--help`, misspellings)."""
+    import typer
+
     app = typer.Typer(
         name="quorate",
         help="A KRaft-style metadata controller: run it, look into it, rehearse on it.",
@@ -322,11 +325,14 @@ def _only_listed() -> None:
 
 def main() -> None:
     """The command of this process."""
-    # What is imported stays for as long as the process: the collector need not look at it, now or later.
-    gc.disable()
-    app = make_app(sys.argv[1:])
-    gc.freeze()
-    gc.enable()
+    with ending_at_once():
+        from scripts.command_line import run
+
+        # What is imported stays for as long as the process: the collector need not look at it, now or later.
+        gc.disable()
+        app = make_app(sys.argv[1:])
+        gc.freeze()
+        gc.enable()
     run(app, sys.argv[1:])
 
 
