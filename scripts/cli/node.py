@@ -119,7 +119,8 @@ def fail_directory(
     """Let a log directory of a broker fail, as a disk does: its replicas go offline.
 
     It stays lost until the broker is started again. A broker whose only directory failed ends.
-    Exit code 1: there is no such broker or directory; 3: the broker's process does not answer.
+    Exit code 1: there is no such broker or directory; 3: the broker's process cannot be reached;
+    4: it has not answered, and may do it yet, as one that is frozen does when it goes on.
 
     Example: quorate node fail-directory broker-11
     """
@@ -140,7 +141,8 @@ def cordon_directory(
 ) -> None:
     """Say which log directories of a broker take no new replicas. The list is given whole, and holds over starts.
 
-    Exit code 1: there is no such broker or directory; 3: the broker's process does not answer.
+    Exit code 1: there is no such broker or directory; 3: the broker's process cannot be reached;
+    4: it has not answered, and may do it yet, as one that is frozen does when it goes on.
 
     Example: quorate node cordon-directory broker-11 3fJbWZJzQ8aQ5cmw0m0rBg
     """
@@ -163,7 +165,8 @@ def slow_down(
 
     It holds for all brokers that the same process plays, until it ends. A follower slower than its leader is written
     (`rehearsal.write_bytes_per_s` of the brokers) leaves the ISR after `replicas.lag_time_max_ms`.
-    Exit code 1: there is no such broker; 3: the broker's process does not answer.
+    Exit code 1: there is no such broker; 3: the broker's process cannot be reached;
+    4: it has not answered, and may do it yet, as one that is frozen does when it goes on.
 
     Example: quorate node slow-down broker-11 --copy-bytes-per-s 1000
     """
@@ -197,9 +200,14 @@ async def _told(url: str, method: str, path: str, body: Mapping[str, object]) ->
             session.request(method, f"{url}{path}", json=body) as answer,
         ):
             reply: dict[str, Any] = await answer.json()
-    except (aiohttp.ClientError, TimeoutError) as error:
-        sys.stderr.write(f"quorate: {url} does not answer: {error or 'too late'}; see `quorate node list`\n")
+    except aiohttp.ClientConnectorError as error:
+        sys.stderr.write(f"quorate: {url} does not answer: {error}; see `quorate node list`\n")
         raise typer.Exit(exit_codes.UNREACHABLE) from error
+    except (aiohttp.ClientError, TimeoutError) as error:
+        # A frozen process, too: the kernel takes the request for it, and it reads that when it goes on.
+        why = str(error) or f"nothing came within {_ANSWER_S:g} s"
+        sys.stderr.write(f"quorate: {url} has not answered, and may do it yet: {why}; see `quorate node list`\n")
+        raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from error
     if answer.status != 200:
         raise ClusterError(str(reply.get("message", answer.status)))
     return reply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from metadata_log.ids import uuid_text
@@ -65,3 +66,16 @@ async def test_node_replicas_are_slowed_down_and_stalled(tmp_path: Path) -> None
         quick = await alone("node", "slow-down", "broker-2", *at)
         assert quick.out.endswith("broker-2: its replicas copy as fast as they can\n"), quick
         assert (await played.get("/v1/rehearsal"))[1] == {"copy_bytes_per_s": 0, "is_stalled": False}
+
+
+async def test_order_that_was_taken_and_not_answered_has_an_unknown_outcome(tmp_path: Path) -> None:
+    """As one to a frozen process, which does it when it goes on."""
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}")
+        writer.close()
+
+    async with await asyncio.start_server(take, "127.0.0.1", 0) as mute:
+        plan(tmp_path, mute.sockets[0].getsockname()[1])
+        taken = await alone("node", "slow-down", "broker-2", "--stall", "--dir", str(tmp_path))
+        assert (taken.code, taken.out, "may do it yet: " in taken.err) == (4, "", True)
