@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -114,6 +115,13 @@ def test_decisions_are_whole_and_listed_in_order_with_their_titles() -> None:
     assert [text.splitlines()[0] for _, text in pages] == [f"# {number}. {title}" for number, title, _ in listed]
     wrong = [(name, wrong_decision(number, text)) for number, (name, text) in enumerate(pages, start=1)]
     refuse((f"{name}: {why}" for name, why in wrong if why), "pages about decisions that are not whole")
+
+
+def test_changelog_begins_with_the_version_that_is_built() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    headings = re.findall(r"^## (.*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+    assert re.fullmatch(rf"\[{re.escape(version)}\] - (Unreleased|20\d\d-\d\d-\d\d)", headings[0])
 
 
 @pytest.mark.parametrize(
