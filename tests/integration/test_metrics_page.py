@@ -85,6 +85,7 @@ async def test_metrics_of_running_processes_are_those_of_the_page_and_move(tmp_p
         assert differences((await scrape(c.plan.brokers[0].http_port)).names, listed("Brokers")) == NONE
 
         await readers_have_sessions(c, list(ports.values()))
+        levels_and_heartbeats_are_those_of_the_cluster(await scrape(ports[active]), c)
         await elections_are_counted_by_kind(c, ports[active])
         await what_the_quorum_does_is_counted(c, ports, active)
 
@@ -101,6 +102,16 @@ async def readers_have_sessions(c: LocalCluster, ports: list[int]) -> None:
         return await labels() == sorted(str(first_id) for first_id in c.brokers)
 
     await eventually(are_all_there, "every broker process has a session")
+
+
+def levels_and_heartbeats_are_those_of_the_cluster(active: Scrape, c: LocalCluster) -> None:
+    """Levels are those that Kafka 4.3.1 starts with, and has; heartbeats come every two seconds."""
+    kinds = ("minimum_supported_level", "finalized_level", "maximum_supported_level")
+    assert [active[kind, "metadata.version"] for kind in kinds] == [7, 30, 30]
+    assert [active[kind, "kraft.version"] for kind in kinds if kind != "finalized_level"] == [0, 1]
+    silences = [active["time_since_last_heartbeat_received_seconds", str(broker)] for broker in c.brokers]
+    assert all(0 <= silence < 10 for silence in silences)
+    assert max(silences) > 0
 
 
 async def elections_are_counted_by_kind(c: LocalCluster, port: int) -> None:
@@ -126,6 +137,12 @@ async def elections_are_counted_by_kind(c: LocalCluster, port: int) -> None:
     assert fenced["under_replicated_partitions"] == PARTITIONS
     assert fenced["event_queue_processing_time_seconds_count", "fence_stale_broker"] >= 1
 
+    async def are_missed() -> bool:
+        """Every partition has one replica outside its ISR, which one of the living brokers leads."""
+        scrapes = [await scrape(one.http_port) for one in c.plan.brokers if one.ids[0] != killed]
+        return sum(one["broker_replicas_outside_isr"] for one in scrapes) == PARTITIONS
+
+    await eventually(are_missed, "leaders know whom they miss")
     await c.brokers[killed].wait(30)
     await c.brokers[killed].start()
 
