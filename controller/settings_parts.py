@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from controller.active_role import RoleSettings
+from controller.assembly import ControllerParts
+from controller.checkpoint_writer import CheckpointLimits
 from controller.controller_config import ControllerConfig, TokenConfig
 from controller.http.feed import FeedLimits
 from controller.http.ports import NodeLimits
 from controller.open_files import places
 from controller.policy_loading import load_policies
 from controller.protocol_brokers import Listener
+from controller.seams import ControllerLimits
 from controller.settings import ControllerSettings, TopicSettings
 
 #: Names of a controller's listeners: the quorum's, as in the log's list of voters, and that of the HTTP API.
 QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
 
 
-def controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:
+def controller_parts(
+    settings: ControllerSettings, cluster_id: str, token_secret: bytes | None, shared_secret: bytes | None
+) -> ControllerParts:
+    """What ``assemble`` needs. The secrets: what the files that the settings name hold.
+
+    Raises:
+        InvalidSettings: a policy that cannot be loaded.
+    """
+    return ControllerParts(
+        config=_controller_config(settings, cluster_id, token_secret),
+        role=_role_settings(settings),
+        limits=ControllerLimits(settings.limits.queue_length_max, settings.limits.uncommitted_bytes_max),
+        checkpoints=CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms),
+        feed=_feed_limits(settings),
+        api=_node_limits(settings),
+        urls={voter.id: f"http://{voter.http}" for voter in settings.voters},
+        listeners=_listeners(settings),
+        default_min_isr=settings.topics.min_insync_replicas,
+        shared_secret=shared_secret or None,
+    )
+
+
+def _controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:
     """What decisions depend on. ``token_secret``: what the file of ``tokens.secret_key_file`` holds.
 
     Raises:
@@ -44,7 +69,7 @@ def _static_configs(topics: TopicSettings) -> dict[str, str]:
     return {name: str(getattr(topics, field)) for name, field in names.items() if field in topics.model_fields_set}
 
 
-def role_settings(settings: ControllerSettings) -> RoleSettings:
+def _role_settings(settings: ControllerSettings) -> RoleSettings:
     """What an active controller does by itself, and how often."""
     return RoleSettings(
         idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
@@ -55,7 +80,7 @@ def role_settings(settings: ControllerSettings) -> RoleSettings:
     )
 
 
-def feed_limits(settings: ControllerSettings) -> FeedLimits:
+def _feed_limits(settings: ControllerSettings) -> FeedLimits:
     """Bounds of the metadata feed."""
     return FeedLimits(
         settings.http.feed_wait_max_ms,
@@ -65,7 +90,7 @@ def feed_limits(settings: ControllerSettings) -> FeedLimits:
     )
 
 
-def node_limits(settings: ControllerSettings) -> NodeLimits:
+def _node_limits(settings: ControllerSettings) -> NodeLimits:
     """Bounds of the HTTP API. The process lets itself open the files that its connections take."""
     return NodeLimits(
         body_bytes_max=settings.http.body_bytes_max,
@@ -79,8 +104,8 @@ def node_limits(settings: ControllerSettings) -> NodeLimits:
     )
 
 
-def listeners(settings: ControllerSettings) -> list[Listener]:
+def _listeners(settings: ControllerSettings) -> tuple[Listener, ...]:
     """Where this controller is reached."""
     voter = settings.voter
     places = ((QUORUM_LISTENER, voter.quorum), (HTTP_LISTENER, voter.http))
-    return [Listener(name=name, host=address.host, port=address.port) for name, address in places]
+    return tuple(Listener(name=name, host=address.host, port=address.port) for name, address in places)

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import uuid
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -83,14 +82,9 @@ class ProcessFaults:
             log.error("checkpoint.failed", end_offset=end_offset, error=str(error))
             self.alarm("checkpoint", f"none can be written, and the log is not cut meanwhile: {error}")
 
-    def checkpoint_rotted(self, renew: Callable[[], None]) -> Callable[[CheckpointId], None]:
-        """What is to be told of a checkpoint that was found damaged: it is reported, and written anew."""
-
-        def told(checkpoint: CheckpointId) -> None:
-            self.fault(checkpoint_name(checkpoint), StorageError("has rotted on this disk and was set aside"))
-            renew()
-
-        return told
+    def rotted(self, checkpoint: CheckpointId) -> None:
+        """A checkpoint was found damaged, and set aside."""
+        self.fault(checkpoint_name(checkpoint), StorageError("has rotted on this disk and was set aside"))
 
     def fatal(self, what: str, error: BaseException) -> None:
         """The process must not go on. Nothing is flushed or handed over: others elect somebody else."""

@@ -7,9 +7,11 @@ election before it. Nothing here touches the process's real controller, log or c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig
 from controller.event_queue import Scheduler
 from controller.faults import FaultHandler
@@ -23,7 +25,6 @@ from controller.protocol import (
     DeleteTopicsRequest,
     SupportedFeature,
 )
-from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from controller.surroundings import OsRandom, new_uuid
 from metadata_log.errors import ApiError, ErrorCode
@@ -44,15 +45,15 @@ async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
     log.leader_id = _ACTIVE
     config = ControllerConfig(node_id=_ACTIVE, cluster_id="rehearsal")
     bootstrap = (VersionedRecord(FeatureLevelRecord("metadata.version", _LEVEL), 0),)
-    role = ActiveRole(config, RoleSettings(idle_noop_interval_ms=0), bootstrap, OsRandom(), new_uuid)
+    machine = Machine(scheduler, faults, OsRandom(), new_uuid)
     active, standby = (
-        QuorumController(node, log, role, scheduler, faults, ControllerLimits()) for node in (_ACTIVE, _STANDBY)
+        compose(one, RoleSettings(idle_noop_interval_ms=0), ControllerLimits(), bootstrap, log, machine)
+        for one in (config, replace(config, node_id=_STANDBY))
     )
-    role.bind(active)
-    log.controllers = (active, standby)
+    log.controllers = (active.controller, standby.controller)
     try:
-        active.on_leader_change(_ACTIVE, _EPOCH)
-        await _rehearse(Operations(active, role))
+        active.controller.on_leader_change(_ACTIVE, _EPOCH)
+        await _rehearse(active.operations)
     except Exception as error:  # noqa: BLE001 - a rehearsal must not stop the process it is for
         faults.fault("rehearsal of common writes", error)
     finally:

@@ -9,14 +9,15 @@ import time
 import uuid
 from typing import Any, Final, NoReturn
 
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
+from controller.assembly import NodeQuorum
 from controller.bootstrap import fresh_records
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.loop_scheduler import LoopScheduler
 from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits, WriteContext
-from controller.server import RuntimeQuorum
 from metadata_log.errors import QuorateError
 from metadata_log.records import ConfigRecord, VersionedRecord
 from quorum.host import CommittedBatches, SnapshotReader
@@ -59,17 +60,14 @@ class ControllerProcess(MemberProcess):
     def attach(self, runtime: QuorumRuntime) -> None:
         """Put the controller on the quorum."""
         super().attach(runtime)
-        role = ActiveRole(
+        self.controller = compose(
             ControllerConfig(self.node_id, self.plan.cluster_id),
             RoleSettings(idle_noop_interval_ms=0),
+            ControllerLimits(),
             fresh_records(),
-            _NoPlacement(),
-            lambda: uuid.uuid4().bytes,
-        )
-        self.controller = QuorumController(
-            self.node_id, RuntimeQuorum(runtime), role, LoopScheduler(_Faults()), _Faults(), ControllerLimits()
-        )
-        role.bind(self.controller)
+            NodeQuorum(runtime.node),
+            Machine(LoopScheduler(_Faults()), _Faults(), _NoPlacement(), lambda: uuid.uuid4().bytes),
+        ).controller
 
     def commands(self) -> dict[str, Command]:
         """By name."""

@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Callable
 from types import MappingProxyType
 
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig
 from controller.log_in_memory import LogInMemory
-from controller.operations import Operations
-from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from metadata_log.batch import data_batch, iter_records
 from metadata_log.records import TopicRecord, VersionedRecord
@@ -85,12 +84,10 @@ class Stage:
         self.faults = KeptFaults()
         self.log = LogInMemory(self.clock)
         role_settings = RoleSettings(idle_noop_interval_ms=0)
-        self.role = ActiveRole(self.config, role_settings, (), JavaRandom(0), self.names.new_topic_id)
-        self.controller = QuorumController(
-            self.config.node_id, self.log, self.role, self.clock, self.faults, ControllerLimits()
+        machine = Machine(self.clock, self.faults, JavaRandom(0), self.names.new_topic_id)
+        self.controller, self.role, self.operations = compose(
+            self.config, role_settings, ControllerLimits(), (), self.log, machine
         )
-        self.role.bind(self.controller)
-        self.operations = Operations(self.controller, self.role)
         self.log.controllers = (self.controller,)
         self._first_records = [record_of_form(form) for form in settings["bootstrap_records"]]
         self._batches_seen = 0

@@ -1,45 +1,40 @@
-"""One controller process: what ``controller.server`` puts together, over the simulated disk, wire and clock."""
+"""One controller process: what ``controller.assembly`` puts together, over the simulated disk, wire and clock."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
+from controller.assembly import ControllerParts, Environment, assemble
 from controller.bootstrap import fresh_records
 from controller.checkpoint_pace import Unpaced
-from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
+from controller.checkpoint_writer import CheckpointLimits
 from controller.client import ControllerClient
+from controller.composition import Machine
 from controller.controller_config import ControllerConfig
-from controller.controller_registration import own_registration
 from controller.digest_memory import DigestMemory
 from controller.digest_watch import DigestWatch
 from controller.http.app import make_app
+from controller.http.audit_reading import AuditReading
 from controller.http.counters import Counters
-from controller.http.digests import Digests
-from controller.http.feed import FeedLimits, MetadataFeed
-from controller.http.heard import HeardBrokers
-from controller.http.log_feed import LogFeedSource
-from controller.http.partition_counts import CountedImages
-from controller.http.past import PastImages
-from controller.http.ports import Node, Peer
-from controller.leader_watch import LeaderWatch
-from controller.operations import Operations
-from controller.partition_search import PartitionSearch
+from controller.http.feed import FeedLimits
+from controller.http.ports import NodeLimits
+from controller.http.refusals import Refusals
 from controller.quorum_controller import QuorumController
-from controller.registrar import Registrar
 from controller.seams import ControllerLimits, DecidedWrite
-from controller.server import ServedCluster
+from controller.served_cluster import Founded
 from metadata_log.batch import checked_header
-from metadata_log.errors import NotController, StorageError
+from metadata_log.checkpoint_files import CheckpointId
+from metadata_log.errors import StorageError
 from metadata_log.ids import Uuid
 from quorum.config import QuorumConfig
-from quorum.host import CommittedBatches, SnapshotReader
+from quorum.host import CommittedBatches, QuorumListener, SnapshotReader
 from quorum.node import QuorumNode
 from quorum.storage import NodeStorage
 from scripts.simulation.host import SimulatedNode
@@ -47,8 +42,8 @@ from scripts.simulation.state_machine import StateMachine
 from scripts.simulation_system.http_wire import WireServer, WireSession
 from scripts.simulation_system.loop import VirtualLoop
 from snapshots.checkpoint import read_checkpoint
+from snapshots.image import MetadataImage
 from snapshots.image_digest import EMPTY_DIGEST
-from snapshots.replay_state import ReplayState
 
 if TYPE_CHECKING:
     from scripts.simulation_system.world import SystemWorld
@@ -130,86 +125,50 @@ class ControllerProcess(SimulatedNode):
     # --- what it consists of -------------------------------------------------------------------------
 
     def _assemble(self, storage: NodeStorage, rng: Random) -> None:
-        world, options = self.world, self.world.system
-        faults = ProcessFaults(self)
-        role = ActiveRole(
-            ControllerConfig(self.node_id, CLUSTER_ID, session_timeout_ms=SESSION_TIMEOUT_MS),
-            _ROLE,
-            fresh_records(),
-            _Chance(rng),
-            lambda: new_uuid(rng),
-        )
-        self.quorum = ProcessQuorum(self)
-        scheduler = _LoopClock(self)
-        limits = ControllerLimits(options.queue_length_max, options.uncommitted_bytes_max)
-        self.controller = QuorumController(self.node_id, self.quorum, role, scheduler, faults, limits)
-        role.bind(self.controller)
-        self.controller.on_decided = self._decided
-        self.machine = ControllerMachine(self)
-        self.node = QuorumNode(self.config, storage, self, self.machine, Random(rng.getrandbits(64)))
-        checkpoints = self._checkpoint_writer(storage, scheduler)
+        world = self.world
+
+        def join(listener: QuorumListener) -> _Runtime:
+            self.machine = ControllerMachine(self, listener)
+            self.node = RecordingNode(self, storage, self.machine, Random(rng.getrandbits(64)))
+            return _Runtime(self.node)
+
+        def connect(urls: list[str]) -> WireClient:
+            return WireClient(urls, session)
+
+        def keep_account(controller: QuorumController) -> tuple[AuditReading, Refusals]:
+            self.controller = controller
+            controller.on_decided = self._decided
+            return AuditReading(), Refusals()
+
         session = WireSession(world.wire, self.node_id)
-        node = self._served(storage, role, faults, checkpoints)
-        self.http = WireServer(world.wire, self.loop, make_app(node), session, world.answered)
-        client = WireClient(world.controller_urls, session)
-        registration = own_registration(self.node_id, new_uuid(rng), [])
-        registrar = Registrar(self.controller, registration, client)
+        faults = ProcessFaults(self)
+        environment = Environment(
+            machine=Machine(_LoopClock(self), faults, _Chance(rng), lambda: new_uuid(rng)),
+            faults=faults,
+            counters=Counters(),
+            beside=_Beside(),
+            load=_image_of,
+            connect=connect,
+            join=join,
+            keep_account=keep_account,
+        )
+        assembly = assemble(self._parts(), Founded(CLUSTER_ID, bootstrap=fresh_records()), storage, environment)
+        self.http = WireServer(world.wire, self.loop, make_app(assembly.node), session, world.answered)
+        self.loop.spawn(assembly.registrar.run())
+        self.loop.spawn(_watch_digests(assembly.digest_watch))
 
-        def stable_moved() -> None:
-            node.feed.moved()
-            node.digests.note(self.controller.stable)
-            checkpoints.moved()
-            registrar.moved()
-
-        self.controller.on_stable = stable_moved
-        self.loop.spawn(registrar.run())
-        self.loop.spawn(_watch_digests(DigestWatch(node, client, faults, Counters())))
-
-    def _checkpoint_writer(self, storage: NodeStorage, scheduler: _LoopClock) -> CheckpointWriter:
-        assert self.node is not None
+    def _parts(self) -> ControllerParts:
         options = self.world.system
-        return CheckpointWriter(
-            self.controller,
-            storage.log,
-            storage.checkpoints.covered_offset,
-            self.node.write_checkpoint,
-            self._checkpoint_written,
-            CheckpointLimits(options.checkpoint_bytes, options.checkpoint_interval_ms),
-            scheduler,
-            Unpaced(),
-            DigestMemory(),
-        )
-
-    def _served(
-        self, storage: NodeStorage, role: ActiveRole, faults: ProcessFaults, checkpoints: CheckpointWriter
-    ) -> Node:
-        controller = self.controller
-        assert self.node is not None
-        cluster = ServedCluster(
-            cast("Any", _Runtime(self.node)),
-            storage,
-            cast("Any", faults),
-            Counters(),
-            cast("Any", _Roomy()),
-            controller.events,
-            LeaderWatch(),
-        )
-        source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
-        feed_limits = FeedLimits(chunk_bytes_max=self.world.system.feed_bytes_max)
-        return Node(
-            cluster_id=CLUSTER_ID,
-            peers={node_id: Peer(node_id, url_of(node_id)) for node_id in self.world.nodes},
-            controller=controller,
-            operations=Operations(controller, role),
-            cluster=cluster,
-            feed=MetadataFeed(source, feed_limits, self.now),
-            checkpoints=storage.checkpoints,
-            checkpoint_taking=checkpoints,
-            past=PastImages(source, storage.checkpoints, lambda: controller.stable),
-            counts=CountedImages(1),
-            search=PartitionSearch(role.config),
-            heard=HeardBrokers(controller.scheduler.monotonic_ms),
-            digests=Digests(source, DigestMemory(), Unpaced()),
+        return ControllerParts(
+            config=ControllerConfig(self.node_id, CLUSTER_ID, session_timeout_ms=SESSION_TIMEOUT_MS),
+            role=_ROLE,
+            limits=ControllerLimits(options.queue_length_max, options.uncommitted_bytes_max),
+            checkpoints=CheckpointLimits(options.checkpoint_bytes, options.checkpoint_interval_ms),
+            feed=FeedLimits(chunk_bytes_max=options.feed_bytes_max),
+            api=NodeLimits(),
+            urls={node_id: url_of(node_id) for node_id in self.world.nodes},
+            listeners=(),
+            default_min_isr=1,
         )
 
     # --- what it reports -----------------------------------------------------------------------------
@@ -218,69 +177,47 @@ class ControllerProcess(SimulatedNode):
         if write.origin is not None:
             self.world.checks.decided(self, write)
 
-    def _checkpoint_written(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
-        self.world.checkpoint_taken(self, error)
-
 
 class ControllerMachine(StateMachine):
-    """The quorum simulation's listener, which checks what it is handed, in front of the controller."""
+    """The quorum simulation's listener, which checks what it is handed, in front of the controller's."""
 
-    def __init__(self, owner: ControllerProcess) -> None:
+    def __init__(self, owner: ControllerProcess, behind: QuorumListener) -> None:
         super().__init__(owner)
         self._process = owner
+        self._behind = behind
 
     def on_commit(self, batches: CommittedBatches) -> None:
         world = self._process.world
         for batch in batches:
             world.checks.committed(batch)
         super().on_commit(batches)
-        self._process.controller.on_commit(batches)
+        self._behind.on_commit(batches)
         world.checks.state_of(self._process)
 
     def on_snapshot(self, reader: SnapshotReader) -> None:
         process = self._process
-        image = read_checkpoint(batches_in(reader.read()), reader.end_offset, reader.epoch)
         self.applied_end, self.applied_epoch = reader.end_offset, reader.epoch
         process.world.checks.loaded_checkpoint(process, reader.end_offset, reader.epoch)
         self.digest = process.world.checks.digests[reader.end_offset]
-        process.controller.on_snapshot(ReplayState(image), reader.end_offset)
+        self._behind.on_snapshot(reader)
         process.world.checks.state_of(process)
 
     def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
         super().on_leader_change(leader_id, epoch)
-        self._process.controller.on_leader_change(leader_id, epoch)
+        self._behind.on_leader_change(leader_id, epoch)
 
 
-class ProcessQuorum:
-    """``controller.seams.Quorum`` over the process's node."""
+class RecordingNode(QuorumNode):
+    """A node of which is known what it was asked to append, and not told of yet."""
 
-    def __init__(self, owner: ControllerProcess) -> None:
-        self._owner = owner
-
-    @property
-    def _node(self) -> QuorumNode:
-        assert self._owner.node is not None
-        return self._owner.node
-
-    @property
-    def leader_id(self) -> int | None:
-        return self._node.leader_id
-
-    @property
-    def log_end_offset(self) -> int:
-        return self._node.log_end_offset
+    def __init__(self, owner: ControllerProcess, storage: NodeStorage, machine: StateMachine, rng: Random) -> None:
+        super().__init__(owner.config, storage, owner, machine, rng)
+        self._pending = machine
 
     def append(self, epoch: int, payload: bytes, record_count: int) -> int:
-        last = self._node.append(epoch, payload, record_count)
-        assert self._owner.machine is not None
-        self._owner.machine.pending[last + 1] = record_count
+        last = super().append(epoch, payload, record_count)
+        self._pending.pending[last + 1] = record_count
         return last
-
-    def resign(self, epoch: int) -> None:
-        self._node.resign(epoch)
-
-    def read_barrier(self, done: Callable[[int | NotController], None]) -> None:
-        self._node.read_barrier(done)
 
 
 class WireClient(ControllerClient):
@@ -295,7 +232,7 @@ class WireClient(ControllerClient):
 
 
 class ProcessFaults:
-    """``controller.faults.FaultHandler``: any fault ends the run."""
+    """``controller.served_cluster.NodeFaults``: any fault ends the run."""
 
     def __init__(self, owner: ControllerProcess) -> None:
         self._owner = owner
@@ -307,6 +244,12 @@ class ProcessFaults:
     def alarm(self, what: str, sentence: str | None) -> None:
         if sentence is not None:
             self._owner.world.violation(f"controller {self._owner.node_id}: alarm of {what}: {sentence}")
+
+    def report_checkpoint(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
+        self._owner.world.checkpoint_taken(self._owner, error)
+
+    def rotted(self, checkpoint: CheckpointId) -> None:
+        """It is written anew."""
 
     def fatal(self, what: str, error: BaseException) -> None:
         self._owner.world.violation(f"controller {self._owner.node_id}: must stop: {what}: {error!r}")
@@ -341,7 +284,7 @@ class _LoopClock:
 
 
 class _Runtime:
-    """What ``ServedCluster`` uses of a runtime."""
+    """``controller.served_cluster.RunningQuorum``."""
 
     def __init__(self, node: QuorumNode) -> None:
         self.node = node
@@ -351,17 +294,12 @@ class _Runtime:
         return None
 
 
-class _NeverFoundedAnew:
-    """Of ``meta.properties`` what a controller says of itself."""
+class _Beside:
+    """Nothing is beside the loop: whoever works on the state does it at once."""
 
-    generation = 0
-
-
-class _Roomy:
-    """A directory on a disk with room."""
-
-    is_short_of_space = False
-    meta = _NeverFoundedAnew()
+    def __init__(self) -> None:
+        self.digests = DigestMemory()
+        self.checkpoint_pace = self.digest_pace = Unpaced()
 
 
 class _Chance:
@@ -389,3 +327,7 @@ def batches_in(data: bytes) -> Iterator[memoryview]:
         header = checked_header(view, start)
         yield view[start : start + header.size]
         start += header.size
+
+
+def _image_of(reader: SnapshotReader) -> MetadataImage:
+    return read_checkpoint(batches_in(reader.read()), reader.end_offset, reader.epoch)

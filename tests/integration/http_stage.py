@@ -13,10 +13,11 @@ import aiohttp
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
 from controller.bootstrap import fresh_records
 from controller.checkpoint_pace import Unpaced
 from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig, TokenConfig
 from controller.digest_memory import DigestMemory
 from controller.http.counters import Counters
@@ -31,9 +32,7 @@ from controller.http.routes import ROUTES
 from controller.http.routing import Route
 from controller.http.serving import HttpServer
 from controller.loop_scheduler import LoopScheduler
-from controller.operations import Operations
 from controller.partition_search import PartitionSearch
-from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from controller.surroundings import ProcessFaults
 from metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
@@ -226,15 +225,14 @@ class Member:
         self.disk.put(f"{DIRECTORY}/partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
         self.log = MetadataLog.open(self.disk, DIRECTORY, LogConfig())
         ids = count(1000 * node_id)
-        self.role = ActiveRole(
+        self.controller, self.role, operations = compose(
             ControllerConfig(node_id, CLUSTER_ID, default_replication_factor=1, tokens=TokenConfig(token_secret)),
             RoleSettings(idle_noop_interval_ms=0),
+            CONTROLLER_LIMITS,
             fresh_records(),
-            DrawnNumbers(node_id),
-            lambda: next(ids).to_bytes(16, "big"),
+            quorum,
+            Machine(LoopScheduler(faults), faults, DrawnNumbers(node_id), lambda: next(ids).to_bytes(16, "big")),
         )
-        self.controller = QuorumController(node_id, quorum, self.role, LoopScheduler(faults), faults, CONTROLLER_LIMITS)
-        self.role.bind(self.controller)
         self.soft = SoftState(self)
         self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
         self.writing = HeldWriting(self)
@@ -244,7 +242,7 @@ class Member:
             cluster_id=CLUSTER_ID,
             peers=peers,
             controller=self.controller,
-            operations=Operations(self.controller, self.role),
+            operations=operations,
             cluster=self.soft,
             feed=MetadataFeed(source, FeedLimits()),
             checkpoints=self.checkpoints,

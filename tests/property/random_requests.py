@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, ClassVar
 
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig
 from controller.log_in_memory import LogInMemory
-from controller.operations import Operations
 from controller.protocol import (
     AlterPartitionData,
     AlterPartitionReassignmentsRequest,
@@ -31,7 +31,6 @@ from controller.protocol import (
 )
 from controller.protocol import BrokerState as IsrMember
 from controller.protocol_directories import DirectoryReplicas, ReplicaInDirectory, TopicInDirectory
-from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from metadata_log.errors import ApiError
 from metadata_log.records import FeatureLevelRecord, VersionedRecord
@@ -66,11 +65,9 @@ class RandomRequests:
         config = ControllerConfig(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=SESSION_MS)
         records = tuple(VersionedRecord(record, 0) for record in bootstrap)
         log = LogInMemory(self.scheduler)
-        role = ActiveRole(config, RoleSettings(), records, JavaRandom(seed), self._new_topic_id)
-        self.controller = QuorumController(3000, log, role, self.scheduler, self.faults, ControllerLimits())
-        role.bind(self.controller)
+        machine = Machine(self.scheduler, self.faults, JavaRandom(seed), self._new_topic_id)
+        self.controller, _, self.operations = compose(config, RoleSettings(), ControllerLimits(), records, log, machine)
         log.controllers = (self.controller,)
-        self.operations = Operations(self.controller, role)
         self.controller.on_stable = lambda: self.images.append(self.controller.stable)
         log.leader_id = 3000
         self.controller.on_leader_change(3000, 1)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from controller import record_slices
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
 from controller.bootstrap import decide_activation, fresh_records
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.quorum_controller import QuorumController
@@ -101,10 +102,8 @@ class Trio:
 
     def _controller(self, node_id: int) -> QuorumController:
         config = ControllerConfig(node_id=node_id, cluster_id="c")
-        role = ActiveRole(config, self._settings, fresh_records(), JavaRandom(1), lambda: bytes(16))
-        controller = QuorumController(node_id, self.quorum, role, self.scheduler, self.faults, ControllerLimits())
-        role.bind(controller)
-        return controller
+        machine = Machine(self.scheduler, self.faults, JavaRandom(1), lambda: bytes(16))
+        return compose(config, self._settings, ControllerLimits(), fresh_records(), self.quorum, machine).controller
 
     def elect(self, node_id: int) -> None:
         """A node leads the next epoch; what the last leader had not committed is gone."""

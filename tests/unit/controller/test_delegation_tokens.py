@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from controller import delegation_tokens
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
 from controller.bootstrap import fresh_records
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig, TokenConfig
 from controller.delegation_tokens import (
     TokensByHmac,
@@ -28,7 +29,6 @@ from controller.protocol_tokens import (
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
 )
-from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from metadata_log.errors import ApiError, ErrorCode
 from metadata_log.ids import uuid_text
@@ -300,9 +300,11 @@ def test_sweep_removes_what_has_ended_in_bounded_passes(monkeypatch: pytest.Monk
 def test_active_controller_sweeps_by_itself_where_there_are_tokens(secret: bytes | None, left: set[str]) -> None:
     scheduler, quorum, faults = ManualScheduler(NOW), ManualQuorum(), RecordingFaults()
     config = ControllerConfig(node_id=1, cluster_id="c", tokens=TokenConfig(secret))
-    role = ActiveRole(config, RoleSettings(0, token_sweep_interval_ms=60_000), fresh_records(), JavaRandom(1), bytes)
-    controller = QuorumController(1, quorum, role, scheduler, faults, ControllerLimits())
-    role.bind(controller)
+    settings, machine = (
+        RoleSettings(0, token_sweep_interval_ms=60_000),
+        Machine(scheduler, faults, JavaRandom(1), bytes),
+    )
+    controller = compose(config, settings, ControllerLimits(), fresh_records(), quorum, machine).controller
     quorum.leader_id, quorum.leader_epoch = 1, 1
     controller.on_leader_change(1, 1)
     scheduler.run()

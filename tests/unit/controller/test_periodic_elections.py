@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from controller import elections
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig
 from controller.decision import Decision
 from controller.elections import decide_balance_leaders
 from controller.log_in_memory import LogInMemory
-from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from metadata_log.batch import data_batch
 from metadata_log.ids import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
@@ -59,9 +59,8 @@ class Controller:
         self.log = LogInMemory(self.scheduler)
         self.faults = RecordingFaults()
         config = ControllerConfig(node_id=9, cluster_id="c", leader_imbalance_percentage=percentage)
-        role = ActiveRole(config, settings, (), JavaRandom(1), lambda: TOPIC)
-        self.quorum = QuorumController(9, self.log, role, self.scheduler, self.faults, ControllerLimits())
-        role.bind(self.quorum)
+        machine = Machine(self.scheduler, self.faults, JavaRandom(1), lambda: TOPIC)
+        self.quorum = compose(config, settings, ControllerLimits(), (), self.log, machine).controller
         self.log.controllers = (self.quorum,)
         self.config = config
         self.write(FeatureLevelRecord("metadata.version", 30), TopicRecord("t", TOPIC))

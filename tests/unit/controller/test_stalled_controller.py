@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.active_role import ActiveRole, RoleSettings
+from controller.active_role import RoleSettings
+from controller.composition import Machine, compose
 from controller.controller_config import ControllerConfig
 from controller.log_in_memory import LogInMemory
-from controller.quorum_controller import QuorumController
 from controller.seams import ControllerLimits
 from controller.session_order import Session
 from metadata_log.batch import data_batch
@@ -26,9 +26,8 @@ class Controller:
         self.scheduler = ManualScheduler()
         log = LogInMemory(self.scheduler)
         config = ControllerConfig(node_id=9, cluster_id="c", session_timeout_ms=int(SESSION_MS))
-        self.role = ActiveRole(config, RoleSettings(), (), JavaRandom(1), lambda: uuid(3, 0))
-        self.quorum = QuorumController(9, log, self.role, self.scheduler, RecordingFaults(), ControllerLimits())
-        self.role.bind(self.quorum)
+        machine = Machine(self.scheduler, RecordingFaults(), JavaRandom(1), lambda: uuid(3, 0))
+        self.quorum, self.role, _ = compose(config, RoleSettings(), ControllerLimits(), (), log, machine)
         log.controllers = (self.quorum,)
         records: list[tuple[Record, int]] = [(FeatureLevelRecord("metadata.version", 30), 0)]
         records += [

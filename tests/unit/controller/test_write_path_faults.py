@@ -327,7 +327,9 @@ AWAITS: dict[ModuleType, dict[str, str]] = {
     },
     forwarding: {
         "forward": FORWARDING + "test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_write_unknown",
-        "ask": FORWARDING + "test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over",
+        "_ask_while_heard": FORWARDING
+        + "test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over",
+        "_ask": FORWARDING + "test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over",
     },
     content: {"read_body": BAD_INPUT + "test_oversized_body_is_refused_whether_it_says_its_size_or_not"},
 }

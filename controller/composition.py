@@ -1,0 +1,59 @@
+"""A controller and its role, put together: the only place where that is done.
+
+What a process has around them is ``controller.assembly``; whoever needs the decisions alone (benchmarks, conformance
+runs, tests, the rehearsal of a process that starts) begins here, over a quorum of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from controller.active_role import ActiveRole, RoleSettings
+from controller.controller_config import ControllerConfig
+from controller.event_queue import Scheduler
+from controller.faults import FaultHandler
+from controller.operations import Operations
+from controller.quorum_controller import QuorumController
+from controller.random_source import RandomSource
+from controller.seams import ControllerLimits, Quorum
+from metadata_log.ids import Uuid
+from metadata_log.records import VersionedRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a controller takes from the machine it runs on, or from a simulated one."""
+
+    #: Clock, timers, and the loop that everything runs on.
+    scheduler: Scheduler
+    faults: FaultHandler
+    random: RandomSource
+    new_id: Callable[[], Uuid]
+
+
+class Composed(NamedTuple):
+    """A controller that has not been told of any leader yet."""
+
+    controller: QuorumController
+    role: ActiveRole
+    operations: Operations
+
+
+def compose(
+    config: ControllerConfig,
+    settings: RoleSettings,
+    limits: ControllerLimits,
+    bootstrap: tuple[VersionedRecord, ...],
+    quorum: Quorum,
+    machine: Machine,
+) -> Composed:
+    """A controller over ``quorum``, with the number that ``config`` gives it.
+
+    ``bootstrap``: what the first leader of an empty log writes at its head.
+    """
+    role = ActiveRole(config, settings, bootstrap, machine.random, machine.new_id)
+    controller = QuorumController(config.node_id, quorum, role, machine.scheduler, machine.faults, limits)
+    role.bind(controller)
+    return Composed(controller, role, Operations(controller, role))
