@@ -15,17 +15,23 @@ from controller.state_changes import BROKERS_MAX, StateChange, state_changes
 from controller.state_log import StateLog
 from metadata_log.ids import uuid_text
 from metadata_log.records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
+    EntityData,
     FeatureLevelRecord,
     FenceBrokerRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
     VersionedRecord,
 )
 from snapshots.image import EMPTY_IMAGE, MetadataImage
@@ -194,6 +200,23 @@ def test_topics_configs_and_features_are_counted_and_named() -> None:
     assert grown["topics.grown"].fields == {"count": 1, "first": [f"foo-{PARTITIONS}"]}
     raised = told(old, after(old, FeatureLevelRecord("metadata.version", 29)))
     assert raised["feature.changed"].fields == {"feature": "metadata.version", "from_level": 30, "to_level": 29}
+
+
+@pytest.mark.parametrize(
+    ("record", "event", "name"),
+    [
+        (RegisterControllerRecord(2), "controllers.registered", "2"),
+        (ClientQuotaRecord((EntityData("user", "ana"),), "producer_byte_rate", 1.0), "quotas.changed", "user/ana"),
+        (AccessControlEntryRecord(OTHER), "acls.changed", uuid_text(OTHER)),
+        (UserScramCredentialRecord("ana", 1), "users.changed", "ana"),
+        (DelegationTokenRecord(token_id="token-1"), "tokens.changed", "token-1"),
+    ],
+)
+def test_every_other_part_of_the_state_has_a_line(record: Any, event: str, name: str) -> None:
+    old = cluster()
+    lines = {event: line.fields for event, line in told(old, after(old, record)).items()}
+
+    assert lines == {event: {"count": 1, "first": [name], "removed": 0}}
 
 
 # --- when it is told ---------------------------------------------------------------------------------

@@ -50,6 +50,16 @@ def test_credential_that_differs_is_told_without_what_it_is() -> None:
     assert (between.by_field, between.compared) == ({"iterations": 1}, ("iterations",))
 
 
+def test_token_that_lives_longer_is_told_by_its_id() -> None:
+    a, b = ([entry("DELEGATION_TOKEN_RECORD", tokenId="t", expirationTimestamp=at)] for at in (1, 2))
+
+    found = differing("tokens", a, b)
+
+    assert found.counts == {"only_a": 0, "only_b": 0, "changed": 1}
+    assert found.by_field == {"expirationTimestamp": 1}
+    assert found.first[0]["key"] == {"tokenId": "t"}
+
+
 def test_quota_is_told_by_its_entity_in_any_order() -> None:
     a = [quota(1.0, ("user", "ana"), ("client-id", None)), quota(5.0, ("user", None))]
     b = [quota(2.0, ("client-id", None), ("user", "ana")), quota(5.0, ("user", None))]
