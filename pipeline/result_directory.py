@@ -50,7 +50,7 @@ class ResultDirectory:
         self._is_remote = is_remote(self._out)
         if self._is_remote and table_format is TableFormat.DELTA:
             raise BadSetting(f"{out}: Delta tables are written to the local file system only; leave --table-format out")
-        if files_under(self._out) if self._is_remote else _holds_something(self._out):
+        if holds_something(self._out):
             raise StorageError(f"{out}: holds something already; give a directory that is empty or not there")
         #: Where everything is written to.
         self.staging = self._out if self._is_remote else f"{self._out}{_STAGING}"
@@ -94,8 +94,11 @@ class ResultDirectory:
                 remove_file(path)
 
 
-def _holds_something(path: str) -> bool:
-    return os.path.exists(path) and (not os.path.isdir(path) or bool(os.listdir(path)))
+def holds_something(out: str) -> bool:
+    """Whether there is anything where results are to go."""
+    if is_remote(out):
+        return bool(files_under(out))
+    return os.path.exists(out) and (not os.path.isdir(out) or bool(os.listdir(out)))
 
 
 def _write_text(file: BinaryIO, text: str) -> None:

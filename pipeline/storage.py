@@ -139,16 +139,14 @@ def remove_file(path: str) -> None:
         store.delete_file(key)
 
 
-def dataset(paths: str | Sequence[str]) -> Any:
-    """The Parquet files of a table's directory, or some files: Arrow's dataset. Names with a dot or _ do not count."""
+def dataset(files: Sequence[str], schema: Any = None) -> Any:
+    """Parquet files of one place as Arrow's dataset, as a schema has them; None: as the first does."""
     import pyarrow.dataset as pads
 
-    first = paths if isinstance(paths, str) else paths[0]
-    if not is_remote(first):
-        return pads.dataset(paths if isinstance(paths, str) else list(paths), format="parquet")
-    with _telling(first) as (store, _):
-        keys = _key(paths) if isinstance(paths, str) else [_key(path) for path in paths]
-        return pads.dataset(keys, filesystem=store, format="parquet")
+    if not is_remote(files[0]):
+        return pads.dataset(list(files), schema, format="parquet")
+    with _telling(files[0]) as (store, _):
+        return pads.dataset([_key(path) for path in files], schema, filesystem=store, format="parquet")
 
 
 def forget_stores() -> None:

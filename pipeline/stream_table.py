@@ -28,6 +28,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
+from pipeline.entering import enter
 from pipeline.errors import PipelineError
 from pipeline.uris import local
 from pipeline.written import require_rows
@@ -107,10 +108,7 @@ class StreamTable:
             shutil.rmtree(writing)
             return None
         (writing / _NOTE).write_text(json.dumps(asdict(chunk)), "utf-8")
-        for file in (*writing.iterdir(), writing):
-            _sync(file)
-        writing.rename(target)
-        _sync(self.path)
+        enter(writing, target)
         return chunk
 
     def _chunk(self, name: str) -> Chunk:
@@ -143,11 +141,3 @@ def _checked(writing: Path, number: int, ends: Mapping[str, int]) -> Chunk:
             )
         stretches[cluster] = Stretch(first, end)
     return Chunk(number, stretches, {**ends, **{cluster: one.end_offset for cluster, one in stretches.items()}})
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

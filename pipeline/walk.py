@@ -71,6 +71,8 @@ class BatchTable:
     timestamps: npt.NDArray[np.int64]
     #: In the file.
     positions: npt.NDArray[np.int64]
+    #: uint32 in int64: of all behind a batch's CRC field, which its epoch is not.
+    crcs: npt.NDArray[np.int64]
     is_control: npt.NDArray[np.bool_]
     record_counts: npt.NDArray[np.int64]
 
@@ -137,6 +139,7 @@ class Chunk:
             epochs=table[:, 2].astype(np.int32),
             timestamps=table[:, 5],
             positions=np.array(self._starts, np.int64) + self._position,
+            crcs=table[:, 3],
             is_control=table[:, 4] != 0,
             record_counts=table[:, 6],
         )

@@ -8,7 +8,9 @@ from typing import Any
 
 from metadata_log.batch import control_batch, data_batch, place_batch
 from metadata_log.directory import LOG_DIRECTORY_NAME
+from metadata_log.disk import RealDisk
 from metadata_log.ids import ZERO_UUID
+from metadata_log.mark import Mark, MarkFile
 from metadata_log.meta_properties import MetaProperties, encode_meta_properties
 from metadata_log.records import (
     ConfigRecord,
@@ -63,6 +65,13 @@ class LogWriter:
         """Batches of some records of several types."""
         for _ in range(batches):
             self.append(small_batch(self.offset))
+
+    def mark(self, commit: int) -> None:
+        """As a node's own directory: all of it is durable, and what is below ``commit`` is committed."""
+        file = MarkFile(RealDisk(), str(self.directory))
+        for _ in file.create(Mark(self.offset, self.epoch, commit)):
+            pass
+        file.close()
 
     def checkpoint(self, end_offset: int, *, cut: int = 0) -> Path:
         """A checkpoint of one topic; ``cut`` bytes are left out at its end."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 
 from pipeline.history.schema import VALIDITY
+from pipeline.table_reading import column_names, read_table, table_files
 
 #: What says when a version held, not what it is.
 _VALIDITY: Final = frozenset(field.name for field in VALIDITY)
@@ -56,9 +56,9 @@ class Rows:
     @classmethod
     def of(cls, table: Path, cluster_id: str, moment: Moment | None = None) -> Rows:
         """Those of a table as it is now; what is not Parquet in its directory is passed over."""
-        found = _dataset(table)
-        names = (name for name in found.schema.names if name not in _VALIDITY)
-        return cls(tuple(sorted(found.files)), tuple(names), cluster_id, moment)
+        files = table_files(str(table))
+        names = (name for name in column_names(list(files)) if name not in _VALIDITY)
+        return cls(tuple(sorted(files)), tuple(names), cluster_id, moment)
 
     def sizes(self) -> list[int]:
         """Bytes of each file."""
@@ -82,25 +82,10 @@ class Rows:
         wanted = pc.field("cluster_id") == self.cluster_id
         if self.moment is not None:
             wanted &= self.moment.holds()
-        return read_table(list(self.files), columns, wanted)
-
-
-def read_table(table: Path | list[str], columns: Sequence[str], wanted: pc.Expression | None = None) -> pa.Table:
-    """Read columns of a table, or of some of its files; texts are texts, however the files hold them."""
-    found = _dataset(table).to_table(columns=list(columns), filter=wanted, use_threads=False)
-    return found.cast(pa.schema([(field.name, _plain(field.type)) for field in found.schema]))
-
-
-def _dataset(table: Path | list[str]) -> Any:
-    return pads.dataset(str(table) if isinstance(table, Path) else table, format="parquet")
+        by = ("cluster_id",) if self.moment is None else ("cluster_id", *_VALIDITY)
+        return read_table(self.files, columns, wanted, by)
 
 
 def all_bytes(tables: Iterable[Rows]) -> int:
     """Of all their files."""
     return sum(sum(rows.sizes()) for rows in tables)
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        return kind.value_type
-    return pa.list_(_plain(kind.value_type)) if pa.types.is_list(kind) else kind

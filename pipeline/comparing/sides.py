@@ -20,12 +20,13 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from pipeline.comparing.entries import OF_TABLES
-from pipeline.comparing.rows import Moment, Rows, read_table
+from pipeline.comparing.rows import Moment, Rows
 from pipeline.errors import BadSetting, PipelineError
 from pipeline.inputs import InputError, find_inputs
 from pipeline.jobs.replay import ReplayOptions, replay, state_manifest
 from pipeline.result_directory import MANIFEST
 from pipeline.table_clusters import chosen_cluster
+from pipeline.table_reading import read_table
 
 _TABLES: Final = {
     "topics": "topic_versions",
@@ -147,7 +148,7 @@ def _of_tables(spark: SparkSession, asked: Asked, directory: Path, option: str, 
     tables = {kind: _rows(directory / kind, chosen) for kind in _TABLES}
     is_other = ~pc.field("kind").isin(OF_TABLES)
     with _readable(directory):
-        entries = read_table(directory / _ENTRIES, ("kind", "data"), is_other).to_pylist()
+        entries = read_table(str(directory / _ENTRIES), ("kind", "data"), is_other).to_pylist()
     said = f"offset {offset}" if at in (None, f"offset {offset}") else f"{at}, offset {offset}"
     return State(str(asked.path), chosen, said, tables, entries)
 
@@ -179,7 +180,7 @@ def _bases(directory: Path) -> dict[str, _Base]:
     """By cluster."""
     columns = ("cluster_id", "valid_from_offset", "valid_from", "change")
     with _readable(directory):
-        rows = pa.concat_tables([read_table(directory / _TABLES[kind], columns) for kind in ("brokers", "topics")])
+        rows = pa.concat_tables([read_table(str(directory / _TABLES[kind]), columns) for kind in ("brokers", "topics")])
     earliest = rows.filter(pc.field("change") == "base").group_by("cluster_id").aggregate(
         [("valid_from_offset", "min"), ("valid_from", "min")]
     )  # fmt: skip

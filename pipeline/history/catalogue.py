@@ -1,15 +1,22 @@
-"""Every version of brokers, topics and configs: the rare records replayed in order, what differs is a version."""
+"""Every version of brokers, topics and configs: the rare records replayed in order, what differs is a version.
+
+The state at the end, as records, is what a history that is gone on with begins with.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
 from metadata_log import records as r
 from metadata_log.ids import uuid_text
+from metadata_log.schema import SCHEMA_OF_CLASS
 from pipeline.fold.catalogue import Catalogue
+from pipeline.fold.timeline import BASE_OFFSET, Located
+from pipeline.history.cells import RareRecord
 from pipeline.history.schema import BROKER_VERSIONS, CONFIG_VERSIONS, TOPIC_VERSIONS
 from pipeline.history.timeline import Timeline
 
@@ -57,6 +64,11 @@ class _Versions:
         if before is not None:
             _close(before, place, removed=True)
 
+    def since(self, key: Hashable) -> int:
+        """From when on what is about ``key`` is as it is now, milliseconds since 1970."""
+        time_us: int = self._open[key]["valid_from"]
+        return time_us // 1000
+
 
 def _close(row: dict[str, Any], place: _Place, *, removed: bool) -> None:
     row["valid_to_offset"], row["valid_to"], row["removed"] = place.offset, place.time_us, removed
@@ -76,31 +88,61 @@ class _Place:
         self.time_us = time * 1000
 
 
-def catalogue_versions(timeline: Timeline, cluster_id: str, base: tuple[int, int] | None) -> dict[str, pa.Table]:
-    """The tables of brokers, topics and configs, each in the order in which versions begin.
+@dataclass(frozen=True, slots=True)
+class CatalogueVersions:
+    """The versions of everything but partitions, and the state at the end."""
 
-    Raises:
-        FoldRefused: the first record that cannot be.
-    """
-    brokers, topics, configs = _Versions(), _Versions(), _Versions()
-    catalogue = Catalogue()
-    for located in timeline.counted:
+    brokers: _Versions
+    topics: _Versions
+    configs: _Versions
+    catalogue: Catalogue
+
+    @classmethod
+    def of(cls, timeline: Timeline, base: tuple[int, int] | None) -> Self:
+        """Those of a timeline; ``base`` as ``partitions.partition_versions`` takes it.
+
+        Raises:
+            FoldRefused: the first record that cannot be.
+        """
+        found = cls(_Versions(), _Versions(), _Versions(), Catalogue())
+        for located in timeline.counted:
+            found._replay(located, _Place(located.offset, timeline, base))
+        return found
+
+    def _replay(self, located: Located, place: _Place) -> None:
         record = located.record
-        place = _Place(located.offset, timeline, base)
         if isinstance(record, r.RemoveTopicRecord):
-            _remove_topic(catalogue, record, place, topics, configs)
-        catalogue.apply_all([located])
+            _remove_topic(self.catalogue, record, place, self.topics, self.configs)
+        self.catalogue.apply_all([located])
         if isinstance(record, _OF_BROKERS):
-            _put_broker(catalogue, _broker_id(record), place, brokers)
+            _put_broker(self.catalogue, _broker_id(record), place, self.brokers)
         elif isinstance(record, r.TopicRecord):
-            topics.put(record.topic_id, {"topic_id": uuid_text(record.topic_id), "topic": record.name}, place)
+            self.topics.put(record.topic_id, {"topic_id": uuid_text(record.topic_id), "topic": record.name}, place)
         elif isinstance(record, r.ConfigRecord):
-            _put_config(record, place, configs)
-    return {
-        "broker_versions": _table(brokers, BROKER_VERSIONS, cluster_id),
-        "topic_versions": _table(topics, TOPIC_VERSIONS, cluster_id),
-        "config_versions": _table(configs, CONFIG_VERSIONS, cluster_id),
-    }
+            _put_config(record, place, self.configs)
+
+    def tables(self, cluster_id: str) -> dict[str, pa.Table]:
+        """The tables of brokers, topics and configs, each in the order in which versions begin."""
+        return {
+            "broker_versions": _table(self.brokers, BROKER_VERSIONS, cluster_id),
+            "topic_versions": _table(self.topics, TOPIC_VERSIONS, cluster_id),
+            "config_versions": _table(self.configs, CONFIG_VERSIONS, cluster_id),
+        }
+
+    def state(self) -> list[RareRecord]:
+        """The records of the state, as a base's; the time of each is that from when on its version holds, or 0."""
+        records = (*self.catalogue.topics.values(), *self.catalogue.entries())
+        return [
+            RareRecord(BASE_OFFSET + at, self._since(record), record, SCHEMA_OF_CLASS[type(record)].versions.last)
+            for at, record in enumerate(records)
+        ]
+
+    def _since(self, record: r.Record) -> int:
+        if isinstance(record, r.TopicRecord):
+            return self.topics.since(record.topic_id)
+        if isinstance(record, r.RegisterBrokerRecord):
+            return self.brokers.since(record.broker_id)
+        return self.configs.since(_config_key(record)) if isinstance(record, r.ConfigRecord) else 0
 
 
 def _table(versions: _Versions, schema: pa.Schema, cluster_id: str) -> pa.Table:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.history.report import ClusterRead, HistoryReport
+from pipeline.history.report import HistoryReport
+from pipeline.history.resuming import ClusterRead
 from pipeline.history.series import HistorySeries
 from pipeline.pages import Link, Page, by_day, over_time
 

@@ -33,8 +33,7 @@ class ReadTask:
     #: With a column of times.
     rows: RowTable
     rare: list[RareRecord]
-    record_count: int
-    #: Exclusive; 0 where there is no record.
+    #: Exclusive; 0 where there is no record of a log.
     end_offset: int
 
 
@@ -47,18 +46,16 @@ def read_task(task: Task, wanted: Wanted) -> ReadTask:
     Raises:
         CorruptBatch, StorageError: as ``walk.read_range``.
     """
-    is_base = is_of_checkpoint(task)
+    is_base = _is_of_checkpoint(task)
     gathered = _Gathered(BASE_OFFSET if is_base else 0)
-    count = end_offset = 0
+    end_offset = 0
     for chunk in (chunk for one in task.ranges for chunk in read_range(one, EVERYTHING if is_base else wanted)):
         gathered.add(chunk)
-        count += chunk.count
         end_offset = chunk.end_offset
-    return ReadTask(gathered.rows(), gathered.rare, count, end_offset)
+    return ReadTask(gathered.rows(), gathered.rare, 0 if is_base else end_offset)
 
 
-def is_of_checkpoint(task: Task) -> bool:
-    """Whether a task is of a checkpoint, not of a log."""
+def _is_of_checkpoint(task: Task) -> bool:
     return any(one.file.is_checkpoint for one in task.ranges)
 
 

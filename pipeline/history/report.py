@@ -6,29 +6,19 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pipeline.history.counting import Counts
+from pipeline.history.resuming import ClusterRead
 from pipeline.written import Written
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterRead:
-    """What a history has of one cluster."""
-
-    cluster_id: str
-    #: Offsets: from the first record that is in it, to the end (exclusive).
-    first_offset: int
-    end_offset: int
-    records: int
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryReport:
     """What a history came to."""
 
-    #: By id.
+    #: By id; where tables were gone on with, what was read now.
     clusters: list[ClusterRead]
-    #: Of all clusters, as the tables.
+    #: Of all clusters.
     records: int
-    #: By table.
+    #: By table, what is in it.
     tables: dict[str, Written]
     seconds: float
     #: Processor seconds of the workers by what they did.
@@ -41,4 +31,8 @@ class HistoryReport:
     counts: dict[str, Counts] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(replace(self, counts={})).items() if name != "counts"}
+        found = {name: value for name, value in asdict(replace(self, counts={})).items() if name != "counts"}
+        for cluster in found["clusters"]:
+            if cluster["resume"] is None:
+                del cluster["resume"]
+        return found

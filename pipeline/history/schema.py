@@ -96,3 +96,10 @@ TABLES: Final = {
     "topic_versions": TOPIC_VERSIONS,
     "config_versions": CONFIG_VERSIONS,
 }
+#: By table the columns that tell what a version is about, of one cluster: at most one of its versions holds at a time.
+KEYS: Final = {
+    "partition_versions": ("topic_id", "partition"),
+    "broker_versions": ("broker_id",),
+    "topic_versions": ("topic_id",),
+    "config_versions": ("resource_type", "resource", "name"),
+}

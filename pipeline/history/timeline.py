@@ -39,6 +39,12 @@ class Timeline:
         is_inside = (number >= 0) & (offsets <= transactions.ends[at]) & ~transactions.is_aborted[at]
         return np.where(is_inside, transactions.ends[at], offsets), np.where(is_inside, self._end_times[at], times)
 
+    @property
+    def settled(self) -> int:
+        """The offset below which nothing is in a transaction that is still open: the moment, or where that begins."""
+        is_open = len(self.transactions.ends) and self.transactions.ends[-1] == NEVER
+        return int(self.transactions.begins[-1]) if is_open else self.moment
+
     def time_of(self, offset: int) -> int:
         """Of a rare record, milliseconds since 1970."""
         return self._times[offset]

@@ -20,7 +20,7 @@ _DAY_US: Final = 86_400_000_000
 #: Columns written as numbers and the texts once; for others looking for doubles costs more than it saves.
 _DICTIONARIES: Final = ["cluster_id", "topic_id", "topic", "change", "directories.list.element", "resource", "name"]
 #: Those that readers leave files out by.
-_STATISTICS: Final = ["valid_from_offset", "valid_to_offset", "valid_from", "valid_to"]
+_STATISTICS: Final = ["cluster_id", "valid_from_offset", "valid_to_offset", "valid_from", "valid_to"]
 
 
 def part_name(bucket: int) -> str:

@@ -13,7 +13,8 @@ from pipeline.incidents.brokers import BrokerVersion
 from pipeline.incidents.findings import Row
 from pipeline.incidents.min_isr import NAME as MIN_ISR
 from pipeline.incidents.min_isr import ConfigSpan
-from pipeline.storage import dataset, files_under, is_directory
+from pipeline.storage import is_directory
+from pipeline.table_reading import read_table, table_files
 
 UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
 
@@ -57,14 +58,12 @@ class VersionTables:
         """Who is in the tables."""
         found: set[str] = set()
         for name in (_PARTITIONS, _BROKERS, _CONFIGS):
-            for batch in self._dataset(name).to_batches(columns=["cluster_id"]):
-                found.update(pc.unique(batch.column(0)).to_pylist())
+            found.update(pc.unique(read_table(f"{self.directory}/{name}", ["cluster_id"])["cluster_id"]).to_pylist())
         return found
 
     def partition_files(self) -> dict[str, int]:
         """The files of partitions' versions, with their bytes."""
-        found = files_under(f"{self.directory}/{_PARTITIONS}")
-        return {path: size for path, size in found.items() if path.endswith(".parquet")}
+        return table_files(f"{self.directory}/{_PARTITIONS}")
 
     def brokers(self) -> list[BrokerVersion]:
         """The versions of brokers."""
@@ -82,11 +81,9 @@ class VersionTables:
         if self.cluster_id is not None:
             is_its = pc.field("cluster_id") == self.cluster_id
             wanted = is_its if wanted is None else wanted & is_its
-        table = self._dataset(name).to_table(columns=[*columns, *_OFFSETS, *_TIMES], filter=wanted)
+        read = [*columns, *_OFFSETS, *_TIMES]
+        table = read_table(f"{self.directory}/{name}", read, wanted, by=["cluster_id"])
         for time, named in _TIMES.items():
             table = table.append_column(named, table[time].cast(pa.int64()))
         rows: list[dict[str, Any]] = table.drop_columns(list(_TIMES)).to_pylist()
         return [{_OFFSETS.get(key, key): value for key, value in row.items()} for row in rows]
-
-    def _dataset(self, name: str) -> Any:
-        return dataset(f"{self.directory}/{name}")

@@ -17,13 +17,13 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
 from pipeline.fold.fields import Longs
 from pipeline.history.bucket_keys import partition_keys
+from pipeline.history.schema import PARTITION_VERSIONS
 from pipeline.incidents.brokers import events, incarnations, outages
 from pipeline.incidents.bucket import Known, by_time_of, parts_of, tables_of
 from pipeline.incidents.failovers import Epoch, failovers
@@ -36,8 +36,8 @@ from pipeline.incidents.series import Series, series, stretches_of, summed_up, w
 from pipeline.incidents.tables import INSTANTS, TABLES, rows_of
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.incidents.versions import COLUMNS, Versions
-from pipeline.storage import open_file
 from pipeline.table_cells import from_bytes, shared_out, to_bytes
+from pipeline.table_reading import read_file
 from pipeline.worker_use import Clock, WorkerUse
 from pipeline.written import NOTHING, Written, require_directory, write_part
 
@@ -53,6 +53,8 @@ _RESULTS: Final = "kind string, name string, key int, data binary"
 _TABLE: Final = "table"
 _PART: Final = "part"
 _BY_TIME: Final = "by time"
+#: What is read of them.
+_VERSIONS: Final = pa.schema([PARTITION_VERSIONS.field(name) for name in COLUMNS])
 _COMPRESSION: Final[Mapping[str, Any]] = {"compression": "zstd", "compression_level": 1}
 
 
@@ -178,7 +180,7 @@ def _tasks(files: Mapping[str, int]) -> list[list[str]]:
 
 
 def _read_task(files: list[str], cluster_id: str | None, keys: list[int], clock: Clock) -> pa.RecordBatch:
-    table = pa.concat_tables(map(_read_file, files))
+    table = pa.concat_tables(read_file(path, _VERSIONS) for path in files)
     if cluster_id is not None:
         table = table.filter(pc.equal(table["cluster_id"].cast(pa.string()), cluster_id))
     table = table.unify_dictionaries().combine_chunks()
@@ -189,11 +191,6 @@ def _read_task(files: list[str], cluster_id: str | None, keys: list[int], clock:
     batch = pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.int32()), "data": pa.array(cells, pa.binary())})
     clock.stop("share")
     return batch
-
-
-def _read_file(path: str) -> pa.Table:
-    with open_file(path) as file:
-        return pq.ParquetFile(file).read(columns=list(COLUMNS), use_threads=False)
 
 
 # --- buckets -----------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from pyspark.sql import functions as f
 from pipeline.capacity.moments import Moments
 from pipeline.capacity.state import LAST, readings, state_tables
 from pipeline.capacity.trend import RecordsByDay, Trend, standing, standing_on
+from pipeline.delta import is_delta
 from pipeline.errors import PipelineError
 from pipeline.fold.reading import fold_task
 from pipeline.fold.state import state_at
@@ -28,6 +29,7 @@ from pipeline.planning.summary import PlanSummary, planned
 from pipeline.planning.tables import NamedCluster, named_cluster
 from pipeline.source.data_source import FORMAT
 from pipeline.table_clusters import chosen_cluster
+from pipeline.table_reading import table_files
 
 #: What the planner needs of a state.
 _PARTITION_COLUMNS = ("topic", "partition", "replicas", "directories", "removing_replicas", "adding_replicas", "leader")
@@ -148,10 +150,15 @@ def _folded(
 def _open(spark: SparkSession, directory: Path) -> _Tables:
     for partitions, brokers in (("partition_versions", "broker_versions"), ("partitions", "brokers")):
         if (directory / partitions).is_dir() and (directory / brokers).is_dir():
-            read = spark.read.parquet
             is_history = partitions == "partition_versions"
-            return _Tables(read(str(directory / partitions)), read(str(directory / brokers)), is_history)
+            read = (spark.read.parquet(*_places(directory / name)) for name in (partitions, brokers))
+            return _Tables(next(read), next(read), is_history)
     raise NoTables(f"{directory} holds no tables of partitions and brokers: make them with quorate pipeline history")
+
+
+def _places(table: Path) -> list[str]:
+    """Return what Spark's reader of Parquet is to be given: it knows nothing of Delta's log."""
+    return list(table_files(str(table))) if is_delta(str(table)) else [str(table)]
 
 
 def _which(tables: _Tables, directory: Path, asked: str | None) -> str:

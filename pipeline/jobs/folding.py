@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -26,7 +25,8 @@ from pipeline.inputs import InputCluster, InputFile
 from pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from pipeline.replay_bases import ReplayBase
 from pipeline.state_tables import elements_of, records_of
-from pipeline.storage import files_under, open_file
+from pipeline.storage import open_file
+from pipeline.table_reading import table_files
 from pipeline.walk import EVERYTHING, Wanted
 from pipeline.worker_use import WorkerUse
 
@@ -42,7 +42,6 @@ END: Final = 1 << 43
 _CELLS: Final = "bucket int, task int, cell binary, counts string"
 #: What a task begins with that is a file of a table, and not JSON.
 _TABLE: Final = "table "
-_PART: Final = re.compile(r"/part-[^/]*\.parquet$")
 _CELL_SCHEMA: Final = pa.schema(
     [("bucket", pa.int32()), ("task", pa.int32()), ("cell", pa.binary()), ("counts", pa.string())]
 )
@@ -154,7 +153,7 @@ def _cells(spark: SparkSession, plan: FoldPlan, use: WorkerUse) -> DataFrame:
 
 def _table_files(tables: str) -> Iterator[str]:
     for name in ("partitions", "entries"):
-        yield from sorted(path for path in files_under(f"{tables}/{name}") if _PART.search(path))
+        yield from sorted(table_files(f"{tables}/{name}"))
 
 
 def _folded_table(path: str) -> FoldedTask:

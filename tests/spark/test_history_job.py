@@ -155,6 +155,33 @@ def same_rows(delta: pa.Table, parquet: pa.Table) -> bool:
     return sorted(delta.column_names) == sorted(columns) and rows(delta) == rows(parquet)
 
 
+def test_history_that_is_gone_on_with_is_that_of_one_run(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
+    """A second run reads on, and those that follow read what is in the tables now, not what files lie there."""
+    log, out, whole = str(kafka_data / "dynamic-small/m1/log"), tmp_path / "out", tmp_path / "whole"
+    options = replace(SMALL, table_format=TableFormat.DELTA, append=True)
+
+    make_history(spark, [log], out, replace(options, end_offset=46))
+    report = make_history(spark, [log], out, options)
+    make_history(spark, [log], whole, SMALL)
+
+    (read,) = report.clusters
+    assert (read.first_offset, read.end_offset, read.records, report.records) == (46, 77, 31, 31)
+    told = json.loads((out / "manifest.json").read_text())
+    assert [(one["first_offset"], one["end_offset"], one["records"]) for one in told["clusters"]] == [(0, 77, 77)]
+    for name in TABLES:
+        assert same_rows(
+            DeltaTable(out / name).to_pyarrow_table(), ds.dataset(whole / name, partitioning="hive").to_table()
+        )
+        assert told["tables"][name]["rows"] == report.tables[name].rows == ds.dataset(whole / name).count_rows()
+    assert len(list(out.glob("partition_versions/**/*.parquet"))) > told["tables"]["partition_versions"]["files"]
+    found = []
+    for tables in (out, whole):
+        plan = capacity(spark, [], Wishes(), tables=tables)
+        with find_incidents(spark, str(tables), [log], Thresholds()) as incidents:
+            found.append((plan.as_json(), incidents.incidents))
+    assert found[0] == found[1]
+
+
 def test_delta_tables_of_nothing_have_all_columns(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
     """A history of the first record alone, and the state there, with which another replay begins."""
     log, delta = str(kafka_data / "dynamic-small/m1/log"), TableFormat.DELTA

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.errors import BadSetting
 from pipeline.storage import checked
 from pipeline.table_format import TableFormat
 from scripts.cli import exit_codes
@@ -45,6 +46,10 @@ def history(
         ),
     ] = 64,
     table_format: WrittenAs = TableFormat.PARQUET,
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="Go on with the Delta tables in DIR: read only what is new. Else begin them."),
+    ] = False,
     html: Html = None,
 ) -> None:
     """Write every version of every partition, broker, topic and config, with when it began and ended, as Parquet.
@@ -53,6 +58,9 @@ def history(
     is no history. Nothing of the tables is to be seen before all of it is written. Of several clusters one that fails
     is left out and named, and the exit code is 1.
 
+    With --append the same command, run every day, leaves the tables that one run over everything would have made. It
+    reads the log from where the tables end, of each cluster; a gap, or another log than theirs, is an error.
+
     Example: quorate pipeline history /var/kafka/metadata --out /tmp/history --master local[2]
     """
     from pipeline.history.page import history_page
@@ -60,9 +68,18 @@ def history(
     from pipeline.history.series import history_series
     from pipeline.jobs.history import make_history
 
+    if append and table_format is not TableFormat.DELTA:
+        raise BadSetting("--append goes on with Delta tables: give --table-format delta, too")
+    if append and html is not None:
+        raise BadSetting("--html is made of all that is read, and --append reads only what is new: leave one out")
     table_format.require_writer()
     options = HistoryOptions(
-        end_offset=at, cluster_id=cluster_id, mixed=mixed, table_format=table_format, bucket_bytes=bucket_mb * 2**20
+        end_offset=at,
+        cluster_id=cluster_id,
+        mixed=mixed,
+        table_format=table_format,
+        append=append,
+        bucket_bytes=bucket_mb * 2**20,
     )
     with run.session("history", hands_on=True) as spark:
         report = make_history(spark, paths, out, options)
@@ -78,6 +95,8 @@ def _lines(report: HistoryReport, out: str) -> list[str]:
     return [
         *(
             f"Cluster {one.cluster_id}: {one.records:,} records, offsets {one.first_offset} to {one.end_offset - 1}."
+            if one.records
+            else f"Cluster {one.cluster_id}: nothing new behind offset {one.end_offset - 1}."
             for one in report.clusters
         ),
         f"{report.seconds:.1f} s: {rate:,.0f} records/s.",

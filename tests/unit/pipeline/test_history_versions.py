@@ -13,7 +13,7 @@ from metadata_log import records as r
 from metadata_log.errors import StorageError
 from pipeline.fold.errors import FoldRefused
 from pipeline.history.bucket_keys import partition_keys, spark_hash
-from pipeline.history.catalogue import catalogue_versions
+from pipeline.history.catalogue import CatalogueVersions
 from pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
 from pipeline.history.partitions import partition_versions
 from pipeline.history.reading import read_task
@@ -51,13 +51,13 @@ def versions_of(path: Path, *, range_bytes: int = 150_000) -> tuple[dict[str, li
     end = first
     for task in tasks:
         found = read_task(task, Wanted(first_offset=first))
-        end = max(end, 0 if found.end_offset == first else found.end_offset)
+        end = max(end, found.end_offset)
         rare.append(encode_rare(found.rare))
         for bucket, shapes in enumerate(split_rows(found.rows, BUCKETS)):
             cells[bucket].append(encode_tables(shapes))
     timeline = Timeline(decode_rare(rare), end)
     partitions = [partition_versions(decode_tables(cell), timeline, "c", base) for cell in cells]
-    tables = {name: table.to_pylist() for name, table in catalogue_versions(timeline, "c", base).items()}
+    tables = {name: table.to_pylist() for name, table in CatalogueVersions.of(timeline, base).tables("c").items()}
     tables["partition_versions"] = [row for table in partitions for row in table.to_pylist()]
     return tables, end
 

@@ -6,9 +6,7 @@ from random import Random
 
 import pytest
 
-from metadata_log.disk import RealDisk
 from metadata_log.errors import CorruptBatch
-from metadata_log.mark import Mark, MarkFile
 from metadata_log.records import NoOpRecord
 from pipeline.inputs import InputCluster, InputError, find_inputs
 from pipeline.ranges import all_ranges
@@ -26,13 +24,6 @@ def offsets(cluster: InputCluster, start: Place, end: Place, range_bytes: int = 
     """What a step reads."""
     tasks = tasks_between(cluster, start, end, range_bytes)
     return [int(one) for part in all_ranges(tasks) for chunk in read_range(part) for one in chunk.offsets()]
-
-
-def mark(log: LogWriter, commit: int) -> None:
-    file = MarkFile(RealDisk(), str(log.directory))
-    for _ in file.create(Mark(log.offset, log.epoch, commit)):
-        pass
-    file.close()
 
 
 @pytest.fixture
@@ -81,7 +72,7 @@ def test_nothing_above_the_commit_point_is_read(log: LogWriter) -> None:
     """It may still be truncated, though it is whole and durable."""
     committed = log.offset
     log.append_small(3)
-    mark(log, committed)
+    log.mark(committed)
     cluster = cluster_of(log)
 
     end = readable_end(cluster, uncommitted=False)
@@ -94,7 +85,7 @@ def test_nothing_above_the_commit_point_is_read(log: LogWriter) -> None:
 
 def test_mark_that_went_back_reads_nothing(log: LogWriter) -> None:
     """After a power cut it may be old."""
-    mark(log, 1)
+    log.mark(1)
 
     assert advance(cluster_of(log), Place(4), 1) == Place(4)
 
@@ -131,7 +122,7 @@ def test_damage_with_whole_batches_behind_it_is_an_error(log: LogWriter) -> None
     with pytest.raises(CorruptBatch) as caught:
         advance(cluster_of(log), Place(0), None)
     assert caught.value.position == second
-    mark(log, log.offset)
+    log.mark(log.offset)
     with pytest.raises(CorruptBatch):
         advance(cluster_of(log), Place(0), log.offset)
 
