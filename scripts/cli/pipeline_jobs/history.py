@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +28,15 @@ Target = Annotated[
     ),
 ]
 
+Append = Annotated[
+    bool, typer.Option("--append", help="Go on with the Delta tables in DIR: read only what is new. Else begin them.")
+]
+
+BucketMb = Annotated[
+    int,
+    typer.Option("--bucket-mb", min=1, metavar="MB", help="Log in one bucket; a worker takes about ten times that."),
+]
+
 
 def history(
     run: Run,
@@ -39,17 +49,9 @@ def history(
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell whose they are.")
     ] = None,
     mixed: Mixed = False,
-    bucket_mb: Annotated[
-        int,
-        typer.Option(
-            "--bucket-mb", min=1, metavar="MB", help="Log in one bucket; a worker takes about ten times that."
-        ),
-    ] = 64,
+    bucket_mb: BucketMb = 64,
     table_format: WrittenAs = TableFormat.PARQUET,
-    append: Annotated[
-        bool,
-        typer.Option("--append", help="Go on with the Delta tables in DIR: read only what is new. Else begin them."),
-    ] = False,
+    append: Append = False,
     html: Html = None,
 ) -> None:
     """Write every version of every partition, broker, topic and config, with when it began and ended, as Parquet.
@@ -68,10 +70,8 @@ def history(
     from pipeline.history.series import history_series
     from pipeline.jobs.history import make_history
 
-    if append and table_format is not TableFormat.DELTA:
-        raise BadSetting("--append goes on with Delta tables: give --table-format delta, too")
-    if append and html is not None:
-        raise BadSetting("--html is made of all that is read, and --append reads only what is new: leave one out")
+    if append:
+        _require_appendable(table_format, html)
     table_format.require_writer()
     options = HistoryOptions(
         end_offset=at,
@@ -88,6 +88,13 @@ def history(
     run.show(_lines(report, out), report.as_json())
     if report.failed:
         raise typer.Exit(exit_codes.REFUSED)
+
+
+def _require_appendable(table_format: TableFormat, html: Path | None) -> None:
+    if table_format is not TableFormat.DELTA:
+        raise BadSetting("--append goes on with Delta tables: give --table-format delta, too")
+    if html is not None:
+        raise BadSetting("--html is made of all that is read, and --append reads only what is new: leave one out")
 
 
 def _lines(report: HistoryReport, out: str) -> list[str]:
