@@ -29,10 +29,9 @@ async def mass_broker_loss(ground: Ground) -> None:
     status = await ground.until(lambda s: s.partitions.offline == 0, "every partition is led")
     led = ground.event("seen", f"all {status.partitions.total} partitions are led by those that are left")
     ground.measure("leaderless_ms", (led - killed) * 1000)
-    async with ground.load() as load:
-        started = await ground.restart(*victims)
-        await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
-        await load.more()
+    started = await ground.restart(*victims)
+    await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
+    await ground.load.more()
     await ground.settle(started)
 
 
@@ -55,10 +54,9 @@ async def rack_lost(ground: Ground) -> None:
     ground.measure("leaderless_ms", (ground.event("seen", "every partition is led") - killed) * 1000)
     described = await ground.cluster.client.describe_topic(f"{ground.prefix}-drilled", is_linearizable=True)
     ground.measure("lost_twice", sum(len(one.isr_nodes) < _REPLICAS - 1 for one in described.topic.partitions))
-    async with ground.load() as load:
-        started = await ground.restart(*victims)
-        await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
-        await load.more()
+    started = await ground.restart(*victims)
+    await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
+    await ground.load.more()
     await ground.settle(started)
 
 
@@ -66,17 +64,16 @@ async def broker_flap(ground: Ground) -> None:
     """One broker dies and comes back, again and again, faster than its session ends or slower."""
     await _create(ground, 100)
     node = ground.brokers[max(ground.brokers)]
-    async with ground.load() as load:
-        last = time.monotonic()
-        for number in range(_FLAPS):
-            await ground.kill(node)
-            if number % 2:
-                await ground.until(
-                    lambda s: any(b.id == node.id and b.state == "fenced" for b in s.brokers), "the broker is fenced"
-                )
-            last = await ground.restart(node)
-            await ground.cluster.wait_for_brokers(DEADLINE_S)
-            await load.more(5)
+    last = time.monotonic()
+    for number in range(_FLAPS):
+        await ground.kill(node)
+        if number % 2:
+            await ground.until(
+                lambda s: any(b.id == node.id and b.state == "fenced" for b in s.brokers), "the broker is fenced"
+            )
+        last = await ground.restart(node)
+        await ground.cluster.wait_for_brokers(DEADLINE_S)
+        await ground.load.more(5)
     await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
     full = ground.event("seen", "all ISRs are full")
     ground.measure("isr_full_ms", (full - last) * 1000)

@@ -17,42 +17,34 @@ from scripts.drills.ground import DEADLINE_S, Ground
 from scripts.drills.outcome import Expectation
 
 _PAUSE_S: Final = 2.0
-_STEADY_WRITES: Final = 200
+_STEADY_WRITES: Final = 100
 
 
 async def steady(ground: Ground) -> None:
     """Nothing but writes: what the other drills' figures are to be compared with."""
-    begun = time.monotonic()
-    async with ground.load() as load:
-        await load.more(_STEADY_WRITES)
-    ground.measure("outage_ms", load.outage_ms(begun))
-    ground.noted["writes"] = len(load.stream.acknowledged)
+    await ground.load.more(_STEADY_WRITES)
     await ground.settle(time.monotonic())
 
 
 async def leader_kill(ground: Ground) -> None:
-    async with ground.load() as load:
-        active = ground.controllers[await ground.active()]
-        killed = await ground.kill(active)
-        await load.more()
-    ground.measure("outage_ms", load.outage_ms(killed))
+    active = ground.controllers[await ground.active()]
+    await ground.kill(active)
+    await ground.load.more()
     await ground.settle(await ground.restart(active))
 
 
 async def leader_pause(ground: Ground) -> None:
     """Frozen with open sockets; then thawed, and asked at once for a linearizable read."""
-    async with ground.load() as load:
-        node = ground.controllers[await ground.active()]
-        frozen = ground.event("fault", f"SIGSTOP {node.name}, for {_PAUSE_S:.0f} s at least")
-        await ground.control.pause(node)
-        await asyncio.sleep(_PAUSE_S)  # the fault itself
-        await load.more()
-        written = load.stream.acknowledged[-1]
-        thawed = ground.event("repair", f"SIGCONT {node.name}")
-        await ground.control.resume(node)
-        ground.measure("stale_reads", int(await _reads_stale(node, written)))
-        await load.more()
-    ground.measure("outage_ms", load.outage_ms(frozen))
+    node = ground.controllers[await ground.active()]
+    ground.event("fault", f"SIGSTOP {node.name}, for {_PAUSE_S:.0f} s at least")
+    await ground.control.pause(node)
+    await asyncio.sleep(_PAUSE_S)  # the fault itself
+    await ground.load.more()
+    written = ground.load.acknowledged[-1]
+    thawed = ground.event("repair", f"SIGCONT {node.name}")
+    await ground.control.resume(node)
+    ground.measure("stale_reads", int(await _reads_stale(node, written)))
+    await ground.load.more()
     await ground.settle(thawed)
 
 
@@ -73,54 +65,47 @@ def _client(node: Node) -> ControllerClient:
 
 
 async def cold_boot(ground: Ground) -> None:
-    async with ground.load() as load:
-        everybody = list(ground.controllers.values())
-        killed = await ground.kill(*everybody)
-        started = await ground.restart(*everybody)
-        await load.more(1)
-        ground.measure("first_commit_ms", (load.stream.times[-1] - started) * 1000)
-        await load.more()
-    ground.measure("outage_ms", load.outage_ms(killed))
+    everybody = list(ground.controllers.values())
+    await ground.kill(*everybody)
+    started = await ground.restart(*everybody)
+    await ground.load.more(1)
+    first = min(at for at in ground.load.times if at > started)
+    ground.measure("first_commit_ms", (first - started) * 1000)
+    await ground.load.more()
     await ground.settle(started)
 
 
 async def rolling_restart(ground: Ground) -> None:
-    async with ground.load() as load:
-        last = begun = time.monotonic()
-        for _, node in sorted(ground.controllers.items()):
-            await ground.stop(node)
-            last = await ground.restart(node)
-            await ground.until_voting()
-            await load.more()
-    ground.measure("outage_ms", load.outage_ms(begun))
+    last = time.monotonic()
+    for _, node in sorted(ground.controllers.items()):
+        await ground.stop(node)
+        last = await ground.restart(node)
+        await ground.until_voting()
+        await ground.load.more()
     await ground.settle(last)
 
 
 async def follower_wipe(ground: Ground) -> None:
-    async with ground.load() as load:
-        node = await ground.standby()
-        killed = await ground.kill(ground.controllers[node])
-        _wipe(ground, node)
-        started = await ground.restart(ground.controllers[node])
-        await load.more()
-        await ground.votes_again(node, started)
-    ground.measure("outage_ms", load.outage_ms(killed))
+    node = await ground.standby()
+    await ground.kill(ground.controllers[node])
+    _wipe(ground, node)
+    started = await ground.restart(ground.controllers[node])
+    await ground.load.more()
+    await ground.votes_again(node, started)
     await ground.settle(started)
 
 
 async def wiped_voter(ground: Ground) -> None:
     """A voter loses its memory and is back at once, while the active controller dies: it must not help an election."""
-    async with ground.load() as load:
-        node = await ground.standby()
-        active = ground.controllers[await ground.active()]
-        await ground.kill(ground.controllers[node])
-        _wipe(ground, node)
-        killed = await ground.kill(active)
-        await ground.restart(ground.controllers[node])
-        await _require_no_quorum(ground, node)
-        started = await ground.restart(active)
-        await load.more()
-    ground.noted["outage_ms"] = load.outage_ms(killed)
+    node = await ground.standby()
+    active = ground.controllers[await ground.active()]
+    await ground.kill(ground.controllers[node])
+    _wipe(ground, node)
+    await ground.kill(active)
+    await ground.restart(ground.controllers[node])
+    await _require_no_quorum(ground, node)
+    started = await ground.restart(active)
+    await ground.load.more()
     await ground.settle(started)
 
 
@@ -141,18 +126,16 @@ async def _require_no_quorum(ground: Ground, wiped: int) -> None:
 
 async def follower_far_behind(ground: Ground) -> None:
     """So far that the log no longer reaches back: it must take a checkpoint."""
-    async with ground.load() as load:
-        node = await ground.standby()
-        killed = await ground.kill(ground.controllers[node])
-        ground_end = (await ground.status()).quorum.log_end_offset or 0
+    node = await ground.standby()
+    await ground.kill(ground.controllers[node])
+    ground_end = (await ground.status()).quorum.log_end_offset or 0
 
-        async def is_cut() -> bool | None:
-            return ((await ground.status()).quorum.log_start_offset or 0) > ground_end or None
+    async def is_cut() -> bool | None:
+        return ((await ground.status()).quorum.log_start_offset or 0) > ground_end or None
 
-        await ground.cluster.until(is_cut, "the log begins behind what the stopped controller has", DEADLINE_S)
-        started = await ground.restart(ground.controllers[node])
-        await ground.votes_again(node, started)
-    ground.measure("outage_ms", load.outage_ms(killed))
+    await ground.cluster.until(is_cut, "the log begins behind what the stopped controller has", DEADLINE_S)
+    started = await ground.restart(ground.controllers[node])
+    await ground.votes_again(node, started)
     await ground.settle(started)
 
 

@@ -49,18 +49,16 @@ def no_read_only_mount() -> str:
 
 async def read_only_disk(ground: Ground) -> None:
     """The active controller's disk turns read only, as file systems do that met an error; then it is started there."""
-    async with ground.load() as load:
-        node = await ground.active()
-        turned = ground.event("fault", f"controller {node}'s disk is read only")
-        faults(ground, node, Faults(is_read_only=True))
-        code = await ground.process(node).wait(DEADLINE_S)
-        ground.event("seen", f"controller {node} ended with exit code {code}: {ground.process(node).last_words()}")
-        await load.more()
-        ground.event("fault", f"controller {node} is started, its directory mounted read only")
-        await _start_read_only(ground, node)
-        faults(ground, node, Faults())
-        started = await ground.restart(ground.controllers[node])
-    ground.measure("outage_ms", load.outage_ms(turned))
+    node = await ground.active()
+    ground.event("fault", f"controller {node}'s disk is read only")
+    faults(ground, node, Faults(is_read_only=True))
+    code = await ground.process(node).wait(DEADLINE_S)
+    ground.event("seen", f"controller {node} ended with exit code {code}: {ground.process(node).last_words()}")
+    await ground.load.more()
+    ground.event("fault", f"controller {node} is started, its directory mounted read only")
+    await _start_read_only(ground, node)
+    faults(ground, node, Faults())
+    started = await ground.restart(ground.controllers[node])
     await ground.settle(started)
 
 
@@ -89,15 +87,13 @@ async def _start_read_only(ground: Ground, node: int) -> None:
 
 async def doubled_segment(ground: Ground) -> None:
     """A copy of a standby's newest segment lies beside it: first as if it were the next one, then in its middle."""
-    async with ground.load() as load:
-        node = await ground.standby()
-        killed = await ground.kill(ground.controllers[node])
-        await _double(ground, node, "behind its end", lambda base, end: end)
-        await load.more()
-        await ground.kill(ground.controllers[node])
-        started = await _double(ground, node, "in its middle", lambda base, end: (base + end) // 2)
-        await load.more()
-    ground.measure("outage_ms", load.outage_ms(killed))
+    node = await ground.standby()
+    await ground.kill(ground.controllers[node])
+    await _double(ground, node, "behind its end", lambda base, end: end)
+    await ground.load.more()
+    await ground.kill(ground.controllers[node])
+    started = await _double(ground, node, "in its middle", lambda base, end: (base + end) // 2)
+    await ground.load.more()
     await ground.settle(started)
 
 
@@ -116,29 +112,26 @@ async def _double(ground: Ground, node: int, where: str, offset: Callable[[int, 
 
 async def foreign_directory(ground: Ground) -> None:
     """A standby is given another node's directory, then its own of another cluster: it must start with neither."""
-    async with ground.load() as load:
-        node = await ground.standby()
-        killed = await ground.kill(ground.controllers[node])
-        own = ground.directory(node)
-        aside = own.with_name(f"{own.name}.own")
-        own.rename(aside)
-        try:
-            other = await ground.active()
-            await _give(
-                ground, node, f"a copy of controller {other}'s directory", lambda: _copy(ground.directory(other), own)
-            )
-            await _give(
-                ground, node, "its directory in another cluster", lambda: _copy_of_another_cluster(aside, own, node)
-            )
-            await load.more()
-        finally:
-            ground.process(node).kill()
-            shutil.rmtree(own, ignore_errors=True)
-            aside.rename(own)
-        ground.event("repair", f"controller {node} has its own directory again")
-        started = await ground.restart(ground.controllers[node])
-        await ground.votes_again(node, started)
-    ground.measure("outage_ms", load.outage_ms(killed))
+    node = await ground.standby()
+    await ground.kill(ground.controllers[node])
+    own = ground.directory(node)
+    aside = own.with_name(f"{own.name}.own")
+    own.rename(aside)
+    try:
+        other = await ground.active()
+        theirs = ground.directory(other)
+        await _give(ground, node, f"a copy of controller {other}'s directory", lambda: copy_directory(theirs, own))
+        await _give(
+            ground, node, "its directory in another cluster", lambda: _copy_of_another_cluster(aside, own, node)
+        )
+        await ground.load.more()
+    finally:
+        ground.process(node).kill()
+        shutil.rmtree(own, ignore_errors=True)
+        aside.rename(own)
+    ground.event("repair", f"controller {node} has its own directory again")
+    started = await ground.restart(ground.controllers[node])
+    await ground.votes_again(node, started)
     await ground.settle(started)
 
 
@@ -156,7 +149,8 @@ async def _give(ground: Ground, node: int, what: str, put: Callable[[], None]) -
     _note_refusal(ground, node, code, process.last_words())
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_directory(source: Path, target: Path) -> None:
+    """Copy a metadata directory that a controller is running on."""
     # What is in the making or on its way out may be gone when its turn comes.
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.part", "*.deleted"))
 

@@ -14,6 +14,11 @@ from scripts.drills.outcome import Expectation
 #: What holds in every drill.
 ALWAYS: Final = (
     Expectation(name="lost_writes", meaning="acknowledged writes that are gone", at_most=0),
+    Expectation(
+        name="unwritten_ms",
+        meaning="time without writes, from a second before the first fault until all was well again, ms",
+        at_most=0,
+    ),
     Expectation(name="nodes_that_differ", meaning="nodes whose state differs at one offset", at_most=0),
 )
 
@@ -40,7 +45,7 @@ class Drill:
     """One drill.
 
     Attributes:
-        run: does it all on a ground that is steady, and measures; it ends with ``Ground.settle``.
+        run: does it all on a ground that is steady and written to, and measures; ends with ``Ground.settle``.
         kind: drills that observe or kill may be run on a cluster that serves others.
         acts: what they do to processes.
         controllers, brokers: of the cluster that is made for it.
@@ -72,7 +77,7 @@ class Drill:
 
 
 def outage(at_most_ms: float) -> Expectation:
-    """How long nothing could be written."""
+    """How long nothing could be written, from the first fault until all was well again."""
     return Expectation(name="outage_ms", meaning="longest wait of a write, ms", at_most=at_most_ms)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -22,40 +22,18 @@ from scripts.cluster.members import Node
 from scripts.cluster.plan import ClusterPlan
 from scripts.cluster.process import ManagedProcess
 from scripts.cluster.watched import WatchedCluster
+from scripts.drills.load import LEAD_S, Load, longest_wait_ms, unwritten_ms
 from scripts.drills.outcome import Event, EventKind
 from scripts.tour.digests import digests_at_one_offset
-from scripts.tour.writes import WriteStream
 
 #: Until everything is healthy: beyond it a drill is broken, not slow.
 DEADLINE_S: Final = 60.0
-_WRITES: Final = 20
 _STATUS_MS: Final = 2_000.0
 _DELETED_AT_ONCE: Final = 500
 
 
 class DrillBroken(QuorateError):
     """A drill could not be carried out: its ground was not steady, or what it does had no effect."""
-
-
-class Load:
-    """A stream of writes that goes on during a fault."""
-
-    def __init__(self, ground: Ground, stream: WriteStream) -> None:
-        self._ground = ground
-        self.stream = stream
-
-    async def more(self, count: int = _WRITES) -> None:
-        """Until so many more writes are acknowledged."""
-        enough = len(self.stream.acknowledged) + count
-
-        async def look() -> bool | None:
-            return len(self.stream.acknowledged) >= enough or None
-
-        await self._ground.cluster.until(look, f"{count} more writes are acknowledged", DEADLINE_S)
-
-    def outage_ms(self, since: float) -> float:
-        """Longest wait of a write from a moment on, in milliseconds."""
-        return self.stream.longest_gap_ms(since)
 
 
 class Ground:
@@ -72,7 +50,8 @@ class Ground:
         self.events: list[Event] = []
         self.values: dict[str, float] = {}
         self.noted: dict[str, float | str] = {}
-        self.streams: list[WriteStream] = []
+        #: Writes, which are there all the time.
+        self.load = Load(self.prefix, len(cluster.members.broker_ids), self._until)
 
     # --- the notebook --------------------------------------------------------------------------------
 
@@ -161,12 +140,6 @@ class Ground:
 
     # --- acting --------------------------------------------------------------------------------------
 
-    async def begin(self) -> None:
-        """Let everything run, and require that it is steady: the drill's first check."""
-        await self.control.begin()
-        await self._steady()
-        self.event("seen", "steady: all controllers vote, all brokers are active")
-
     async def kill(self, *nodes: Node) -> float:
         """kill -9, all at once; the moment."""
         at = self.event("fault", f"kill -9 {_names(nodes)}")
@@ -186,27 +159,24 @@ class Ground:
         return at
 
     @asynccontextmanager
-    async def load(self) -> AsyncIterator[Load]:
-        """Writes, one after the other, while the block lasts; some are acknowledged before it begins."""
-        stream, stop = WriteStream(self.cluster.client, f"{self.prefix}-{len(self.streams)}"), asyncio.Event()
-        self.streams.append(stream)
-        load = Load(self, stream)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(stream.run(stop))
-            try:
-                await load.more()
-                yield load
-            finally:
-                stop.set()
+    async def written_to(self) -> AsyncIterator[None]:
+        """Let everything run, require that it is steady, and write while the block lasts."""
+        await self.control.begin()
+        await self._steady()
+        self.event("seen", "steady: all controllers vote, all brokers are active")
+        async with self.load.running(self.cluster.client):
+            yield
 
     async def settle(self, since: float) -> None:
         """Wait until all is well again, then measure what every drill must: nothing lost, everybody the same."""
         await self._steady()
         healthy = self.event("seen", "healthy again: all vote, all brokers active")
+        await self.load.more(1)
+        await self.load.end()
         self.measure("healthy_again_ms", (healthy - since) * 1000)
+        self._measure_writes(healthy)
         names = await self.cluster.topic_names()
-        lost = [name for stream in self.streams for name in stream.acknowledged if name not in names]
-        self.measure("lost_writes", len(lost))
+        self.measure("lost_writes", sum(name not in names for name in self.load.acknowledged))
         offset, digests = await digests_at_one_offset(self.cluster, DEADLINE_S)
         self.measure("nodes_that_differ", len(set(digests.values())) - 1)
         self.noted["digest_offset"] = offset
@@ -215,10 +185,7 @@ class Ground:
 
     def forget_unheld(self, held: set[str]) -> None:
         """Expect nothing of writes that were acknowledged and that no directory left holds: note how many."""
-        acknowledged = [name for stream in self.streams for name in stream.acknowledged]
-        self.noted["acknowledged_and_not_held"] = sum(name not in held for name in acknowledged)
-        for stream in self.streams:
-            stream.acknowledged = [name for name in stream.acknowledged if name in held]
+        self.noted["acknowledged_and_not_held"] = self.load.forget_unheld(held)
 
     async def renew_controllers(self, plan: ClusterPlan) -> None:
         """Go on with other controllers under the same brokers, which keep running."""
@@ -226,6 +193,7 @@ class Ground:
         renewed = LocalCluster(before.directory, plan, before.options)
         renewed.brokers.update(before.brokers)
         self.cluster, self.control = renewed, LocalControl(renewed)
+        await self.load.go_on_with(renewed.client)
         await before.client.close()
 
     async def remove_topics(self) -> None:
@@ -236,6 +204,17 @@ class Ground:
             if not ours:
                 return
             await self.cluster.client.delete_topics(DeleteTopicsRequest(topic_ids=ours))
+
+    def _measure_writes(self, well_again: float) -> None:
+        """What the writes saw from the first fault until all was well again, and whether they saw all of it."""
+        times = self.load.times
+        fault = next((self.begun + event.at_s for event in self.events if event.kind == "fault"), times[0] + LEAD_S)
+        self.measure("outage_ms", longest_wait_ms(times, fault, times[-1]))
+        self.measure("unwritten_ms", unwritten_ms(times, fault, well_again))
+        self.noted["writes"] = len(times)
+
+    async def _until(self, look: Callable[[], Awaitable[bool | None]], what: str) -> bool:
+        return await self.cluster.until(look, what, DEADLINE_S)
 
     async def _steady(self) -> None:
         await self.cluster.wait_for_controllers(DEADLINE_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import pairwise
@@ -13,6 +12,7 @@ from controller.client import ControllerClient
 from metadata_log.reader import find_files, iter_batches
 from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
 from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from scripts.drills.load import longest_wait_ms
 from scripts.drills.machine_faults import Faults
 from scripts.drills.outcome import Expectation
 from snapshots.moments import Moment
@@ -23,56 +23,48 @@ _TORN: Final = b"a batch of which only the beginning reached the disk"
 
 async def full_disk(ground: Ground) -> None:
     """The active controller's disk takes no byte more: it stops, and says nothing that does not hold."""
-    async with ground.load() as load:
-        node = await ground.active()
-        filled = ground.event("fault", f"controller {node}'s disk is full")
-        faults(ground, node, Faults(is_full=True))
-        code = await ground.process(node).wait(DEADLINE_S)
-        ground.event("seen", f"controller {node} ended with exit code {code}")
-        await load.more()
-        faults(ground, node, Faults())
-        started = await ground.restart(ground.controllers[node])
-    ground.measure("outage_ms", load.outage_ms(filled))
+    node = await ground.active()
+    ground.event("fault", f"controller {node}'s disk is full")
+    faults(ground, node, Faults(is_full=True))
+    code = await ground.process(node).wait(DEADLINE_S)
+    ground.event("seen", f"controller {node} ended with exit code {code}")
+    await ground.load.more()
+    faults(ground, node, Faults())
+    started = await ground.restart(ground.controllers[node])
     await ground.settle(started)
 
 
 async def slow_disk(ground: Ground) -> None:
     """A standby whose syncs take half a second: the others are a majority without it."""
-    async with ground.load() as load:
-        node = await ground.standby()
-        slowed = ground.event("fault", f"every sync of controller {node} takes 500 ms")
-        faults(ground, node, Faults(sync_delay_ms=500))
-        await load.more(60)
-        healed = ground.event("repair", f"controller {node}'s disk is quick again")
-        faults(ground, node, Faults())
-        await ground.until_voting()
-    ground.measure("outage_ms", load.outage_ms(slowed))
+    node = await ground.standby()
+    ground.event("fault", f"every sync of controller {node} takes 500 ms")
+    faults(ground, node, Faults(sync_delay_ms=500))
+    await ground.load.more(60)
+    healed = ground.event("repair", f"controller {node}'s disk is quick again")
+    faults(ground, node, Faults())
+    await ground.until_voting()
     await ground.settle(healed)
 
 
 async def clock_jump(ground: Ground) -> None:
     """The active controller's wall clock leaps to and fro, without an election; then it dies an hour ahead."""
-    async with ground.load() as load:
-        node, epoch = await ground.active(), (await ground.status()).quorum.epoch
-        jumped = time.monotonic()
-        for ahead, text in ((-_HOUR_MS, "an hour behind"), (0.0, "right"), (_HOUR_MS, "an hour ahead")):
-            ground.event("fault" if ahead else "repair", f"controller {node}'s clock is {text}")
-            faults(ground, node, Faults(clock_ahead_ms=ahead))
-            await load.more(30)
-        ground.measure("elections", (await ground.status()).quorum.epoch - epoch)
-        outage_ms = load.outage_ms(jumped)
-        killed = await ground.kill(ground.controllers[node])
-        written = len(load.stream.acknowledged)
-        await load.more(30)
-        faults(ground, node, Faults())
-        healed = await ground.restart(ground.controllers[node])
-    ground.measure("outage_ms", outage_ms)
-    ground.measure("kill_outage_ms", load.outage_ms(killed))
+    node, epoch = await ground.active(), (await ground.status()).quorum.epoch
+    for ahead, text in ((-_HOUR_MS, "an hour behind"), (0.0, "right"), (_HOUR_MS, "an hour ahead")):
+        ground.event("fault" if ahead else "repair", f"controller {node}'s clock is {text}")
+        faults(ground, node, Faults(clock_ahead_ms=ahead))
+        await ground.load.more(30)
+    ground.measure("elections", (await ground.status()).quorum.epoch - epoch)
+    killed = await ground.kill(ground.controllers[node])
+    written = len(ground.load.acknowledged)
+    await ground.load.more(30)
+    faults(ground, node, Faults())
+    healed = await ground.restart(ground.controllers[node])
     await ground.settle(healed)
+    ground.measure("kill_outage_ms", longest_wait_ms(ground.load.times, killed, ground.load.times[-1]))
     times = _times(ground.directory(await ground.active()))
     ground.measure("times_backwards", sum(later < earlier for earlier, later in pairwise(times)))
     now = await _topics_at(ground, times[-1])
-    ground.measure("hidden_writes", len([name for name in load.stream.acknowledged[written:] if name not in now]))
+    ground.measure("hidden_writes", len([name for name in ground.load.acknowledged[written:] if name not in now]))
 
 
 def _times(directory: Path) -> list[int]:
@@ -95,55 +87,49 @@ async def _topics_at(ground: Ground, time_ms: int) -> set[str]:
 
 async def bit_flip(ground: Ground) -> None:
     """A bit of a stopped standby's log is not what it was: it neither votes nor serves until it has repaired itself."""
-    async with ground.load() as load:
-        node = await ground.standby()
-        killed = await ground.kill(ground.controllers[node])
-        path = ground.newest_segment(node)
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 0x10
-        path.write_bytes(data)
-        ground.event("fault", f"one bit at byte {len(data) // 2} of {path.name} of controller {node} is flipped")
-        started = await ground.restart(ground.controllers[node])
-        await load.more()
-        await ground.votes_again(node, started)
-        if not list(path.parent.glob("*.damaged")):
-            raise DrillBroken(f"controller {node} set nothing aside: it did not notice")
-    ground.measure("outage_ms", load.outage_ms(killed))
+    node = await ground.standby()
+    await ground.kill(ground.controllers[node])
+    path = ground.newest_segment(node)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    path.write_bytes(data)
+    ground.event("fault", f"one bit at byte {len(data) // 2} of {path.name} of controller {node} is flipped")
+    started = await ground.restart(ground.controllers[node])
+    await ground.load.more()
+    await ground.votes_again(node, started)
+    if not list(path.parent.glob("*.damaged")):
+        raise DrillBroken(f"controller {node} set nothing aside: it did not notice")
     await ground.settle(started)
 
 
 async def torn_tail(ground: Ground) -> None:
     """A write that was cut short: it is taken off, and nothing else."""
-    async with ground.load() as load:
-        node = await ground.standby()
-        killed = await ground.kill(ground.controllers[node])
-        with ground.newest_segment(node).open("ab") as file:
-            file.write(_TORN)
-        ground.event("fault", f"half a batch at the end of controller {node}'s log")
-        started = await ground.restart(ground.controllers[node])
-        await ground.votes_again(node, started)
-    ground.measure("outage_ms", load.outage_ms(killed))
+    node = await ground.standby()
+    await ground.kill(ground.controllers[node])
+    with ground.newest_segment(node).open("ab") as file:
+        file.write(_TORN)
+    ground.event("fault", f"half a batch at the end of controller {node}'s log")
+    started = await ground.restart(ground.controllers[node])
+    await ground.votes_again(node, started)
     await ground.settle(started)
 
 
 async def partition(ground: Ground, *, is_two_way: bool) -> None:
     """The active controller hears nobody; two-way: and nobody hears it."""
-    async with ground.load() as load:
-        node = await ground.active()
-        others = tuple(other for other in ground.controllers if other != node)
-        cut = ground.event("fault", f"controller {node} hears none of the others")
-        faults(ground, node, Faults(deaf_to=others))
-        if is_two_way:
-            ground.event("fault", f"the others do not hear controller {node}")
-            for other in others:
-                faults(ground, other, Faults(deaf_to=(node,)))
-        await ground.until(lambda s: s.quorum.active_id not in (None, node), "another controller is active")
-        await load.more()
-        healed = ground.event("repair", "all links are whole")
-        for one in ground.controllers:
-            faults(ground, one, Faults())
-        await ground.until_voting()
-    ground.measure("outage_ms", load.outage_ms(cut))
+    node = await ground.active()
+    others = tuple(other for other in ground.controllers if other != node)
+    ground.event("fault", f"controller {node} hears none of the others")
+    faults(ground, node, Faults(deaf_to=others))
+    if is_two_way:
+        ground.event("fault", f"the others do not hear controller {node}")
+        for other in others:
+            faults(ground, other, Faults(deaf_to=(node,)))
+    await ground.until(lambda s: s.quorum.active_id not in (None, node), "another controller is active")
+    await ground.load.more()
+    healed = ground.event("repair", "all links are whole")
+    for one in ground.controllers:
+        faults(ground, one, Faults())
+    await ground.until_voting()
     await ground.settle(healed)
 
 

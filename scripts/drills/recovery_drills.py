@@ -9,15 +9,15 @@ from typing import Final
 
 from scripts.captures import DYNAMIC_SMALL_M1
 from scripts.cluster.plan import ClusterPlan
+from scripts.drills.directory_drills import copy_directory
 from scripts.drills.drill import Drill, healthy_again
-from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from scripts.drills.ground import DrillBroken, Ground
 from scripts.drills.outcome import Expectation
 from scripts.recovery.founding import apply_plan
 from scripts.recovery.holdings import survey_directory
 from scripts.recovery.judgement import judge
 from scripts.recovery.plan import RecoveryPlan, Targets, plan_from_backup, plan_from_survivors
 from scripts.recovery.verification import verify
-from scripts.tour.digests import digests_at_one_offset
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 
@@ -37,18 +37,15 @@ async def quorum_loss(ground: Ground) -> None:
 
 async def restore_from_backup(ground: Ground) -> None:
     """An old state takes the place of a newer one, under brokers that hold the newer one."""
-    async with ground.load() as load:
-        await load.more()
     backup = ground.workplace / "backup"
     node = await ground.standby()
-    shutil.copytree(ground.directory(node), backup)
+    copy_directory(ground.directory(node), backup)
     at = survey_directory(backup).end_offset
     ground.event("seen", f"a copy of controller {node}'s directory is taken, at offset {at}")
-    async with ground.load() as load:
-        await load.more()
-    newer, _ = await digests_at_one_offset(ground.cluster, DEADLINE_S)
+    await ground.load.more()
     await _stop_controllers(ground)
     holdings = [survey_directory(ground.directory(one)) for one in ground.controllers]
+    newer = max(one.end_offset for one in holdings)
     plan = plan_from_backup(backup, None, judge(holdings), holdings, _targets(ground))
     begun = await _found(ground, plan)
     await _verify(ground, plan)
@@ -58,7 +55,7 @@ async def restore_from_backup(ground: Ground) -> None:
     ground.forget_unheld(held)
     await ground.settle(begun)
     extra = await ground.cluster.topic_names() - held
-    ground.measure("undone_that_is_there", len(extra))
+    ground.measure("undone_that_is_there", sum(not name.startswith(ground.load.prefix) for name in extra))
 
 
 async def import_and_replay(ground: Ground) -> None:
@@ -86,14 +83,13 @@ async def import_and_replay(ground: Ground) -> None:
 
 
 async def _lose_majority(ground: Ground) -> int:
-    async with ground.load() as load:
-        await load.more()
-        survivor = await ground.standby()
-        lost = [node for node in ground.controllers if node != survivor]
-        await ground.kill(*(ground.controllers[node] for node in lost))
-        for node in lost:
-            shutil.rmtree(ground.directory(node))
-        ground.event("fault", f"all controllers but {survivor} are wiped")
+    await ground.load.more()
+    survivor = await ground.standby()
+    lost = [node for node in ground.controllers if node != survivor]
+    await ground.kill(*(ground.controllers[node] for node in lost))
+    for node in lost:
+        shutil.rmtree(ground.directory(node))
+    ground.event("fault", f"all controllers but {survivor} are wiped")
     await ground.control.stop(ground.controllers[survivor])
     return survivor
 

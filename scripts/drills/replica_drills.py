@@ -56,20 +56,19 @@ async def slow_follower(ground: Ground) -> None:
     await _create(ground, [node.id for node in nodes])
     await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
     victim = nodes[-1]
-    async with ground.load() as load:
-        slowed = ground.event("fault", f"{victim.name} copies at half the rate at which is written")
-        await _set_pace(victim, _WRITE_BYTES_PER_S // 2)
-        # Of those that it leads itself it has everything.
-        await ground.until(lambda s: s.partitions.under_replicated > 0, "its replicas are out of the ISRs")
-        out = ground.event("seen", "its replicas are out of the ISRs")
-        ground.measure("fell_out_ms", (out - slowed) * 1000)
-        ground.measure("offline_partitions", (await ground.status()).partitions.offline)
-        quick = ground.event("repair", f"{victim.name} copies without a limit")
-        await _set_pace(victim, 0)
-        await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
-        full = ground.event("seen", "all ISRs are full")
-        ground.measure("isr_full_ms", (full - quick) * 1000)
-        await load.more()
+    slowed = ground.event("fault", f"{victim.name} copies at half the rate at which is written")
+    await _set_pace(victim, _WRITE_BYTES_PER_S // 2)
+    # Of those that it leads itself it has everything.
+    await ground.until(lambda s: s.partitions.under_replicated > 0, "its replicas are out of the ISRs")
+    out = ground.event("seen", "its replicas are out of the ISRs")
+    ground.measure("fell_out_ms", (out - slowed) * 1000)
+    ground.measure("offline_partitions", (await ground.status()).partitions.offline)
+    quick = ground.event("repair", f"{victim.name} copies without a limit")
+    await _set_pace(victim, 0)
+    await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
+    full = ground.event("seen", "all ISRs are full")
+    ground.measure("isr_full_ms", (full - quick) * 1000)
+    await ground.load.more()
     await ground.settle(quick)
 
 
@@ -79,26 +78,34 @@ async def failed_directory(ground: Ground) -> None:
     victim = nodes[0]
     name = await _create(ground, [node.id for node in nodes])
     before = await _places(ground, name, victim)
-    async with ground.load() as load:
-        failed = ground.event("fault", f"a log directory of {victim.name} fails")
-        lost = await _fail_directory(victim)
-        in_lost = {number for number, (directory, _) in before.items() if directory == lost}
-        if not 0 < len(in_lost) < len(before):
-            raise DrillBroken(f"{len(in_lost)} of {len(before)} replicas lay in the directory that failed")
-        await ground.until(lambda s: s.partitions.under_replicated >= len(in_lost), "its replicas are out of the ISRs")
-        moved = ground.event("seen", f"{len(in_lost)} replicas are offline, others lead their partitions")
-        ground.measure("moved_ms", (moved - failed) * 1000)
-        ground.measure("offline_partitions", (await ground.status()).partitions.offline)
-        after = await _isrs(ground, name)
-        wrong = [number for number, isr in after.items() if (victim.id in isr) == (number in in_lost)]
-        ground.measure("wrong_replicas", len(wrong))
-        await load.more()
-        await ground.kill(victim)
-        started = await ground.restart(victim)
-        await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
-        full = ground.event("seen", "an empty directory has taken its place: all ISRs are full")
-        ground.measure("isr_full_ms", (full - started) * 1000)
+    failed = ground.event("fault", f"a log directory of {victim.name} fails")
+    lost = await _fail_directory(victim)
+    in_lost = {number for number, (directory, _) in before.items() if directory == lost}
+    if not 0 < len(in_lost) < len(before):
+        raise DrillBroken(f"{len(in_lost)} of {len(before)} replicas lay in the directory that failed")
+    await _until_out(ground, name, victim, len(in_lost))
+    moved = ground.event("seen", f"{len(in_lost)} replicas are offline, others lead their partitions")
+    ground.measure("moved_ms", (moved - failed) * 1000)
+    ground.measure("offline_partitions", (await ground.status()).partitions.offline)
+    after = await _isrs(ground, name)
+    wrong = [number for number, isr in after.items() if (victim.id in isr) == (number in in_lost)]
+    ground.measure("wrong_replicas", len(wrong))
+    await ground.load.more()
+    await ground.kill(victim)
+    started = await ground.restart(victim)
+    await ground.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
+    full = ground.event("seen", "an empty directory has taken its place: all ISRs are full")
+    ground.measure("isr_full_ms", (full - started) * 1000)
     await ground.settle(started)
+
+
+async def _until_out(ground: Ground, topic: str, node: Node, count: int) -> None:
+    """Until so many of a topic's ISRs are without a broker."""
+
+    async def look() -> bool | None:
+        return sum(node.id not in isr for isr in (await _isrs(ground, topic)).values()) >= count or None
+
+    await ground.cluster.until(look, "its replicas are out of the ISRs", DEADLINE_S)
 
 
 async def _places(ground: Ground, topic: str, node: Node) -> dict[int, tuple[bytes, tuple[int, ...]]]:

@@ -88,14 +88,15 @@ def skipped(drill: Drill, reason: str) -> Outcome:
 
 async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, is_guest: bool) -> Outcome:
     async def work() -> None:
-        await ground.begin()
-        await drill.run(ground)
+        async with ground.written_to():
+            await drill.run(ground)
 
     begun_at_ms = time.time_ns() // 1_000_000
     try:
         reason = await why_unfinished(work(), _DRILL_S)
     finally:
         left = await _end(ground, is_guest=is_guest)
+    expected = {one.name for one in drill.all_expectations}
     measured = tuple(
         Measured(expectation=_limited(one, stricter), value=ground.values.get(one.name))
         for one in drill.all_expectations
@@ -112,9 +113,9 @@ async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, i
         controllers=len(ground.controllers),
         brokers=len(ground.cluster.members.broker_ids),
         measured=measured,
-        noted=ground.noted,
+        noted=ground.noted | {name: value for name, value in ground.values.items() if name not in expected},
         events=tuple(ground.events),
-        acknowledged_s=tuple(round(at - ground.begun, 3) for stream in ground.streams for at in stream.times),
+        acknowledged_s=tuple(round(at - ground.begun, 3) for at in ground.load.times),
     )
 
 

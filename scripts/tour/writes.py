@@ -18,10 +18,15 @@ _RETRY_S: Final = 0.005
 
 @dataclass(slots=True)
 class WriteStream:
-    """Creates one small topic after the other, and keeps what the controllers said."""
+    """Creates one small topic after the other, and keeps what the controllers said.
+
+    ``pause_s``: between an acknowledgement and the next write.
+    """
 
     client: ControllerClient
     prefix: str
+    replication_factor: int = 2
+    pause_s: float = 0.0
     acknowledged: list[str] = field(default_factory=list)
     #: (monotonic time, s) of each acknowledgement.
     times: list[float] = field(default_factory=list)
@@ -36,7 +41,9 @@ class WriteStream:
             number += 1
             try:
                 reply = await self.client.create_topics(
-                    CreateTopicsRequest(topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=2)])
+                    CreateTopicsRequest(
+                        topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=self.replication_factor)]
+                    )
                 )
             except ApiError as error:
                 self.refused += 1
@@ -44,9 +51,14 @@ class WriteStream:
                     self.unknown.append(name)
                 await asyncio.sleep(_RETRY_S)
                 continue
-            if reply.topics[0].error_code == ErrorCode.NONE:
-                self.acknowledged.append(name)
-                self.times.append(time.monotonic())
+            if reply.topics[0].error_code != ErrorCode.NONE:
+                self.refused += 1
+                await asyncio.sleep(_RETRY_S)
+                continue
+            self.acknowledged.append(name)
+            self.times.append(time.monotonic())
+            if self.pause_s:
+                await asyncio.sleep(self.pause_s)
 
     def longest_gap_ms(self, since: float) -> float:
         """Longest time (ms) without an acknowledgement after a moment: what a client saw of the fault."""

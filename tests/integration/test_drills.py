@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +34,20 @@ async def drill(directory: Path, *arguments: str) -> Ended:
     return ended
 
 
+def require_writes_throughout(outcome: dict[str, Any]) -> None:
+    """By its own times writes began a second before its fault, and lasted until all was well again."""
+    (fault, *_) = (event["at_s"] for event in outcome["events"] if event["kind"] == "fault")
+    (well_again,) = (event["at_s"] for event in outcome["events"] if event["text"].startswith("healthy again"))
+    written = outcome["acknowledged_s"]
+    assert written[0] <= fault - 1.0
+    assert written[-1] >= well_again
+    since = [fault, *(at for at in written if at >= fault)]
+    values = {one["expectation"]["name"]: one["value"] for one in outcome["measured"]}
+    longest_s = max(later - earlier for earlier, later in pairwise(since))
+    assert values["outage_ms"] == pytest.approx(1_000 * longest_s, abs=5)
+    assert values["unwritten_ms"] == 0
+
+
 @pytest.mark.timeout(300)
 async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) -> None:
     """On a cluster that is there already; it is whole afterwards, and the report has what happened."""
@@ -49,6 +65,7 @@ async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) ->
     assert outcome["reason"].startswith("longest wait of a write, ms: ")
     values = {one["expectation"]["name"]: one["value"] for one in outcome["measured"]}
     assert (values["lost_writes"], values["nodes_that_differ"]) == (0, 0)
+    require_writes_throughout(outcome)
     (report,) = reports.iterdir()
     assert json.loads((report / "leader-kill.json").read_text()) == outcome
     assert "kill -9 controller-" in (report / "report.html").read_text()

@@ -13,6 +13,7 @@ from scripts.cluster.members import Node
 from scripts.command_line import run
 from scripts.drills.commands import InvalidCommand, filled, parse_command
 from scripts.drills.drill import ALWAYS, outage
+from scripts.drills.load import longest_wait_ms, unwritten_ms
 from scripts.drills.machine_faults import Faults
 from scripts.drills.outcome import Event, Measured, Outcome
 from scripts.drills.report import lines, page
@@ -71,6 +72,32 @@ def test_verdict_follows_from_what_was_measured(outage_ms: float | None, reason:
 
     assert (outcome.verdict, outcome.reason) == (verdict, says)
     assert Outcome.model_validate_json(outcome.model_dump_json()) == outcome
+
+
+@pytest.mark.parametrize(
+    ("times", "missing_ms"),
+    [
+        ([9.0, 12.0], 0),
+        ([8.0, 13.0], 0),
+        ([9.25, 12.5], 250),  # they began too late
+        ([8.0, 11.5], 500),  # nobody wrote while it recovered
+        ([9.5, 11.5], 1_000),
+        ([], 3_000),
+    ],
+)
+def test_writes_that_do_not_cover_fault_and_recovery_fail_every_drill(times: list[float], missing_ms: float) -> None:
+    """The fault was at 10 s, and all was well again at 12 s."""
+    assert unwritten_ms(times, 10.0, 12.0) == missing_ms
+    (expected,) = (one for one in ALWAYS if one.name == "unwritten_ms")
+    verdict, why = judged((Measured(expectation=expected, value=unwritten_ms(times, 10.0, 12.0)),), "")
+    assert (verdict == "failed", "time without writes" in why) == (missing_ms > 0, missing_ms > 0)
+
+
+def test_longest_wait_of_a_write_is_that_of_fault_and_recovery() -> None:
+    times = [1.0, 4.0, 9.9, 10.5, 11.0, 20.0]
+    assert longest_wait_ms(times, 10.0, 11.0) == 500
+    assert longest_wait_ms(times, 10.0, 19.0) == 8_000, "nobody was answered until the end"
+    assert longest_wait_ms([], 10.0, 12.0) == 2_000
 
 
 def test_text_tells_events_and_measurements() -> None:
