@@ -204,7 +204,8 @@ class BrokerSettings(BaseSettings):
     is_imported: bool = False
     """Play the brokers as they are registered in the metadata, for a cluster made from another one's; `racks` must be
     unset. Those that are alive there go on as the incarnations that they are: nothing changes in the picture. Others,
-    and those that have run here before, come back as new ones, as every process that is started."""
+    and those that have run here before, as `last_run_file` tells, come back as new ones, as every process that is
+    started."""
     last_run_file: Path | None = None
     """File in which the process keeps how its brokers' last run ended, for its next start (Kafka's
     `.kafka_cleanshutdown`): a broker that was killed comes back as after a crash, one that left in good order as such.

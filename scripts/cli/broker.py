@@ -35,7 +35,8 @@ Imported = Annotated[
     bool,
     typer.Option(
         "--imported",
-        help="For twins: as they are registered in the metadata. Those alive there go on, those dead there come back.",
+        help="For twins: as they are registered in the metadata. Those alive there go on, those dead there come back. "
+        "With --set last_run_file=FILE those that have run here and crashed come back, too.",
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file with settings.", show_default=False)]
