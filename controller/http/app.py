@@ -43,7 +43,8 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     app.on_response_prepare.append(_add_headers)
     app.cleanup_ctx.append(_session)
     for route in routes:
-        app.router.add_route(route.method, route.path, make_handler(route))
+        for method in (route.method, "HEAD") if route.takes_head else (route.method,):
+            app.router.add_route(method, route.path, make_handler(route))
     return app
 
 

@@ -306,6 +306,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         parameters=Nothing,
         media=JSON,
         reply=HealthReply,
+        takes_head=True,
     ),
     raw_route(
         "/readyz",
@@ -315,5 +316,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         parameters=Nothing,
         media=JSON,
         reply=HealthReply,
+        takes_head=True,
     ),
 )

@@ -74,6 +74,8 @@ class Route:
     #: Takes (node, body, its bytes in msgpack) of a request that ``at_once`` has answered; gives what answers bodies of
     #: nearly the same bytes, and has None for all others. None: no such bodies are to be expected.
     repeated: Callable[[Node, Any, bytes], Callable[[bytes], BaseModel | None] | None] | None = None
+    #: Whether `HEAD` is answered like `GET`, without the body: the status says it all.
+    takes_head: bool = False
 
     @property
     def is_write(self) -> bool:
@@ -136,6 +138,7 @@ def raw_route(
     reply: type[BaseModel] | None = None,
     headers: Sequence[tuple[str, str]] = (),
     errors: Sequence[int] = (),
+    takes_head: bool = False,
 ) -> Route:
     """A `GET` whose handler makes the answer itself; it is served by the node that is asked."""
     return Route(
@@ -153,4 +156,5 @@ def raw_route(
         is_raw=True,
         headers=tuple(headers),
         tag=tag,
+        takes_head=takes_head,
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from urllib.parse import urlsplit
+
 import msgpack
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -174,6 +177,20 @@ async def test_probes_say_alive_and_ready_and_why_not() -> None:
         status, reply, _ = await s.ask(3, "GET", "/readyz")
         assert [check["message"] for check in reply["checks"] if not check["ok"]] == ["no active controller is known"]
         assert (status, (await s.ask(3, "GET", "/livez"))[0]) == (503, 200)
+
+
+async def test_probes_take_head_which_has_the_status_and_no_body() -> None:
+    """Load balancers and monitors ask so; what has a body that matters does not."""
+    async with stage() as s:
+        s.members[2].soft.is_voting = False
+        for path, status in (("/livez", 200), ("/readyz", 503), ("/v1/status", 405)):
+            reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(s.members[2].url).port)
+            writer.write(f"HEAD {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+            answer = await reader.read()
+            writer.close()
+            assert answer.startswith(f"HTTP/1.1 {status} ".encode()), path
+            assert answer.endswith(b"\r\n\r\n"), "there is a body"
+            assert b"X-Quorate-Node: 2\r\n" in answer
 
 
 async def test_ready_probe_tells_of_a_state_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
