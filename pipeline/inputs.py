@@ -107,7 +107,7 @@ def find_inputs(
         StorageError: a file cannot be read. BadSetting: a URI that ``uris`` does not know.
     """
     found: dict[str, list[_Found]] = {}
-    with_all = _Bearing(refused if mixed else None)
+    with_all = Bearing(refused if mixed else None)
     for path in paths:
         with with_all.at(path):
             for one in list(_look(path, cluster_id)):
@@ -129,13 +129,14 @@ def find_inputs(
 
 
 @dataclass(frozen=True, slots=True)
-class _Bearing:
-    """What becomes of errors: they are raised, or noted."""
+class Bearing:
+    """What becomes of errors: they are raised, or noted, by path or cluster."""
 
     refused: dict[str, QuorateError] | None
 
     @contextmanager
     def at(self, place: str) -> Iterator[None]:
+        """A block whose errors are of this path or cluster."""
         try:
             yield
         except QuorateError as error:

@@ -101,6 +101,7 @@ class Logs:
         self._history: History | None = None
         self._states: dict[int | datetime | None, State] = {}
         self._incidents: dict[Thresholds, DataFrame] = {}
+        self._failed: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -111,6 +112,11 @@ class Logs:
     def close(self) -> None:
         """Remove what was made; once more does no harm."""
         shutil.rmtree(self._scratch, ignore_errors=True)
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Of several clusters those that are not in what was made so far, by cluster or path, and why."""
+        return dict(self._failed)
 
     def records(self, **options: str) -> DataFrame:
         """The records as they were written, one row each.
@@ -130,7 +136,7 @@ class Logs:
         """
         if self._history is None:
             options = HistoryOptions(cluster_id=self._cluster_id, mixed=self._mixed)
-            make_history(self._spark, self._paths, self._tables, options)
+            self._failed |= make_history(self._spark, self._paths, self._tables, options).failed
             names = ("partition_versions", "broker_versions", "topic_versions", "config_versions")
             self._history = History(*(self._read(self._tables / name) for name in names))
         return self._history
@@ -168,6 +174,7 @@ class Logs:
                 self._spark, self._tables, self._paths, thresholds, cluster_id=self._cluster_id, mixed=self._mixed
             )
             with search as found:
+                self._failed |= found.failed
                 self._incidents[thresholds] = self._spark.createDataFrame(incident_table(found.incidents))
         return self._incidents[thresholds]
 

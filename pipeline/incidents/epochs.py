@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from metadata_log.errors import QuorateError
 from metadata_log.records import LeaderChangeMessage
+from pipeline.errors import WorkerError, error_from_json, error_to_json
 from pipeline.incidents.failovers import Epoch
 from pipeline.inputs import InputCluster
 from pipeline.ranges import Range, Task, plan_log, task_from_json, task_to_json
@@ -22,14 +24,16 @@ _SCHEMA: Final = pa.schema(
         ("epoch", pa.int32()),
         ("leader", pa.int32()),
         *[(name, pa.int64()) for name in Epoch._fields[3:]],
+        #: Instead of an epoch: why a part of the cluster's log cannot be read.
+        ("error", pa.string()),
     ]
 )
 
 
 def log_epochs(
     spark: SparkSession, clusters: Sequence[InputCluster], ends: Mapping[str, int], range_bytes: int
-) -> list[Epoch]:
-    """The epochs in the logs of these clusters, by cluster and epoch.
+) -> tuple[list[Epoch], dict[str, WorkerError]]:
+    """The epochs in the logs of these clusters, by cluster and epoch; and of those that cannot be read the reason.
 
     Args:
         ends: by cluster the offset up to which (exclusive) its log counts.
@@ -40,9 +44,15 @@ def log_epochs(
         for task in _plan(one, ends[one.cluster_id], range_bytes)
     ]
     if not tasks:
-        return []
+        return [], {}
     rows = spark.createDataFrame(tasks, "cluster_id string, end long, task string").repartition(len(tasks))
-    return merged(Epoch(*row) for row in rows.mapInArrow(_read, from_arrow_schema(_SCHEMA)).collect())
+    found = rows.mapInArrow(_read, from_arrow_schema(_SCHEMA)).collect()
+    errors = {row.cluster_id: error_from_json(row.error) for row in sorted(found, key=_error) if row.error}
+    return merged(Epoch(*row[:-1]) for row in found if row.cluster_id not in errors), errors
+
+
+def _error(row: Any) -> str:
+    return row.error or ""
 
 
 def _plan(cluster: InputCluster, end: int, range_bytes: int) -> list[Task]:
@@ -53,8 +63,13 @@ def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
             wanted, ranges = Wanted(end_offset=row["end"]), task_from_json(row["task"]).ranges
-            parts = [part for one in ranges for part in epochs_of(row["cluster_id"], one, wanted)]
-            yield pa.RecordBatch.from_pylist([part._asdict() for part in parts], _SCHEMA)
+            try:
+                parts = [part for one in ranges for part in epochs_of(row["cluster_id"], one, wanted)]
+            except QuorateError as error:
+                failed = {"cluster_id": row["cluster_id"], "error": error_to_json(error)}
+                yield pa.RecordBatch.from_pylist([failed], _SCHEMA)
+            else:
+                yield pa.RecordBatch.from_pylist([part._asdict() for part in parts], _SCHEMA)
 
 
 def epochs_of(cluster_id: str, one: Range, wanted: Wanted = EVERYTHING) -> list[Epoch]:

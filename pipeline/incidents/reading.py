@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -35,8 +36,8 @@ class VersionTables:
     """A directory of such tables."""
 
     directory: str
-    #: The only one of the clusters in them that counts; None: all do.
-    cluster_id: str | None = None
+    #: Of the clusters in them those that count; None: all do.
+    wanted: frozenset[str] | None = None
 
     @classmethod
     def of(cls, directory: str) -> Self:
@@ -50,9 +51,9 @@ class VersionTables:
                 raise NoTables(f"{directory}: holds no {name}; make the tables with: quorate pipeline history")
         return cls(directory)
 
-    def of_cluster(self, cluster_id: str) -> Self:
-        """Only what is of one cluster."""
-        return replace(self, cluster_id=cluster_id)
+    def of_clusters(self, clusters: Iterable[str]) -> Self:
+        """Only what is of some clusters."""
+        return replace(self, wanted=frozenset(clusters))
 
     def clusters(self) -> set[str]:
         """Who is in the tables."""
@@ -78,9 +79,9 @@ class VersionTables:
         return [(row.pop("name"), ConfigSpan(resource_name=row.pop("resource"), **row)) for row in rows]
 
     def _rows(self, name: str, columns: list[str], wanted: pc.Expression | None = None) -> list[Row]:
-        if self.cluster_id is not None:
-            is_its = pc.field("cluster_id") == self.cluster_id
-            wanted = is_its if wanted is None else wanted & is_its
+        if self.wanted is not None:
+            is_theirs = pc.field("cluster_id").isin(sorted(self.wanted))
+            wanted = is_theirs if wanted is None else wanted & is_theirs
         read = [*columns, *_OFFSETS, *_TIMES]
         table = read_table(f"{self.directory}/{name}", read, wanted, by=["cluster_id"])
         for time, named in _TIMES.items():

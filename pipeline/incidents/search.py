@@ -128,7 +128,7 @@ def searched(
     size = sum(files.values())
     keys = partition_keys(max(1, -(-size // BUCKET_BYTES)))
     use = WorkerUse(spark)
-    results = _results(_cells(spark, files, tables.cluster_id, keys, use), keys, known, use)
+    results = _results(_cells(spark, files, tables.wanted, keys, use), keys, known, use)
     results = results.persist(StorageLevel.DISK_ONLY)
     try:
         parts: dict[str, list[pa.Table]] = {}
@@ -147,7 +147,7 @@ def searched(
 
 
 def _cells(
-    spark: SparkSession, files: Mapping[str, int], cluster_id: str | None, keys: list[int], use: WorkerUse
+    spark: SparkSession, files: Mapping[str, int], wanted: frozenset[str] | None, keys: list[int], use: WorkerUse
 ) -> DataFrame:
     """One row a task and bucket.
 
@@ -160,7 +160,7 @@ def _cells(
         gc.disable()  # millions of values, and no cycles
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield _read_task(tasks[number], cluster_id, keys, use.clock())
+                yield _read_task(tasks[number], wanted, keys, use.clock())
 
     # A number a partition: the tasks themselves travel with the function.
     return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, _CELLS)
@@ -179,10 +179,10 @@ def _tasks(files: Mapping[str, int]) -> list[list[str]]:
     return tasks
 
 
-def _read_task(files: list[str], cluster_id: str | None, keys: list[int], clock: Clock) -> pa.RecordBatch:
+def _read_task(files: list[str], wanted: frozenset[str] | None, keys: list[int], clock: Clock) -> pa.RecordBatch:
     table = pa.concat_tables(read_file(path, _VERSIONS) for path in files)
-    if cluster_id is not None:
-        table = table.filter(pc.equal(table["cluster_id"].cast(pa.string()), cluster_id))
+    if wanted is not None:
+        table = table.filter(pc.is_in(table["cluster_id"].cast(pa.string()), pa.array(sorted(wanted), pa.string())))
     table = table.unify_dictionaries().combine_chunks()
     clock.stop("read")
     topics = table["topic_id"].combine_chunks().dictionary_encode()

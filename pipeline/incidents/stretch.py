@@ -41,16 +41,18 @@ class Told:
             ) from error
         return cls(directory, of)
 
-    def ends(self, clusters: Iterable[InputCluster]) -> dict[str, int]:
-        """Up to where the log of each of these clusters counts.
+    def require_known(self, cluster: InputCluster) -> None:
+        """See to it that the tables know of a cluster.
 
         Raises:
-            OtherStretch: the tables know nothing of one of them.
+            OtherStretch: they do not.
         """
-        try:
-            return {one.cluster_id: self.of[one.cluster_id][1] for one in clusters}
-        except KeyError as unknown:
-            raise OtherStretch(f"{self.directory}: its {MANIFEST} has no cluster {unknown.args[0]}") from None
+        if cluster.cluster_id not in self.of:
+            raise OtherStretch(f"{self.directory}: its {MANIFEST} has no cluster {cluster.cluster_id}")
+
+    def ends(self, clusters: Iterable[InputCluster]) -> dict[str, int]:
+        """Up to where the log of each of these clusters counts, all of which the tables know."""
+        return {one.cluster_id: self.of[one.cluster_id][1] for one in clusters}
 
     def require(self, cluster: InputCluster, epochs: Iterable[Epoch]) -> None:
         """See to it that the log holds all that the tables are of; a log may go on, and begin earlier.

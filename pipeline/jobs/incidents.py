@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from metadata_log.errors import QuorateError
 from pipeline.incidents.epochs import log_epochs
 from pipeline.incidents.failovers import Epoch
 from pipeline.incidents.incident import Incident
@@ -19,7 +20,7 @@ from pipeline.incidents.search import Search, searched
 from pipeline.incidents.story import incidents
 from pipeline.incidents.stretch import Told
 from pipeline.incidents.thresholds import Thresholds
-from pipeline.inputs import InputCluster, find_inputs
+from pipeline.inputs import Bearing, InputCluster, find_inputs
 from pipeline.ranges import RANGE_BYTES
 from pipeline.result_directory import ResultDirectory
 from pipeline.storage import checked
@@ -34,6 +35,8 @@ class IncidentsFound:
     search: Search
     incidents: list[Incident]
     seconds: float
+    #: By cluster, or path where that is not known: why nothing of it is told. Only of several clusters.
+    failed: dict[str, str]
 
     def spent(self) -> tuple[dict[str, float], int]:
         """Processor seconds of the workers by what they did, and the MB of the one that took most."""
@@ -53,31 +56,47 @@ def find_incidents(
     """Search the tables of the history job, and the logs that they were made of.
 
     Args:
-        cluster_id: which of the tables' clusters; the logs are of it. mixed: all of them, and logs of several.
+        cluster_id: which of the tables' clusters; the logs are of it.
+        mixed: all of them, and logs of several; one whose log cannot be read, or is not that of the tables, is left out
+            and named, where there is another.
 
     Raises:
         NoTables: there are none. WhichCluster: of several clusters one must be chosen, or a log's is not in the tables.
-        InputError, StorageError: a log that cannot be read. OtherStretch: the tables are not of it.
+        InputError, StorageError, WorkerError: a log that cannot be read. OtherStretch: the tables are not of it.
     """
     started = time.monotonic()
     tables = checked(str(tables))
     versions, there = version_tables(tables, cluster_id=cluster_id, mixed=mixed)
-    clusters = find_inputs(logs, cluster_id=cluster_id, mixed=mixed) if logs else []
+    refused: dict[str, QuorateError] = {}
+    clusters = find_inputs(logs, cluster_id=cluster_id, mixed=mixed, refused=refused) if logs else []
+    told = Told.by(tables) if clusters else Told(tables, {})
     for one in clusters:
-        if there and one.cluster_id not in there:
-            chosen_cluster(tables, there, one.cluster_id)
-    epochs = _epochs(spark, tables, clusters) if clusters else []
+        with Bearing(refused).at(one.cluster_id):
+            if there:
+                chosen_cluster(tables, there, one.cluster_id)
+            told.require_known(one)
+    epochs = _epochs(spark, told, [one for one in clusters if one.cluster_id not in refused], refused)
+    if refused and (not mixed or refused.keys() >= {one.cluster_id for one in clusters}):
+        raise next(iter(refused.values()))
+    if refused:
+        versions = versions.of_clusters(there - refused.keys())
     with searched(spark, versions, epochs, thresholds) as search:
-        told = incidents(search.findings, thresholds)
-        yield IncidentsFound(search, told, round(time.monotonic() - started, 2))
+        failed = {name: str(error) for name, error in sorted(refused.items())}
+        found = incidents(search.findings, thresholds)
+        yield IncidentsFound(search, found, round(time.monotonic() - started, 2), failed)
 
 
-def _epochs(spark: SparkSession, tables: str, clusters: Sequence[InputCluster]) -> list[Epoch]:
-    told = Told.by(tables)
-    epochs = log_epochs(spark, clusters, told.ends(clusters), RANGE_BYTES)
+def _epochs(
+    spark: SparkSession, told: Told, clusters: Sequence[InputCluster], refused: dict[str, QuorateError]
+) -> list[Epoch]:
+    """The epochs of these clusters, but for those that get refused."""
+    epochs, errors = log_epochs(spark, clusters, told.ends(clusters), RANGE_BYTES)
+    refused.update(errors)
     for one in clusters:
-        told.require(one, epochs)
-    return epochs
+        if one.cluster_id not in errors:
+            with Bearing(refused).at(one.cluster_id):
+                told.require(one, epochs)
+    return [one for one in epochs if one.cluster_id not in refused]
 
 
 def version_tables(
@@ -92,7 +111,7 @@ def version_tables(
     there = tables.clusters()
     if cluster_id is not None or (len(there) > 1 and not mixed):
         chosen = chosen_cluster(directory, there, cluster_id, "--cluster, or take all with --mixed")
-        tables, there = tables.of_cluster(chosen), {chosen}
+        tables, there = tables.of_clusters({chosen}), {chosen}
     return tables, there
 
 
@@ -106,4 +125,5 @@ def write_tables(found: IncidentsFound, out: str | Path) -> None:
         written = found.search.write(directory.staging)
         table = incident_table(found.incidents)
         written[NAME] = write_part(table, f"{directory.staging}/{NAME}/part-0000.parquet")
-        directory.commit({"incidents": len(found.incidents), "tables": sorted(written)}, written)
+        told = {"incidents": len(found.incidents), "tables": sorted(written), "failed": found.failed}
+        directory.commit(told, written)

@@ -266,24 +266,25 @@ def test_damage_is_named_and_no_table_is_left(spark: SparkSession, tmp_path: Pat
 
 
 def test_clusters_that_fail_do_not_take_the_others_along(spark: SparkSession, tmp_path: Path) -> None:
-    """One is damaged, one refused by what it says, one not there, one without its head; the last one is as if alone."""
-    damaged, impossible, headless, good = (
-        LogWriter(tmp_path / name, name) for name in ("damaged", "impossible", "headless", "good")
+    """One is damaged, one refused by what it says, one not there, one without its head; the others are as if alone.
+
+    So it is with the incidents, where another is damaged since the tables were made.
+    """
+    damaged, impossible, headless, later, good = (
+        LogWriter(tmp_path / name, name) for name in ("damaged", "impossible", "headless", "later", "good")
     )
     topic = (17).to_bytes(16)
     made = [TopicRecord("t", topic), *(PartitionRecord(one, topic, (1,), (1,), leader=1) for one in range(9))]
-    for log in (damaged, impossible, headless, good):
+    for log in (damaged, impossible, headless, later, good):
         log.append(made)
         log.append([PartitionChangeRecord(3, topic, leader=-1)])
-    data = bytearray(damaged.segment.read_bytes())
-    data[len(data) // 2] ^= 1
-    damaged.segment.write_bytes(data)
+    damage(damaged)
     impossible.append([PartitionChangeRecord(1, (18).to_bytes(16), leader=2)])
     headless.segment.rename(headless.directory / segment_name(100))
-    paths = [str(tmp_path / name) for name in ("damaged", "impossible", "nothing", "headless", "good")]
+    paths = [str(tmp_path / name) for name in ("damaged", "impossible", "nothing", "headless", "later", "good")]
 
     report = make_history(spark, paths, tmp_path / "out", replace(SMALL, mixed=True))
-    alone = make_history(spark, paths[-1:], tmp_path / "alone", SMALL)
+    alone = make_history(spark, paths[-2:], tmp_path / "alone", replace(SMALL, mixed=True))
 
     assert {name: " ".join(text.split()) for name, text in report.failed.items()}.keys() == {
         "damaged", "impossible", str(tmp_path / "nothing"), "headless",
@@ -299,6 +300,23 @@ def test_clusters_that_fail_do_not_take_the_others_along(spark: SparkSession, tm
     with pytest.raises(QuorateError, match=r"damaged at byte|no such file"):
         make_history(spark, [paths[0], paths[2]], tmp_path / "none", replace(SMALL, mixed=True))
     assert not (tmp_path / "none").exists()
+
+    damage(later)
+    with find_incidents(spark, tmp_path / "out", paths, Thresholds(), mixed=True) as found:
+        assert [span.cluster_id for span in found.search.findings.spans] == ["good"]
+        assert {one.cluster_id for one in found.incidents} == {"good"}
+        assert found.failed.keys() == {*report.failed, "later"}
+        assert re.match(rf"{later.segment}: damaged at byte \d+, offset \d+: the CRC", found.failed["later"])
+    alone_again = find_incidents(spark, tmp_path / "out", [paths[4]], Thresholds(), cluster_id="later")
+    with pytest.raises(WorkerError, match=rf"^{later.segment}: damaged at byte"), alone_again:
+        pass
+
+
+def damage(log: LogWriter) -> None:
+    """Change a byte in the midst of the log."""
+    data = bytearray(log.segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.segment.write_bytes(data)
 
 
 def test_tables_in_a_store_are_those_of_a_disk(

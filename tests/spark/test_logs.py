@@ -16,7 +16,7 @@ from pipeline.incidents.incident_table import INCIDENTS
 from pipeline.source.registering import register
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
-from tests.pipeline_logs import KAFKA_LOG
+from tests.pipeline_logs import KAFKA, KAFKA_LOG
 from tests.spark.processes import QUICK_JAVA
 
 ROOT = Path(__file__).parents[2]
@@ -70,9 +70,13 @@ def test_what_has_no_answer_is_refused(spark: SparkSession, tmp_path: Path) -> N
         Logs(spark, [])
     with Logs(spark, [KAFKA_LOG], mixed=True) as several, pytest.raises(BadSetting, match="have no one state"):
         several.state()
+    small, nothing = KAFKA / "dynamic-small" / "m1" / "log", tmp_path / "nothing"
+    with Logs(spark, [small, nothing], mixed=True) as several:
+        assert several.incidents().count()
+        assert several.failed.keys() == {str(nothing)}
     with Logs(spark, KAFKA_LOG) as logs, pytest.raises(PipelineError, match="ends at offset 10996, before 20000"):
         logs.state(20_000)
-    with Logs(spark, tmp_path / "nothing") as logs, pytest.raises(StorageError, match="no such file or directory"):
+    with Logs(spark, nothing) as logs, pytest.raises(StorageError, match="no such file or directory"):
         logs.history()
 
 

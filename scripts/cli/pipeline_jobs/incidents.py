@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pipeline.storage import checked
+from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
 
 Tables = Annotated[
@@ -64,6 +65,7 @@ def incidents(
 
     Partitions without a leader or short of replicas, brokers that crashed or shut down, lost log directories,
     controllers that took over, elections that may have lost data, slow reassignments, flapping ISRs, mass changes.
+    Of several clusters one whose log cannot be read is left out and named, and the exit code is 1.
 
     Example: quorate pipeline incidents var/metadata --tables tables --slow-minutes 5
     """
@@ -91,5 +93,8 @@ def incidents(
             incidents_page(findings, found.incidents, found.search.series()).write(html)
         spent = found.spent()
         lines = [*report(findings, found.incidents, limit), f"{found.seconds:.1f} s.", workers_line(*spent)]
+        lines += [f"Not in the report: {name}: {error}" for name, error in found.failed.items()]
         figures = dict(zip(("seconds", "processor_seconds", "worker_mb_max"), (found.seconds, *spent), strict=True))
-        run.show(lines, document(findings, found.incidents) | figures)
+        run.show(lines, document(findings, found.incidents) | figures | {"failed": found.failed})
+    if found.failed:
+        raise typer.Exit(exit_codes.REFUSED)
