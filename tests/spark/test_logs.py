@@ -72,8 +72,9 @@ def test_what_has_no_answer_is_refused(spark: SparkSession, tmp_path: Path) -> N
         several.state()
     small, nothing = KAFKA / "dynamic-small" / "m1" / "log", tmp_path / "nothing"
     with Logs(spark, [small, nothing], mixed=True) as several:
-        assert several.incidents().count()
+        several.history()
         assert several.failed.keys() == {str(nothing)}
+        assert several.incidents().count()
     with Logs(spark, KAFKA_LOG) as logs, pytest.raises(PipelineError, match="ends at offset 10996, before 20000"):
         logs.state(20_000)
     with Logs(spark, nothing) as logs, pytest.raises(StorageError, match="no such file or directory"):
