@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipeline.storage import checked
 from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
+
+if TYPE_CHECKING:
+    from pipeline.jobs.incidents import IncidentsFound
 
 Tables = Annotated[
     str,
@@ -70,7 +73,6 @@ def incidents(
     Example: quorate pipeline incidents var/metadata --tables tables --slow-minutes 5
     """
     from pipeline.incidents.page import incidents_page
-    from pipeline.incidents.report import document, report
     from pipeline.incidents.thresholds import Thresholds
     from pipeline.jobs.incidents import find_incidents, write_tables
 
@@ -88,13 +90,32 @@ def incidents(
     ):
         if out is not None:
             write_tables(found, out)
-        findings = found.search.findings
         if html is not None:
-            incidents_page(findings, found.incidents, found.search.series()).write(html)
-        spent = found.spent()
-        lines = [*report(findings, found.incidents, limit), f"{found.seconds:.1f} s.", workers_line(*spent)]
-        lines += [f"Not in the report: {name}: {error}" for name, error in found.failed.items()]
-        figures = dict(zip(("seconds", "processor_seconds", "worker_mb_max"), (found.seconds, *spent), strict=True))
-        run.show(lines, document(findings, found.incidents) | figures | {"failed": found.failed})
+            incidents_page(found.search.findings, found.incidents, found.search.series()).write(html)
+        run.show(_lines(found, limit), _document(found))
     if found.failed:
         raise typer.Exit(exit_codes.REFUSED)
+
+
+def _lines(found: IncidentsFound, limit: int) -> list[str]:
+    from pipeline.incidents.report import report
+
+    return [
+        *report(found.search.findings, found.incidents, limit),
+        f"{found.seconds:.1f} s.",
+        workers_line(*found.spent()),
+        *(f"Not in the report: {name}: {error}" for name, error in found.failed.items()),
+    ]
+
+
+def _document(found: IncidentsFound) -> dict[str, Any]:
+    from pipeline.incidents.report import document
+
+    seconds, largest = found.spent()
+    return {
+        **document(found.search.findings, found.incidents),
+        "seconds": found.seconds,
+        "processor_seconds": seconds,
+        "worker_mb_max": largest,
+        "failed": found.failed,
+    }
