@@ -26,7 +26,7 @@ from scripts.cli.arguments import AsJson, DryRun, Yes, confirm
 from scripts.cli.asking import ask
 from scripts.cli.bulk import Outcome, report
 from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, reader_may_leave
+from scripts.cli.output import columns, counted, reader_may_leave
 from scripts.cli.requesting import make
 
 app = typer.Typer(
@@ -185,7 +185,7 @@ def remove(
             _show_removed(found, described, "can be removed", as_json=as_json)
             return
         if found:
-            confirm(f"removing {_counted(len(found))} for good", yes=False)
+            confirm(f"remove {counted(len(found), 'ACL')} for good", yes=False)
     request: DeleteAclsRequest = make(DeleteAclsRequest, filters=[wanted])
     response = ask(controllers, secret_file, lambda client: client.access.delete_acls(request))
     matching = response.filter_results[0].matching_acls
@@ -197,11 +197,7 @@ def _show_removed(acls: list[MatchingAcl], reply: BaseModel, verb: str, *, as_js
         if as_json:
             sys.stdout.write(reply.model_dump_json() + "\n")
         else:
-            sys.stdout.writelines(f"{line}\n" for line in (*_table(acls), f"{_counted(len(acls))} {verb}."))
-
-
-def _counted(count: int) -> str:
-    return "1 ACL" if count == 1 else f"{count} ACLs"
+            sys.stdout.writelines(f"{line}\n" for line in (*_table(acls), f"{counted(len(acls), 'ACL')} {verb}."))
 
 
 def _flat(described: DescribeAclsResponse) -> list[MatchingAcl]:

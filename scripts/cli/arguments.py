@@ -188,15 +188,19 @@ def topic_partitions(texts: list[str]) -> Iterator[tuple[str, int]]:
 def confirm(what: str, *, yes: bool) -> None:
     """Go on only if the user says so: on the terminal, or with --yes beforehand.
 
+    Args:
+        what: it is that is to be done, as an order: ``delete topic orders``.
+
     Raises:
-        typer.Exit: refused. typer.BadParameter: there is nobody to ask.
+        typer.Exit: refused, or there is nobody to ask.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise typer.BadParameter(f"{what} needs --yes where nobody can be asked", param_hint="--yes")
+        sys.stderr.write(f"quorate: nobody can be asked here: to {what}, say --yes\n")
+        raise typer.Exit(exit_codes.USAGE)
     # Not on standard output, where the answer to the command goes.
-    sys.stderr.write(f"{what}? [y/N] ")
+    sys.stderr.write(f"{what[:1].upper()}{what[1:]}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         sys.stderr.write("quorate: nothing was done\n")

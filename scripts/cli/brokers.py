@@ -147,7 +147,7 @@ def unregister(
             f"of {held.replicas}, and would register again at once; stop it first, or say --force\n"
         )
         raise typer.Exit(exit_codes.REFUSED)
-    confirm(f"unregistering broker {broker_id}", yes=yes)
+    confirm(f"unregister broker {broker_id}", yes=yes)
     reply = ask(controllers, secret_file, lambda client: client.unregister_broker(broker_id))
     if held is not None and held.replicas:
         sys.stderr.write(f"quorate: {held.replicas} partitions still have a replica on broker {broker_id}: move them\n")

@@ -23,6 +23,7 @@ from scripts.cli.asking import ask
 from scripts.cli.bulk import Outcome, report
 from scripts.cli.connecting import Controllers, SecretFile
 from scripts.cli.json_files import ElectionFile, read_json
+from scripts.cli.output import counted
 
 
 class ElectionType(StrEnum):
@@ -62,8 +63,8 @@ def elect(
     """
     wanted = _wanted(topic, partition, path, is_all=all_)
     if election_type is ElectionType.UNCLEAN:
-        what = "all partitions without a leader" if wanted is None else f"{_count(wanted)} partitions"
-        confirm(f"electing leaders that may lack records for {what}", yes=yes)
+        what = "all partitions without a leader" if wanted is None else counted(_count(wanted), "partition")
+        confirm(f"elect leaders that may lack records for {what}", yes=yes)
     kind: Literal["PREFERRED", "UNCLEAN"] = "UNCLEAN" if election_type is ElectionType.UNCLEAN else "PREFERRED"
     request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted)
     reply = ask(controllers, secret_file, lambda client: _elect(client, request))

@@ -39,6 +39,11 @@ def ago(milliseconds: int | None) -> str:
     return f"{milliseconds} ms ago" if milliseconds < 10_000 else f"{milliseconds // 1000} s ago"
 
 
+def counted(number: int, one: str) -> str:
+    """``1 topic``, ``2 topics``."""
+    return f"{number} {one}{'' if number == 1 else 's'}"
+
+
 @contextmanager
 def reader_may_leave() -> Iterator[None]:
     """End the command well, and in silence, when the reader of its output has had enough (`| head`)."""

@@ -25,7 +25,7 @@ from scripts.cli.asking import ask
 from scripts.cli.bulk import Outcome, exit_by, report
 from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.json_files import ReassignmentFile, TopicsFile, read_json
-from scripts.cli.output import columns, reader_may_leave
+from scripts.cli.output import columns, counted, reader_may_leave
 from scripts.cli.partition_rows import ids_text
 from scripts.cli.reassignment_steps import (
     MovedPartitions,
@@ -263,7 +263,7 @@ def cancel(
         empty = AlterPartitionReassignmentsResponse(responses=[])
         sys.stdout.write(f"{empty.model_dump_json() if as_json else 'None of these reassignments is open.'}\n")
         return
-    confirm(f"cancelling {len(targets)} reassignments", yes=yes)
+    confirm(f"cancel {counted(len(targets), 'reassignment')}", yes=yes)
     request = _request(dict.fromkeys(targets))
     reply = ask(controllers, secret_file, lambda client: client.alter_partition_reassignments(request))
     report(reply, _outcomes(reply.responses, None), as_json=as_json)

@@ -190,7 +190,7 @@ def apply(
     if not yes:
         for line in _plan_lines(made):
             typer.echo(line, err=True)
-    confirm("Found the quorum anew", yes=yes)
+    confirm("found the quorum anew", yes=yes)
     found = apply_plan(made, _say)
     if as_json:
         rows = [{"node_id": one.node_id, "directory": one.directory, "kept": one.kept} for one in found]

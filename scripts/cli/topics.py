@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from pydantic import BaseModel, ConfigDict
@@ -58,6 +58,9 @@ from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
 from scripts.cli.partition_rows import PARTITION_HEADINGS, partition_row
 from scripts.cli.topic_deletions import deletions
+
+#: Of topics that are to be deleted.
+_NAMES_SHOWN: Final = 10
 
 app = typer.Typer(help="List, describe, create, grow and delete topics.", no_args_is_help=True)
 app.command()(deletions)
@@ -350,9 +353,7 @@ def delete(
     if not found.topics and not if_exists:
         raise NoSuchTopic("no topic matches")
     if found.topics:
-        names = ", ".join(topic.name for topic in found.topics[:10])
-        more = f" and {len(found.topics) - 10} more" if len(found.topics) > 10 else ""
-        confirm(f"deleting {len(found.topics)} topics for good: {names}{more}", yes=yes)
+        confirm(f"delete {_named([topic.name for topic in found.topics])} for good", yes=yes)
     request = DeleteTopicsRequest(topic_ids=[topic.topic_id for topic in found.topics])
     reply = ask(controllers, secret_file, lambda client: client.delete_topics(request))
     by_id = {topic.topic_id: topic.name for topic in found.topics}
@@ -361,3 +362,11 @@ def delete(
         for one in reply.responses
     ]
     report(reply, outcomes, as_json=as_json)
+
+
+def _named(topics: list[str]) -> str:
+    """One by its name, several by their number and names."""
+    if len(topics) == 1:
+        return f"topic {topics[0]}"
+    more = f" and {len(topics) - _NAMES_SHOWN} more" if len(topics) > _NAMES_SHOWN else ""
+    return f"{len(topics)} topics ({', '.join(topics[:_NAMES_SHOWN])}{more})"

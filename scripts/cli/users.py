@@ -123,7 +123,7 @@ def remove(
 
     Example: quorate users remove ana --mechanism SCRAM-SHA-256
     """
-    confirm(f"removing the {mechanism} credential of {name[:80]}", yes=yes)
+    confirm(f"remove the {mechanism} credential of {name[:80]}", yes=yes)
     request = AlterUserScramCredentialsRequest(
         deletions=[make(ScramCredentialDeletion, name=name, mechanism=mechanism)]
     )

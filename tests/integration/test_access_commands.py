@@ -156,7 +156,7 @@ async def test_acls_are_added_shown_and_removed() -> None:
         assert ended.out.splitlines()[-1] == "1 ACL can be removed."
         ended = await t.run("acls", "remove", *mine)
         assert ended.code == exit_codes.USAGE
-        assert "removing 1 ACL for good needs --yes" in ended.said
+        assert "to remove 1 ACL for good, say --yes" in ended.said
         ended = await t.run("acls", "remove", *mine, "--yes")
         assert ended.out.splitlines()[-1] == "1 ACL was removed."
         ended = await t.run("acls", "remove", "--permission", "allow", "--json", "--yes")

@@ -46,7 +46,7 @@ async def test_broker_is_unregistered_when_the_user_is_sure(user: Terminal) -> N
     assert (runs.code, runs.out) == (exit_codes.REFUSED, "")
     assert "broker 11 is active: it leads 2 partitions and has replicas of 2, and would register again" in runs.err
     asked = await user.run("brokers", "unregister", "12", "--force")
-    assert (asked.code, "unregistering broker 12 needs --yes" in asked.said) == (exit_codes.USAGE, True)
+    assert (asked.code, "to unregister broker 12, say --yes" in asked.said) == (exit_codes.USAGE, True)
     fence = {"broker_id": 12, "broker_epoch": user.epochs[12], "current_metadata_offset": 2**60, "want_fence": True}
     assert (await user.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
     done = await command(user.stage.urls[1], "brokers", "unregister", "12", "--yes")

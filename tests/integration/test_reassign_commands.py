@@ -135,7 +135,7 @@ async def test_open_reassignments_are_cancelled(user: Terminal, tmp_path: Path) 
     plan = plan_file(tmp_path, [("orders", 0, [11, 13]), ("orders", 1, [12, 14])])
     await user.run("reassign", "apply", plan)
     asked = await user.run("reassign", "cancel", "--all")
-    assert (asked.code, "cancelling 2 reassignments needs --yes" in asked.said) == (exit_codes.USAGE, True)
+    assert (asked.code, "to cancel 2 reassignments, say --yes" in asked.said) == (exit_codes.USAGE, True)
     one = plan_file(tmp_path, [("orders", 1, [12, 14]), ("orders", 7, [12])])
     assert (await user.run("reassign", "cancel", one, "--yes")).out == "orders-1: cancelled.\n"
     assert (await user.run("reassign", "cancel", "--all", "--yes")).out == "orders-0: cancelled.\n"
@@ -165,7 +165,7 @@ async def test_leaders_are_elected(user: Terminal, tmp_path: Path) -> None:
     assert "none-1: No such topic" in ended.err
     assert (await described(user, "orders-0"))["leader_id"] == 12
     asked = await user.run("elect", "--type", "unclean", "--all")
-    assert (asked.code, "needs --yes" in asked.said) == (exit_codes.USAGE, True)
+    assert (asked.code, "say --yes" in asked.said) == (exit_codes.USAGE, True)
     ended = await user.run("elect", "--type", "unclean", "--all", "--yes", "--json")
     assert (ended.code, json.loads(ended.out)) == (exit_codes.DONE, {"replica_election_results": []})
 

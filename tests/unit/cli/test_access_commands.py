@@ -41,7 +41,7 @@ def run(*arguments: str, given: bytes = b"") -> Result:
         (("users", "set", "ana", *SHA_256, "--password-file", "/none"), "cannot be read"),
         (("users", "set", "ana", *SHA_256, "--password", "hush"), "No such option"),
         (("users", "remove", "x" * 9_000, *SHA_256, "--yes"), "at most 8191"),
-        (("users", "remove", "ana", *SHA_256), "needs --yes where nobody can be asked"),
+        (("users", "remove", "ana", *SHA_256), "here: to remove the SCRAM-SHA-256 credential of ana, say --yes"),
         (("acls", "add", "lake/x", *ADD[3:]), "names no resource"),
         (("acls", "add", "topic", *ADD[3:]), "which? Say topic/NAME"),
         ((*ADD, "--operation", "any"), "is none of"),

@@ -20,6 +20,7 @@ from scripts.cli.arguments import (
     topic_partitions,
     wanted_parameters,
 )
+from scripts.cli.output import counted
 
 
 def test_lists_of_replicas_are_taken_apart() -> None:
@@ -93,17 +94,26 @@ def test_user_at_a_terminal_is_asked(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Typed(answer))
     if code is None:
-        confirm("deleting it", yes=False)
+        confirm("delete it", yes=False)
     else:
         with pytest.raises(typer.Exit) as ended:
-            confirm("deleting it", yes=False)
+            confirm("delete it", yes=False)
         assert ended.value.exit_code == code
     seen = capsys.readouterr()
-    assert ("deleting it?" in seen.err, seen.out) == (True, "")
+    assert ("Delete it?" in seen.err, seen.out) == (True, "")
 
 
-def test_nobody_is_asked_who_has_said_yes_or_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_asked_who_has_said_yes_or_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    confirm("deleting it", yes=True)
-    with pytest.raises(typer.BadParameter, match="needs --yes"):
-        confirm("deleting it", yes=False)
+    confirm("delete it", yes=True)
+    with pytest.raises(typer.Exit) as ended:
+        confirm("delete it", yes=False)
+    assert ended.value.exit_code == exit_codes.USAGE
+    assert capsys.readouterr().err == "quorate: nobody can be asked here: to delete it, say --yes\n"
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 topics"), (1, "1 topic"), (2, "2 topics")])
+def test_what_is_counted_agrees_with_its_number(number: int, text: str) -> None:
+    assert counted(number, "topic") == text
