@@ -201,7 +201,8 @@ class FollowedPages:
             for slot, states in enumerate(followed.states):
                 at = np.flatnonzero((states == _COPYING) & (links != NO_LINK) & columns.is_answered[links])
                 ends, held = columns.ends[links[at]], followed.held[slot, at]
-                reached = np.minimum(np.where(held == NOTHING, columns.starts[links[at]], held) + copied, ends)
+                # What its leader has dropped nobody can copy, nor has to: it begins, or goes on, where the log begins.
+                reached = np.minimum(np.maximum(held, columns.starts[links[at]]) + copied, ends)
                 followed.held[slot, at] = reached
                 states[at[reached >= ends]] = _ARRIVED
             followed.look()

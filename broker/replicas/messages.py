@@ -33,6 +33,8 @@ UNSAID: Final = -1
 
 #: ``held`` of a replica that holds nothing.
 NOTHING: Final = -1
+#: Greatest end of a log: followers reckon in float64, in which a greater one may be no int64 any more.
+POSITION_MAX: Final = 2**63 - 1024
 #: "Whatever the leader has": that of one that is in the ISR when it begins to follow.
 EVERYTHING: Final = 2**63 - 1
 
@@ -203,7 +205,7 @@ def decode_answer(data: bytes) -> FollowAnswer:
         _error(fields[1]),
         _number(fields[2], 0, _INT64_MAX, "time"),
         log_start,
-        _number(fields[4], log_start, EVERYTHING - 1, "end"),
+        _number(fields[4], log_start, POSITION_MAX, "end"),
         tuple(_number(broker, 0, _INT32_MAX, "refused broker") for broker in refused),
         rows,
         codes,

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Final
 
 #: Numbers at which lengths, counts and offsets go wrong.
-_EDGES: Final = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1)
+EDGES: Final = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1)
 #: What a field of a document is set to.
 _VALUES: Final[tuple[Any, ...]] = (
     *(None, True, 0, -1, 1.5, 2**31, 2**63, -(2**63)),
@@ -58,7 +58,7 @@ def _flip(data: bytearray, corpus: Sequence[bytes], rng: Random) -> None:
 def _overwrite(data: bytearray, corpus: Sequence[bytes], rng: Random) -> None:
     size = rng.choice((1, 2, 4, 8))
     begin = rng.randint(0, len(data))
-    number = rng.choice(_EDGES) & ((1 << (8 * size)) - 1)
+    number = rng.choice(EDGES) & ((1 << (8 * size)) - 1)
     data[begin : begin + size] = number.to_bytes(size, rng.choice(("big", "little")))
 
 

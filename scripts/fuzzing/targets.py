@@ -1,8 +1,4 @@
-"""What reads bytes that nobody vouches for, and may do with them: refuse them by a typed error, or read them right.
-
-A target's ``run`` returns, for statistics, whether the input was taken; it raises ``Wrong`` for a result that cannot be
-right, and lets through whatever production raises that is not one of its typed errors.
-"""
+"""The readers of bytes that nobody vouches for: files of a node, frames of its peers, requests of clients."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 import aiohttp
 import msgpack
@@ -30,7 +26,9 @@ from quorum.errors import ProtocolError
 from quorum.handshake import decode_hello
 from quorum.wire import decode, encode
 from scripts.fuzzing.corpus import Corpus
+from scripts.fuzzing.exchange_targets import FollowAnswerTarget, FollowMessageTarget
 from scripts.fuzzing.mutating import mutated, mutated_document
+from scripts.fuzzing.target import Target, Wrong
 from scripts.simulation.host import DIRECTORY
 from scripts.simulation.memory_disk import MemoryDisk
 from scripts.simulation_system.controller_process import batches_in, url_of
@@ -47,20 +45,6 @@ _INPUTS_PER_CLUSTER: Final = 400
 _STATUSES: Final = frozenset({200, 207, 400, 404, 405, 409, 413, 415, 416, 422, 429, 503})
 #: Seconds, virtual, that an answer may take.
 _ANSWER_SECONDS: Final = 40.0
-
-
-class Wrong(Exception):
-    """A result that cannot be right."""
-
-
-class Target(Protocol):
-    """See the module."""
-
-    def make(self, rng: Random) -> bytes:
-        """An input."""
-
-    def run(self, data: bytes) -> bool:
-        """Whether it was taken."""
 
 
 def _resealed(content: bytes, rng: Random) -> bytes:
@@ -288,4 +272,6 @@ TARGETS: Final[dict[str, Callable[[Corpus], Target]]] = {
     "election-state": ElectionStateTarget,
     "frames": FrameTarget,
     "http": HttpTarget,
+    "follow-messages": lambda _: FollowMessageTarget(),
+    "follow-answers": lambda _: FollowAnswerTarget(),
 }

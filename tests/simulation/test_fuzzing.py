@@ -7,13 +7,23 @@ from typing import Final
 
 import pytest
 
+from broker.replicas import messages
+from broker.replicas.follower import FollowerCore
 from metadata_log.quorum_state import QuorumState, QuorumStateStore
 from scripts.fuzzing import running, targets
 from scripts.fuzzing.corpus import Corpus, make_corpus
 from scripts.fuzzing.running import run_inputs
 
 #: Inputs of each target; more by hand: scripts/fuzz
-INPUTS: Final = {"log": 150, "checkpoint": 300, "election-state": 800, "frames": 1_000, "http": 250}
+INPUTS: Final = {
+    "log": 150,
+    "checkpoint": 300,
+    "election-state": 800,
+    "frames": 1_000,
+    "http": 250,
+    "follow-messages": 60,
+    "follow-answers": 60,
+}
 
 
 @pytest.fixture(scope="module", name="corpus")
@@ -29,6 +39,18 @@ def test_mutated_inputs_fixed_set_is_refused_by_type_or_read_right(target: str, 
     assert not tally.findings, "\n".join(finding.failure for finding in tally.findings)
     assert tally.counts["refused"] > INPUTS[target] // 2
     assert tally.counts["taken"] > 0
+
+
+def test_follower_that_does_not_begin_anew_is_found(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
+    monkeypatch.setattr(FollowerCore, "failed", lambda *_: None)
+
+    assert run_inputs("follow-answers", corpus, 0, range(5)).findings
+
+
+def test_leader_that_believes_numbers_unread_is_found(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
+    monkeypatch.setattr(messages, "_number", lambda value, *_: value)
+
+    assert run_inputs("follow-messages", corpus, 0, range(60)).findings
 
 
 def test_inputs_same_seed_and_number_are_the_same_bytes(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:

@@ -81,6 +81,19 @@ def test_exchange_copy_goes_on_under_another_leader() -> None:
     assert 500 <= at <= 530
 
 
+def test_exchange_copy_that_was_held_up_copies_only_what_the_leader_still_has() -> None:
+    image = cluster_image([1, 2], [partition(0, 0, [1, 2], isr=[1])])
+    cluster = Cluster(image, [[1], [2]], log=WRITTEN, pace=Pace(2_000))
+    cluster.run(200)
+    cluster.process(2).follower.set_pace(Pace(2_000, is_stalled=True), cluster.now)
+    cluster.run(60_000)
+    assert cluster.asked == []
+
+    cluster.process(2).follower.set_pace(Pace(2_000), cluster.now)
+    cluster.run(3_000)
+    assert cluster.isr(*T0) == (1, 2), "the partition holds what is written in a second, not in a minute"
+
+
 def test_exchange_process_that_begins_anew_has_nothing_unless_it_is_in_the_isr() -> None:
     image = cluster_image([1, 2, 3], [partition(0, 0, [1, 2, 3], isr=[1, 3])])
     cluster = Cluster(image, SEPARATE, log=SMALL, pace=Pace(1_000))

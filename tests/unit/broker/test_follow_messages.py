@@ -14,6 +14,7 @@ from broker.replicas.messages import (
     EVERYTHING,
     FRAME_BYTES_MAX,
     NOTHING,
+    POSITION_MAX,
     UNSAID,
     FollowAnswer,
     FollowedRows,
@@ -100,6 +101,7 @@ def test_message_with_one_wrong_field_is_refused(at: int, value: object, words: 
         (1, 9_999, "error"),
         (2, -1, "time"),
         (4, 9, "end"),
+        (4, POSITION_MAX + 1, "end"),
         (4, EVERYTHING, "end"),
         (5, [0] * 1_001, "refused"),
         (6, b"", "codes"),
@@ -111,6 +113,14 @@ def test_answer_with_one_wrong_field_is_refused(at: int, value: object, words: s
 
     with pytest.raises(MalformedMessage, match=words):
         decode_answer(msgpack.packb(fields))
+
+
+def test_answer_with_the_greatest_end_is_one_and_so_is_what_a_follower_makes_of_it() -> None:
+    fields = fields_of(encode_answer(ANSWER))
+    fields[4] = POSITION_MAX
+
+    end = decode_answer(msgpack.packb(fields)).log_end
+    assert (end, int(np.array([end], np.float64).astype(np.int64)[0])) == (POSITION_MAX, POSITION_MAX)
 
 
 def test_message_larger_than_a_frame_is_refused_unread() -> None:
