@@ -127,6 +127,13 @@ def audit(spark: SparkSession, paths: Sequence[str], options: AuditOptions) -> A
         PipelineError, StorageError: it cannot be done: missing files, nothing to compare with.
     """
     (cluster,) = find_inputs(paths, cluster_id=options.cluster_id)
+    return audit_cluster(spark, cluster, paths, options)
+
+
+def audit_cluster(
+    spark: SparkSession, cluster: InputCluster, paths: Sequence[str], options: AuditOptions
+) -> AuditResult:
+    """As ``audit``, of a cluster whose files are known; ``paths`` is where they come from."""
     base = audit_base(cluster, options.at)
     last = END if options.at is None else options.at
     audited = [file for file in cluster.checkpoints if base.first_offset < file.offset <= last]

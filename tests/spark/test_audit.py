@@ -19,17 +19,21 @@ from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, manifest
 from metadata_log.checkpoint_manifest import CheckpointManifest, encode_manifest
 from metadata_log.reader import classify, iter_batches
 from metadata_log.records import PartitionRecord
+from metadata_log.segment_files import segment_name
 from pipeline.certificate import sealed
 from pipeline.errors import BadSetting
+from pipeline.inputs import InputError
 from pipeline.jobs.audit import AuditOptions, audit
 from pipeline.jobs.audit_page import audit_page
+from pipeline.jobs.fleet_audit import audit_all
 from pipeline.storage import forget_stores
 from snapshots.image_digest import digest_image
 from snapshots.loading import load_image
 from tests.object_store import object_store
-from tests.pipeline_logs import KAFKA_LOG
+from tests.pipeline_logs import KAFKA_LOG, LogWriter
 
 LOG = "__cluster_metadata-0"
+SMALL_CLUSTER = "xnVrj2ZpTPOxSQQa-ebb-g"
 
 
 @pytest.fixture
@@ -177,3 +181,28 @@ def test_damaged_log_fails_with_a_certificate_of_its_files(spark: SparkSession, 
     assert (document["verdict"], document["state"]["digest"], document["comparisons"]) == ("failed", None, [])
     assert {file["name"]: file["sha256"] for file in document["files"]}[str(segment)] == sha256(data).hexdigest()
     assert "damaged at byte" in audit_page(result, document).render()
+
+
+def test_audits_of_several_clusters_do_not_stop_each_other(spark: SparkSession, small: Path, tmp_path: Path) -> None:
+    """One passes, one is damaged, of one nothing can be said, and one is not there."""
+    damaged, alone = (LogWriter(tmp_path / name, name) for name in ("damaged", "alone"))
+    for log in (damaged, alone):
+        log.append_small(3)
+    data = bytearray(damaged.segment.read_bytes())
+    data[-5] ^= 1
+    damaged.segment.write_bytes(data)
+    alone.segment.rename(alone.directory / segment_name(100))
+
+    fleet = audit_all(spark, [str(tmp_path / name) for name in ("alone", "nothing", "log", "damaged")], AuditOptions())
+
+    by_cluster = {one.cluster_id: one for one in fleet.results}
+    assert by_cluster.keys() == {"damaged", SMALL_CLUSTER}
+    assert by_cluster[SMALL_CLUSTER].document() == audit(spark, [str(small)], AuditOptions()).document()
+    assert by_cluster[SMALL_CLUSTER].passed
+    assert not by_cluster["damaged"].passed
+    assert by_cluster["damaged"].document()["problems"][0]["problem"].startswith(f"{damaged.segment}: damaged at byte")
+    assert fleet.failed.keys() == {"alone", str(tmp_path / "nothing")}
+    assert "the log begins at offset 100" in fleet.failed["alone"]
+    assert not fleet.passed
+    with pytest.raises(InputError, match="no such file or directory"):
+        audit_all(spark, [str(tmp_path / "nothing")], AuditOptions())

@@ -5,21 +5,30 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
+from pipeline.errors import BadSetting
 from pipeline.uris import local
 from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, workers_line
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, workers_line
 
 if TYPE_CHECKING:
-    from pipeline.jobs.audit import AuditResult
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from pipeline.jobs.audit import AuditOptions, AuditResult
 
 _PROBLEMS_SHOWN = 10
 
 WrittenCertificate = Annotated[
     Path | None,
-    typer.Option("--certificate", metavar="FILE", parser=local, help="Write the certificate, as JSON with a seal."),
+    typer.Option(
+        "--certificate",
+        metavar="FILE",
+        parser=local,
+        help="Write the certificate, as JSON with a seal; with --mixed a directory, for CLUSTER.json of each.",
+    ),
 ]
 SignKey = Annotated[
     Path | None,
@@ -35,21 +44,25 @@ Digests = Annotated[
 ]
 
 
+At = Annotated[
+    int | None, typer.Option("--at", metavar="OFFSET", min=1, help="Read the log up to there; default: its end.")
+]
+ClusterId = Annotated[str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")]
+TaskBytes = Annotated[
+    int, typer.Option("--task-bytes", metavar="N", min=65536, help="Bytes of log in one task: memory of a worker.")
+]
+
+
 def audit(
     run: Run,
     paths: Inputs,
-    at: Annotated[
-        int | None, typer.Option("--at", metavar="OFFSET", min=1, help="Read the log up to there; default: its end.")
-    ] = None,
+    at: At = None,
     certificate: WrittenCertificate = None,
     sign_key: SignKey = None,
     digests: Digests = None,
-    cluster_id: Annotated[
-        str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
-    ] = None,
-    task_bytes: Annotated[
-        int, typer.Option("--task-bytes", metavar="N", min=65536, help="Bytes of log in one task: memory of a worker.")
-    ] = 64 * 1024 * 1024,
+    cluster_id: ClusterId = None,
+    mixed: Mixed = False,
+    task_bytes: TaskBytes = 64 * 1024 * 1024,
     html: Html = None,
 ) -> None:
     """Replay a log with Spark, and hold the state against what controllers say it is: a certificate.
@@ -57,34 +70,72 @@ def audit(
     The digest of the state is compared with the manifests of all checkpoints, with the checkpoints themselves, and
     where there is no manifest (Kafka writes none) and no digest is given, with the controllers' own replay, run beside.
     Every batch is checked, every partition's leader, ISR and epochs too. Exit code 1: the audit failed; it says what is
-    wrong first.
+    wrong first. With --mixed each cluster is audited by itself, and one that fails does not stop the others.
 
     Example: quorate pipeline audit var/controller-1 --certificate audit.json --sign-key audit.key
     """
-    from pipeline.certificate import load_signing_key, sealed
+    from pipeline.certificate import load_signing_key
     from pipeline.given_digests import read_digests
     from pipeline.jobs.audit import AuditOptions
-    from pipeline.jobs.audit import audit as run_audit
 
+    if mixed and (at is not None or digests is not None or html is not None):
+        raise BadSetting("--at, --digests and --html are of one audit, and --mixed is for several: leave one out")
     key = load_signing_key(sign_key) if sign_key is not None else None
     given = read_digests(digests) if digests is not None else {}
     options = AuditOptions(at, cluster_id, task_bytes, given)
-    with run.session("audit", hands_on=True) as spark:
-        result = run_audit(spark, paths, options)
-    document = sealed(result.document(), key)
-    _write(result, document, certificate, html)
-    run.show(_lines(result, document), document)
-    if not result.passed:
+    if mixed:
+        has_passed = _audit_all(run, paths, options, key, certificate)
+    else:
+        has_passed = _audit_one(run, paths, options, key, certificate, html)
+    if not has_passed:
         raise typer.Exit(exit_codes.REFUSED)
 
 
-def _write(result: AuditResult, document: dict[str, Any], certificate: Path | None, html: Path | None) -> None:
+def _audit_one(
+    run: Run,
+    paths: list[str],
+    options: AuditOptions,
+    key: Ed25519PrivateKey | None,
+    certificate: Path | None,
+    html: Path | None,
+) -> bool:
+    from pipeline.certificate import sealed
+    from pipeline.jobs.audit import audit as run_audit
     from pipeline.jobs.audit_page import audit_page
 
+    with run.session("audit", hands_on=True) as spark:
+        result = run_audit(spark, paths, options)
+    document = sealed(result.document(), key)
     if certificate is not None:
-        certificate.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        _write_certificate(document, certificate)
     if html is not None:
         audit_page(result, document).write(html)
+    run.show(_lines(result, document), document)
+    return result.passed
+
+
+def _audit_all(
+    run: Run, paths: list[str], options: AuditOptions, key: Ed25519PrivateKey | None, directory: Path | None
+) -> bool:
+    """Audit each of several clusters, and write a certificate of each to the directory."""
+    from pipeline.certificate import sealed
+    from pipeline.jobs.fleet_audit import audit_all
+
+    with run.session("audit", hands_on=True) as spark:
+        fleet = audit_all(spark, paths, options)
+    documents = [sealed(one.document(), key) for one in fleet.results]
+    if directory is not None:
+        directory.mkdir(parents=True, exist_ok=True)
+        for document in documents:
+            _write_certificate(document, directory / f"{quote(document['cluster_id'], safe='')}.json")
+    lines = [line for pair in zip(fleet.results, documents, strict=True) for line in _lines(*pair)]
+    lines += [f"Not audited: {name}: {error}" for name, error in fleet.failed.items()]
+    run.show(lines, {"certificates": documents, "failed": fleet.failed})
+    return fleet.passed
+
+
+def _write_certificate(document: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def _lines(result: AuditResult, document: dict[str, Any]) -> list[str]:

@@ -44,3 +44,10 @@ def refusal(name: str, *arguments: str) -> str:
 )
 def test_history_that_cannot_be_gone_on_with(arguments: list[str], sentence: str) -> None:
     assert refusal("history", "log", "--out", "out", *arguments) == sentence
+
+
+@pytest.mark.parametrize("option", ["--at=5", "--digests=digests", "--html=page.html"])
+def test_audit_of_several_clusters_takes_nothing_that_is_of_one(option: str) -> None:
+    assert refusal("audit", "a", "b", "--mixed", option) == (
+        "--at, --digests and --html are of one audit, and --mixed is for several: leave one out"
+    )
