@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from pipeline.errors import PipelineError
 
+SigningKey = Ed25519PrivateKey
+
 _SEAL: Final = "seal"
 
 
@@ -34,7 +36,7 @@ class BadCertificate(PipelineError):
     """A certificate that cannot be believed."""
 
 
-def sealed(document: Mapping[str, Any], key: Ed25519PrivateKey | None) -> dict[str, Any]:
+def sealed(document: Mapping[str, Any], key: SigningKey | None) -> dict[str, Any]:
     """The document with its seal: signed where there is a key, else with a digest, which tells damage but not fraud."""
     data = _canonical(document)
     seal = {"sha256": hashlib.sha256(data).hexdigest()}
@@ -72,7 +74,7 @@ def verify(path: Path, public_key: Path | None) -> dict[str, Any]:
     return {**document, _SEAL: seal}
 
 
-def load_signing_key(path: Path) -> Ed25519PrivateKey:
+def load_signing_key(path: Path) -> SigningKey:
     """The private key in a PEM file without a password.
 
     Raises:

@@ -15,8 +15,7 @@ from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, workers_line
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
+    from pipeline.certificate import SigningKey
     from pipeline.jobs.audit import AuditOptions, AuditResult
 
 _PROBLEMS_SHOWN = 10
@@ -95,7 +94,7 @@ def _audit_one(
     run: Run,
     paths: list[str],
     options: AuditOptions,
-    key: Ed25519PrivateKey | None,
+    key: SigningKey | None,
     certificate: Path | None,
     html: Path | None,
 ) -> bool:
@@ -115,7 +114,7 @@ def _audit_one(
 
 
 def _audit_all(
-    run: Run, paths: list[str], options: AuditOptions, key: Ed25519PrivateKey | None, directory: Path | None
+    run: Run, paths: list[str], options: AuditOptions, key: SigningKey | None, directory: Path | None
 ) -> bool:
     """Audit each of several clusters, and write a certificate of each to the directory."""
     from pipeline.certificate import sealed
