@@ -10,7 +10,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from pipeline.errors import PipelineError
 
-SigningKey = Ed25519PrivateKey
+#: What signs a certificate.
+SigningKey: TypeAlias = Ed25519PrivateKey
 
 _SEAL: Final = "seal"
 
