@@ -8,15 +8,15 @@ from typing import NoReturn
 
 import typer
 
-from metadata_log.errors import QuorateError
+from metadata_log.errors import ApiError, QuorateError
 from scripts.cli import exit_codes
 
 
 def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, obj: object = None) -> NoReturn:
     """Run one command; errors that are no mistake of ours become one sentence and an exit code.
 
-    Those are the ones that we raise on purpose, and what the system refuses: a full or read-only disk, a file that is
-    not there or that we may not open.
+    Those are the ones that we raise on purpose, refusals of controllers with the name of their code, and what the
+    system refuses: a full or read-only disk, a file that is not there or that we may not open.
 
     Args:
         name: as it is called, in its usage and before its sentences.
@@ -28,6 +28,8 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
     try:
         app(list(arguments), prog_name=name, obj=obj)
         sys.exit(exit_codes.DONE)
+    except ApiError as error:
+        sentence = f"{error} ({error.code.name})"
     except QuorateError as error:
         sentence = str(error)
     except OSError as error:

@@ -24,7 +24,7 @@ from controller.protocol_acls import (
 )
 from scripts.cli.arguments import AsJson, DryRun, Yes, confirm
 from scripts.cli.asking import ask
-from scripts.cli.bulk import Outcome, report
+from scripts.cli.bulk import Outcome, only, report
 from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, counted, reader_may_leave
 from scripts.cli.requesting import make
@@ -148,12 +148,13 @@ def add(
         for who, where, what in product(principal, host or ["*"], map(_operation, operation))
     ]
     request: CreateAclsRequest = make(CreateAclsRequest, creations=creations)
-    response = ask(controllers, secret_file, lambda client: client.access.create_acls(request))
+    subjects = [f"{one.principal}, {_word(one.operation)}, from {one.host}" for one in creations]
+    response = ask(controllers, secret_file, lambda client: client.access.create_acls(request), about=only(subjects))
     verb = "Denied" if deny else "Allowed"
-    outcomes = []
-    for creation, result in zip(creations, response.results, strict=True):
-        subject = f"{creation.principal}, {_word(creation.operation)}, from {creation.host}"
-        outcomes.append(Outcome(subject, result.error_code, result.error_message, f"{verb}: {subject}."))
+    outcomes = [
+        Outcome(subject, result.error_code, result.error_message, f"{verb}: {subject}.")
+        for subject, result in zip(subjects, response.results, strict=True)
+    ]
     report(response, outcomes, as_json=as_json)
 
 

@@ -16,7 +16,8 @@ import typer
 
 from controller.attempts import Sender
 from controller.client import ControllerClient
-from metadata_log.errors import NotController, OutcomeUnknown
+from controller.http.errors import HttpRefusal
+from metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 from scripts.cli import exit_codes
 from scripts.cli.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret
 
@@ -34,6 +35,7 @@ def ask(
     *,
     path: Path | None = None,
     at: str | None = None,
+    about: str | None = None,
 ) -> T:
     """The answer to one question.
 
@@ -41,6 +43,7 @@ def ask(
         principal: who asks; without it the one that the environment names, if any.
         path: no controller is asked: files answer, as a controller in their state would.
         at: of which moment the answer is wanted; None: of now, or of all that the files hold.
+        about: the one thing that something is asked for, which a refusal then names; None: there are several.
 
     Ends the command with its own exit code where no active controller was found, or a change may have been made.
 
@@ -67,6 +70,10 @@ def ask(
     except OutcomeUnknown as error:
         sys.stderr.write(f"quorate: {error}\n")
         raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from None
+    except ApiError as error:
+        if about is None or isinstance(error, (HttpRefusal, Overloaded)):
+            raise  # of the request, whatever it asks for
+        raise ApiError(error.code, f"{about}: {error.message}", error.details) from None
 
 
 async def _put_to(answers: Sender, question: Callable[[ControllerClient], Awaitable[T]]) -> T:

@@ -148,7 +148,7 @@ def unregister(
         )
         raise typer.Exit(exit_codes.REFUSED)
     confirm(f"unregister broker {broker_id}", yes=yes)
-    reply = ask(controllers, secret_file, lambda client: client.unregister_broker(broker_id))
+    reply = ask(controllers, secret_file, lambda c: c.unregister_broker(broker_id), about=f"broker {broker_id}")
     if held is not None and held.replicas:
         sys.stderr.write(f"quorate: {held.replicas} partitions still have a replica on broker {broker_id}: move them\n")
     text = reply.model_dump_json() if as_json else f"Broker {broker_id} is no longer registered."

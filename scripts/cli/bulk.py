@@ -30,6 +30,11 @@ class Outcome(NamedTuple):
         return self.error_code is ErrorCode.NONE
 
 
+def only(subjects: Sequence[str]) -> str | None:
+    """How the only one of them is called, however often it was named; None where there are several."""
+    return subjects[0] if len(set(subjects)) == 1 else None
+
+
 def report(reply: BaseModel, outcomes: Sequence[Outcome], *, as_json: bool) -> None:
     """Show the outcomes; ends the command as refused where one of them is.
 

@@ -122,7 +122,7 @@ def alter(
     request = IncrementalAlterConfigsRequest(
         resources=[AlterConfigsResource(resource_type=kind, resource_name=name, configs=changes)], validate_only=dry_run
     )
-    response = ask(controllers, secret_file, lambda c: c.incremental_alter_configs(request))
+    response = ask(controllers, secret_file, lambda c: c.incremental_alter_configs(request), about=resource)
     _report(resource, response, is_dry_run=dry_run)
 
 
@@ -144,7 +144,7 @@ def replace(
         resources=[ReplacedConfigsResource(resource_type=kind, resource_name=name, configs=configs)],
         validate_only=dry_run,
     )
-    response = ask(controllers, secret_file, lambda c: c.alter_configs(request))
+    response = ask(controllers, secret_file, lambda c: c.alter_configs(request), about=resource)
     _report(resource, response, is_dry_run=dry_run)
 
 

@@ -20,7 +20,7 @@ from controller.protocol import (
 from metadata_log.errors import ApiError, ErrorCode
 from scripts.cli.arguments import AsJson, Yes, confirm, sendable
 from scripts.cli.asking import ask
-from scripts.cli.bulk import Outcome, report
+from scripts.cli.bulk import Outcome, only, report
 from scripts.cli.connecting import Controllers, SecretFile
 from scripts.cli.json_files import ElectionFile, read_json
 from scripts.cli.output import counted
@@ -67,7 +67,7 @@ def elect(
         confirm(f"elect leaders that may lack records for {what}", yes=yes)
     kind: Literal["PREFERRED", "UNCLEAN"] = "UNCLEAN" if election_type is ElectionType.UNCLEAN else "PREFERRED"
     request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted)
-    reply = ask(controllers, secret_file, lambda client: _elect(client, request))
+    reply = ask(controllers, secret_file, lambda client: _elect(client, request), about=_only(wanted))
     topics = reply.replica_election_results
     report(reply, [_outcome(one.topic, result) for one in topics for result in one.partition_results], as_json=as_json)
     if not topics and not as_json:
@@ -88,6 +88,10 @@ def _wanted(
     for one in read_json(path, ElectionFile).partitions:
         by_topic.setdefault(one.topic, []).append(one.partition)
     return [ElectionPartitions(topic=name, partitions=numbers) for name, numbers in by_topic.items()]
+
+
+def _only(wanted: list[ElectionPartitions] | None) -> str | None:
+    return only([f"{one.topic}-{number}" for one in wanted or () for number in one.partitions])
 
 
 def _count(wanted: list[ElectionPartitions]) -> int:

@@ -146,7 +146,7 @@ def _alter(
         parts.append({"entity_type": type_, "entity_name": name or None})
     request = make(AlterClientQuotasRequest, entries=[{"entity": parts, "ops": ops}], validate_only=is_dry_run)
     response: AlterClientQuotasResponse = ask(
-        controllers, secret_file, lambda client: client.access.alter_client_quotas(request)
+        controllers, secret_file, lambda client: client.access.alter_client_quotas(request), about=" ".join(entity)
     )
     if as_json:
         sys.stdout.write(response.model_dump_json() + "\n")

@@ -22,7 +22,7 @@ from controller.protocol import (
 from scripts.cli import exit_codes
 from scripts.cli.arguments import AsJson, Patterns, Yes, broker_ids, confirm, patterns_text
 from scripts.cli.asking import ask
-from scripts.cli.bulk import Outcome, exit_by, report
+from scripts.cli.bulk import Outcome, exit_by, only, report
 from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.json_files import ReassignmentFile, TopicsFile, read_json
 from scripts.cli.output import columns, counted, reader_may_leave
@@ -144,7 +144,7 @@ def apply(
     request = _request({(one.topic, one.partition): one.replicas for one in wanted.partitions})
     applied = Applied(rollback=rollback, responses=None, moved=None)
     try:
-        reply = ask(controllers, secret_file, lambda client: client.alter_partition_reassignments(request))
+        reply = ask(controllers, secret_file, lambda c: c.alter_partition_reassignments(request), about=_only(request))
         applied = applied.model_copy(update={"responses": reply.responses})
         outcomes = _outcomes(reply.responses, wanted)
         if not as_json:
@@ -159,6 +159,10 @@ def apply(
     exit_by(outcomes)
     if applied.moved is not None:
         _end(applied.moved, is_silent=as_json)
+
+
+def _only(request: AlterPartitionReassignmentsRequest) -> str | None:
+    return only([f"{topic.name}-{one.partition_index}" for topic in request.topics for one in topic.partitions])
 
 
 def _request(targets: dict[tuple[str, int], list[int] | None]) -> AlterPartitionReassignmentsRequest:
@@ -265,7 +269,7 @@ def cancel(
         return
     confirm(f"cancel {counted(len(targets), 'reassignment')}", yes=yes)
     request = _request(dict.fromkeys(targets))
-    reply = ask(controllers, secret_file, lambda client: client.alter_partition_reassignments(request))
+    reply = ask(controllers, secret_file, lambda c: c.alter_partition_reassignments(request), about=_only(request))
     report(reply, _outcomes(reply.responses, None), as_json=as_json)
 
 

@@ -52,7 +52,7 @@ from scripts.cli.arguments import (
     wanted_parameters,
 )
 from scripts.cli.asking import ask
-from scripts.cli.bulk import Outcome, report
+from scripts.cli.bulk import Outcome, only, report
 from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
@@ -271,7 +271,7 @@ def create(
         for name in dict.fromkeys(topics)
     ]
     request = CreateTopicsRequest(topics=wanted, validate_only=dry_run)
-    reply = ask(controllers, secret_file, lambda client: _create(client, request))
+    reply = ask(controllers, secret_file, lambda client: _create(client, request), about=only(topics))
     outcomes = [_created(one, is_dry_run=dry_run, if_not_exists=if_not_exists) for one in reply.topics]
     report(reply, outcomes, as_json=as_json)
 
@@ -318,7 +318,7 @@ def add_partitions(
         CreatePartitionsTopic(name=name, count=partitions, assignments=assignments) for name in dict.fromkeys(topics)
     ]
     request = CreatePartitionsRequest(topics=wanted, validate_only=dry_run)
-    reply = ask(controllers, secret_file, lambda client: client.create_partitions(request))
+    reply = ask(controllers, secret_file, lambda client: client.create_partitions(request), about=only(topics))
     verb = "can have" if dry_run else "has"
     outcomes = [
         Outcome(one.name, one.error_code, one.error_message, f"Topic {one.name} {verb} {partitions} partitions.")
@@ -352,10 +352,11 @@ def delete(
         raise NoSuchTopic(f"{found.matching} topics match: {RECORDS_PER_OPERATION_MAX} at once is the most")
     if not found.topics and not if_exists:
         raise NoSuchTopic("no topic matches")
-    if found.topics:
-        confirm(f"delete {_named([topic.name for topic in found.topics])} for good", yes=yes)
+    names = [topic.name for topic in found.topics]
+    if names:
+        confirm(f"delete {_named(names)} for good", yes=yes)
     request = DeleteTopicsRequest(topic_ids=[topic.topic_id for topic in found.topics])
-    reply = ask(controllers, secret_file, lambda client: client.delete_topics(request))
+    reply = ask(controllers, secret_file, lambda client: client.delete_topics(request), about=only(names))
     by_id = {topic.topic_id: topic.name for topic in found.topics}
     outcomes = [
         Outcome(by_id[one.topic_id], one.error_code, one.error_message, f"Topic {by_id[one.topic_id]} was deleted.")

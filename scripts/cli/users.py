@@ -107,7 +107,7 @@ def set_(
         salted_password=salted_password(mechanism, password, salt, iterations),
     )
     request = AlterUserScramCredentialsRequest(upsertions=[upsertion])
-    _alter(request, f"The {mechanism} credential of {name} was set.", controllers, secret_file, as_json=as_json)
+    _alter(request, name, f"The {mechanism} credential of {name} was set.", controllers, secret_file, as_json=as_json)
 
 
 @app.command()
@@ -127,18 +127,23 @@ def remove(
     request = AlterUserScramCredentialsRequest(
         deletions=[make(ScramCredentialDeletion, name=name, mechanism=mechanism)]
     )
-    _alter(request, f"The {mechanism} credential of {name} was removed.", controllers, secret_file, as_json=as_json)
+    _alter(
+        request, name, f"The {mechanism} credential of {name} was removed.", controllers, secret_file, as_json=as_json
+    )
 
 
 def _alter(
     request: AlterUserScramCredentialsRequest,
+    name: str,
     done: str,
     controllers: str | None,
     secret_file: Path | None,
     *,
     as_json: bool,
 ) -> None:
-    response = ask(controllers, secret_file, lambda client: client.access.alter_user_scram_credentials(request))
+    response = ask(
+        controllers, secret_file, lambda client: client.access.alter_user_scram_credentials(request), about=name
+    )
     sys.stdout.write((response.model_dump_json() if as_json else done) + "\n")
 
 

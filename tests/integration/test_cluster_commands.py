@@ -55,7 +55,10 @@ async def test_broker_is_unregistered_when_the_user_is_sure(user: Terminal) -> N
     member = user.stage.members[1].controller
     assert list(member.stable.cluster.brokers) == [11]
     gone = await command(user.stage.urls[1], "brokers", "unregister", "12", "--yes")
-    assert (gone.code, gone.err) == (exit_codes.REFUSED, "quorate: Broker ID 12 is not currently registered\n")
+    assert (gone.code, gone.err) == (
+        exit_codes.REFUSED,
+        "quorate: broker 12: Broker ID 12 is not currently registered (BROKER_ID_NOT_REGISTERED)\n",
+    )
 
 
 async def test_cluster_is_described(user: Terminal) -> None:

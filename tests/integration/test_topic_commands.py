@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -103,6 +104,29 @@ async def test_create_that_fails_for_some_says_which(user: Terminal) -> None:
     made = await user.run("topics", "create", "tried", "--dry-run")
     assert made.out == "Topic tried can be created: partitions 1, replication factor 1.\n"
     assert "tried" not in (await user.run("topics", "list")).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("topics", "create", "huge", "--replication-factor", "9"), r"huge: Unable .* \(INVALID_REPLICATION_FACTOR\)"),
+        (("topics", "create", "orders"), r"orders: Topic 'orders' already exists. \(TOPIC_ALREADY_EXISTS\)"),
+        (("topics", "add-partitions", "orders", "--partitions", "1"), r"orders: .* \(INVALID_PARTITIONS\)"),
+        (("configs", "alter", "topic/orders", "--set", "segment.ms=0"), r"topic/orders: .* \(INVALID_CONFIG\)"),
+        (("elect", "--type", "preferred", "--topic", "orders", "--partition", "7"), r"orders-7: .* \(UNKNOWN_.*\)"),
+        (("users", "remove", "ana", "--mechanism", "SCRAM-SHA-256", "--yes"), r"ana: .* \(RESOURCE_NOT_FOUND\)"),
+        (("quotas", "set", "user/ana", "--quota", "nope=1"), r"user/ana: .* \(INVALID_REQUEST\)"),
+        (("acls", "add", "topic/a", "--principal", "bo", "--operation", "read"), r"bo, read, .*: .* \(.*\)"),
+        (("features", "upgrade", "nope=1"), r".*this feature.* \(INVALID_UPDATE_VERSION\)"),
+    ],
+)
+async def test_refusal_of_a_single_thing_names_it_and_the_code(
+    user: Terminal, arguments: tuple[str, ...], said: str
+) -> None:
+    """As refusals of several do, one line each."""
+    ended = await user.run(*arguments)
+    assert (ended.code, ended.out) == (exit_codes.REFUSED, "")
+    assert re.fullmatch(f"quorate: {said}\n", ended.err), ended.err
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,17 @@ import typer
 
 from controller.attempts import Unreachable
 from controller.client import ControllerClient
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, QuorateError
+from controller.http.errors import HttpRefusal
+from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded, QuorateError
 from scripts.cli import exit_codes
 from scripts.cli.asking import ask
 
 
-def asked(error: QuorateError) -> None:
+def asked(error: QuorateError, about: str | None = None) -> None:
     async def question(client: ControllerClient) -> None:
         raise error
 
-    ask("127.0.0.1:1", None, question)
+    ask("127.0.0.1:1", None, question, about=about)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,22 @@ def test_question_without_an_answer_ends_with_its_own_code(
 def test_refusal_is_the_callers() -> None:
     with pytest.raises(ApiError, match="no such topic"):
         asked(ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic"))
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ApiError(ErrorCode.INVALID_CONFIG, "no such config", {"at": 1}), "orders: no such config"),
+        (HttpRefusal(401, "the shared secret is missing"), "the shared secret is missing"),
+        (Overloaded("too much waits"), "too much waits"),
+    ],
+)
+def test_refusal_names_the_one_thing_that_it_is_of_and_of_the_request_it_names_none(
+    error: ApiError, message: str
+) -> None:
+    with pytest.raises(ApiError) as refused:
+        asked(error, about="orders")
+    assert (refused.value.code, refused.value.message, refused.value.details) == (error.code, message, error.details)
 
 
 def test_question_to_nobody_is_a_mistake_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
