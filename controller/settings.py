@@ -136,6 +136,9 @@ class TopicSettings(Group):
     """Replicas of each partition (Kafka's default.replication.factor)."""
     min_insync_replicas: int = Field(default=1, ge=1, le=64)
     """Kafka's min.insync.replicas, where the log sets none."""
+    unclean_leader_election_enable: bool = False
+    """Kafka's unclean.leader.election.enable, where the log sets none: a partition that nobody in sync or eligible can
+    lead is led by any replica that lives, which may lack what was acknowledged."""
     can_be_deleted: bool = True
     """Whether anybody can delete topics (Kafka's delete.topic.enable). The active controller's setting counts: give all
     the same."""

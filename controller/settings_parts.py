@@ -13,6 +13,7 @@ from controller.policy_loading import load_policies
 from controller.protocol_brokers import Listener
 from controller.seams import ControllerLimits
 from controller.settings import ControllerSettings, TopicSettings
+from controller.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
 
 #: Names of a controller's listeners: the quorum's, as in the log's list of voters, and that of the HTTP API.
 QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
@@ -64,9 +65,14 @@ def _controller_config(settings: ControllerSettings, cluster_id: str, token_secr
 
 def _static_configs(topics: TopicSettings) -> dict[str, str]:
     """What the settings say, under Kafka's names; what they leave open is Kafka's default, and none of theirs."""
-    names = {"min.insync.replicas": "min_insync_replicas", "num.partitions": "partitions"}
-    names["default.replication.factor"] = "replication_factor"
-    return {name: str(getattr(topics, field)) for name, field in names.items() if field in topics.model_fields_set}
+    fields = {
+        MIN_ISR_CONFIG: "min_insync_replicas",
+        "num.partitions": "partitions",
+        "default.replication.factor": "replication_factor",
+        UNCLEAN_CONFIG: "unclean_leader_election_enable",
+    }
+    said = {name: getattr(topics, field) for name, field in fields.items() if field in topics.model_fields_set}
+    return {name: str(value).lower() for name, value in said.items()}
 
 
 def _role_settings(settings: ControllerSettings) -> RoleSettings:

@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from controller.config_description import configs_of_new_topic
+from controller.controller_config import ControllerConfig
+from controller.partition_view import allows_unclean_election
 from controller.settings import Address, ControllerSettings, parse_address
+from controller.settings_parts import controller_parts
 from controller.settings_source import InvalidSettings, environment_name, load_settings, read_secret, setting_names
+from controller.topic_configs import UNCLEAN_CONFIG
 from scripts.generate_configuration_docs import PATH, make_text
+from snapshots.image import EMPTY_IMAGE
 
 FILE = """
 node_id = 1
@@ -50,6 +56,21 @@ def test_settings_default_file_environment_and_command_line_the_later_wins(setti
     assert from_environment.quorum.election_timeout_min_ms == 600
     from_command = load(settings_file, ("quorum.election_timeout_min_ms=550",), {name: "600"})
     assert from_command.quorum.election_timeout_min_ms == 550
+
+
+def test_settings_of_topics_are_kafkas_static_configs_and_decide_where_the_log_says_nothing(
+    settings_file: Path,
+) -> None:
+    def config(*overrides: str) -> ControllerConfig:
+        return controller_parts(load(settings_file, overrides), "cluster", None, None).config
+
+    assert config().static_configs == {}
+    assert not allows_unclean_election(EMPTY_IMAGE, config(), "t")
+    told = config("topics.unclean_leader_election_enable=true", "topics.min_insync_replicas=2")
+    assert told.static_configs == {"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}
+    assert allows_unclean_election(EMPTY_IMAGE, told, "t")
+    (held,) = [one for one in configs_of_new_topic(EMPTY_IMAGE, told, {}) if one.name == UNCLEAN_CONFIG]
+    assert (held.value, held.source) == ("true", "STATIC_BROKER_CONFIG")
 
 
 def test_settings_of_a_static_voter_list_need_no_directories(tmp_path: Path) -> None:
