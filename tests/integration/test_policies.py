@@ -47,7 +47,7 @@ async def test_controller_asks_the_rules_of_the_page(tmp_path: Path, monkeypatch
 
         refused = await quorate("topics", "create", "orders", "--replication-factor", "2")
         assert (refused.code, refused.out) == (exit_codes.REFUSED, "")
-        assert "a topic is called team.purpose, not orders" in refused.err
+        assert refused.err == "quorate: orders: a topic is called team.purpose, not orders (POLICY_VIOLATION)\n"
         made = await quorate("topics", "create", "sales.orders", "--replication-factor", "2")
         assert made.code == exit_codes.DONE, made.err
         kept = await quorate("configs", "alter", "topic/sales.orders", "--set", "retention.ms=-1")
