@@ -22,6 +22,7 @@ from controller.protocol_configs import (
 from metadata_log.errors import ApiError
 from scripts.cli.arguments import AsJson, DryRun, key_values
 from scripts.cli.asking import ask
+from scripts.cli.config_names import point_out_slips
 from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 
@@ -106,7 +107,7 @@ def alter(
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
-    """Change configs one by one, all of them or none.
+    """Change configs one by one, all of them or none. What looks like a slip in a name is pointed out.
 
     Example: quorate configs alter topic/orders --set retention.ms=86400000 --delete segment.ms
     """
@@ -119,6 +120,7 @@ def alter(
         changes += (AlterableConfig(name=k, config_operation=operation, value=v) for k, v in key_values(texts))
     if not changes:
         raise typer.BadParameter("say what is to change: --set, --delete, --append or --subtract")
+    point_out_slips(kind, [change.name for change in changes if change.config_operation != "DELETE"])
     request = IncrementalAlterConfigsRequest(
         resources=[AlterConfigsResource(resource_type=kind, resource_name=name, configs=changes)], validate_only=dry_run
     )
@@ -140,6 +142,7 @@ def replace(
     """
     kind, name = _resource(resource)
     configs = [ConfigValue(name=key, value=value) for key, value in key_values(set_)]
+    point_out_slips(kind, [config.name for config in configs])
     request = AlterConfigsRequest(
         resources=[ReplacedConfigsResource(resource_type=kind, resource_name=name, configs=configs)],
         validate_only=dry_run,

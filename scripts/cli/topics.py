@@ -53,6 +53,7 @@ from scripts.cli.arguments import (
 )
 from scripts.cli.asking import ask
 from scripts.cli.bulk import Outcome, only, report
+from scripts.cli.config_names import point_out_slips
 from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
@@ -260,6 +261,7 @@ def create(
     lists = [] if replica_assignment is None else replica_lists(replica_assignment)
     assignments = [ReplicaAssignment(partition_index=at, broker_ids=ids) for at, ids in enumerate(lists)]
     configs = [TopicConfig(name=name, value=value) for name, value in key_values(config)]
+    point_out_slips("TOPIC", [one.name for one in configs])
     wanted = [
         CreatableTopic(
             name=name,

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from scripts.cli import exit_codes
-from tests.integration.commands import command
+from tests.integration.commands import alone, command
 from tests.integration.http_servers import closed_port
 from tests.integration.http_stage import stage
 
@@ -98,6 +98,20 @@ async def test_bad_command_ends_with_a_sentence(arguments: tuple[str, ...], code
         assert ended.code == code
         assert says in " ".join(ended.err.replace("│", " ").split())
         assert "Traceback" not in ended.err
+
+
+async def test_slip_in_a_name_is_pointed_out_whether_it_is_taken_or_not() -> None:
+    """A broker may have configs of its plug-ins: what nobody knows is taken, too."""
+    async with cluster() as url:
+        hint = "quorate: no topic config is known as segment.mss: did you mean segment.ms?\n"
+        for verb in ("alter", "replace"):
+            refused = await alone("configs", verb, "topic/orders", "--set", "segment.mss=1", "--controllers", url)
+            assert (refused.code, refused.err.startswith(hint)) == (exit_codes.REFUSED, True)
+        taken = await alone("configs", "alter", "broker/", "--set", "log.retention.hourss=1", "--controllers", url)
+        assert (taken.code, taken.out) == (exit_codes.DONE, "broker/ was changed.\n")
+        assert taken.err.endswith("known as log.retention.hourss: did you mean log.retention.hours?\n")
+        mended = await alone("configs", "alter", "broker/", "--delete", "log.retention.hourss", "--controllers", url)
+        assert mended == (exit_codes.DONE, "broker/ was changed.\n", "")
 
 
 async def test_nobody_to_ask_has_an_exit_code_of_its_own() -> None:

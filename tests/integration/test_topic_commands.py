@@ -142,6 +142,7 @@ async def test_refusal_of_a_single_thing_names_it_and_the_code(
         (("topics", "create", "t", "--partitions", "0"), exit_codes.USAGE, "--partitions"),
         (("topics", "create", "t", "--replication-factor", "9"), exit_codes.REFUSED, "target replication factor of 9"),
         (("topics", "create", "t", "--config", "x"), exit_codes.USAGE, "NAME=VALUE"),
+        (("topics", "create", "t", "--config", "retention.mss=1"), exit_codes.REFUSED, "did you mean retention.ms?"),
         (("topics", "create", "t", "--config", "nope=1"), exit_codes.REFUSED, "Unknown topic config name: nope"),
         (("topics", "create", "t", "--replica-assignment", "1:x"), exit_codes.USAGE, "is no list of replicas"),
         (("topics", "create", "t", "--replica-assignment", "77"), exit_codes.REFUSED, "no such broker is registered"),
