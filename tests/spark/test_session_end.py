@@ -21,7 +21,7 @@ import sys, threading
 from pathlib import Path
 import typer
 from pipeline.session import SessionSettings, spark_session
-from scripts.cli.__main__ import run
+from scripts.command_line import run
 
 app = typer.Typer()
 
