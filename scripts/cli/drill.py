@@ -162,13 +162,16 @@ def _exit_code(outcomes: list[Outcome]) -> int:
 
 
 def _run_one(name: str, stricter: dict[str, float], target: Path | None, on: On, *, may_skip: bool) -> Outcome:
-    """One drill; of all of them those that may not be run there are skipped."""
+    """One drill; of all of them those that may not be run there are skipped. Ctrl-C ends it in order."""
     try:
         return asyncio.run(run_drill(DRILLS[name], stricter, partial(_keep_logs, name, target), on))
     except NotHere as refusal:
         if not may_skip:
             raise
         return skipped(DRILLS[name], str(refusal))
+    except KeyboardInterrupt:
+        sys.stderr.write(f"quorate: {name} was broken off by Ctrl-C, and has no outcome\n")
+        raise
 
 
 def _store(outcomes: list[Outcome], target: Path) -> None:

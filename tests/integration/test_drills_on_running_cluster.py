@@ -84,10 +84,14 @@ def test_processes_of_a_running_cluster_are_lent_and_come_back(tmp_path: Path) -
         assert (refused.code, refused.out) == (1, "")
         assert "bit-flip changes or takes away controllers' files, and" in refused.err
 
-        broken_off = subprocess.Popen(command("drill", "run", "rolling-restart", "--on", str(directory)))
+        broken_off = subprocess.Popen(
+            command("drill", "run", "rolling-restart", "--on", str(directory)), stderr=subprocess.PIPE, text=True
+        )
         eventually_sync(lambda: any(get(f"{url}/v1/status") is None for url in plan.controller_urls), "a fault", BACK_S)
         broken_off.send_signal(signal.SIGINT)  # Ctrl-C
-        assert broken_off.wait(BACK_S) == 130
+        _, said = broken_off.communicate(timeout=BACK_S)
+        assert broken_off.returncode == 130
+        assert said == "quorate: rolling-restart was broken off by Ctrl-C, and has no outcome\n"
         eventually_sync(lambda: is_whole(plan), "all is as it was", BACK_S)
 
         asyncio.run(borrow_and_leave(directory, plan))
