@@ -51,12 +51,27 @@ def _moment(text: str | None) -> str | None:
     return text
 
 
+def files_not_address(path: Path | None) -> Path | None:
+    """Refuse an address where files are read: as a path it would not be there, and that says nothing.
+
+    Raises:
+        typer.BadParameter: it is one.
+    """
+    if path is not None and path.parts[:1] in (("http:",), ("https:",)):
+        raise typer.BadParameter(
+            f"{path.parts[0]}//{'/'.join(path.parts[1:])} is an address, and files are read here: say the path of a "
+            "metadata directory, a segment or a checkpoint; those of a running controller lie on its machine"
+        )
+    return path
+
+
 FromPath = Annotated[
     Path | None,
     typer.Option(
         "--from",
         metavar="PATH",
         help="Ask no controller: read a metadata directory, a segment or a checkpoint.",
+        callback=files_not_address,
         show_default=False,
     ),
 ]

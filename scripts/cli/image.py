@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from metadata_log.json_form import json_type, record_data
-from scripts.cli.connecting import AtMoment
+from scripts.cli.connecting import AtMoment, files_not_address
 from scripts.cli.image_diff import diff
 from scripts.cli.output import format_time, reader_may_leave
 from scripts.cli.passed_over import load_image_and_say, passed_over_documents
@@ -37,7 +37,11 @@ def show(
     path: Annotated[
         Path,
         typer.Option(
-            "--from", metavar="PATH", help="A metadata directory, a segment or a checkpoint.", show_default=False
+            "--from",
+            metavar="PATH",
+            help="A metadata directory, a segment or a checkpoint.",
+            callback=files_not_address,
+            show_default=False,
         ),
     ],
     at: AtMoment = None,

@@ -13,7 +13,7 @@ import typer
 from metadata_log.refusal_lines import RefusalLine, read_refusals
 from scripts.cli import exit_codes
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import Controllers, SecretFile, files_not_address
 from scripts.cli.output import columns, format_time, reader_may_leave
 
 _TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "ADDRESS", "ERROR", "MESSAGE")
@@ -23,6 +23,12 @@ _PATIENCE_MS: Final = 2_000.0
 _Told = tuple[str, RefusalLine]
 
 
+def _all_files(paths: list[Path] | None) -> list[Path] | None:
+    for path in paths or ():
+        files_not_address(path)
+    return paths
+
+
 def show_refusals(
     path: Annotated[
         list[Path] | None,
@@ -30,6 +36,7 @@ def show_refusals(
             "--from",
             metavar="PATH",
             help="Ask no controller: read metadata directories. May be repeated.",
+            callback=_all_files,
             show_default=False,
         ),
     ] = None,

@@ -17,7 +17,7 @@ from metadata_log.reader import find_files
 from scripts.cli import exit_codes, image
 from scripts.cli.arguments import AsJson
 from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
+from scripts.cli.connecting import Controllers, SecretFile, files_not_address
 from scripts.cli.output import columns, reader_may_leave
 from scripts.cli.passed_over import say_passed_over
 from scripts.cli.progress import bytes_progress
@@ -86,7 +86,13 @@ def _taken_lines(taken: Taken) -> Iterator[str]:
 def list_(
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="DIR", help="A directory instead of a controller.", show_default=False),
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            help="A directory instead of a controller.",
+            callback=files_not_address,
+            show_default=False,
+        ),
     ] = None,
     everywhere: _AllControllers = False,
     as_json: AsJson = False,

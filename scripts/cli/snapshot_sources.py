@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from scripts.cli.connecting import files_not_address
 from scripts.cli.passed_over import passed_over_documents, say_passed_over
 from scripts.cluster.source_state import SourceState, read_source
 from snapshots.image_digest import digest_image
@@ -17,7 +18,13 @@ from snapshots.moments import parse_moment
 
 Source = Annotated[
     Path,
-    typer.Option("--from", metavar="PATH", help="A metadata directory, a segment or a checkpoint.", show_default=False),
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        help="A metadata directory, a segment or a checkpoint.",
+        callback=files_not_address,
+        show_default=False,
+    ),
 ]
 Target = Annotated[
     Path,

@@ -15,7 +15,7 @@ from rich.live import Live
 
 from metadata_log.errors import QuorateError
 from scripts.cli import exit_codes
-from scripts.cli.connecting import LOCAL_DIRECTORY
+from scripts.cli.connecting import LOCAL_DIRECTORY, files_not_address
 from scripts.cli.status_screen import doubtful_elections, render
 from scripts.cli.survey import survey
 from scripts.cli.up_cluster import BASE_PORT, BROKERS, CONTROLLERS, Wanted, find_or_make
@@ -37,6 +37,7 @@ Source = Annotated[
         metavar="PATH",
         help="Make a twin: start from the metadata of a real cluster (a Kafka 3.3-4.3 or Quorate directory, "
         "or a checkpoint). The source is only read.",
+        callback=files_not_address,
         show_default=False,
     ),
 ]
