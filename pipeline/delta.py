@@ -18,7 +18,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from pipeline.storage import is_remote
-from pipeline.table_format import TableFormat
+from pipeline.table_format import require_delta
 from pipeline.written import Written
 
 _LOG: Final = "_delta_log"
@@ -67,7 +67,7 @@ def live_files(table: str) -> list[LiveFile]:
     Raises:
         DeltaMissing: the package that reads its log is not installed.
     """
-    TableFormat.DELTA.require_writer()
+    require_delta()
     from deltalake import DeltaTable
 
     actions = pa.table(DeltaTable(table).get_add_actions(flatten=True)).to_pylist()

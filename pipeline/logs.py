@@ -34,6 +34,7 @@ from pipeline.jobs.incidents import find_incidents
 from pipeline.jobs.replay import ReplayOptions, replay
 from pipeline.source.data_source import FORMAT
 from pipeline.source.registering import register
+from pipeline.uris import local
 
 __all__ = ["History", "Logs", "State", "Thresholds"]
 
@@ -89,7 +90,8 @@ class Logs:
             scratch: where the temporary directory is made; on a cluster all workers must see it.
 
         Raises:
-            BadSetting: the Python of the session's workers lacks what is needed, or no path is given.
+            BadSetting: the Python of the session's workers lacks what is needed, or no path is given; ``scratch`` is in
+                a store.
         """
         self._spark = spark
         self._paths = [str(paths)] if isinstance(paths, str | Path) else [str(path) for path in paths]
@@ -97,7 +99,8 @@ class Logs:
             raise BadSetting("Logs needs a path: a metadata directory, a segment, a checkpoint or an archive")
         self._cluster_id, self._mixed = cluster_id, mixed
         register(spark)
-        self._scratch = Path(tempfile.mkdtemp(prefix="quorate-logs-", dir=scratch))
+        parent = None if scratch is None else local(str(scratch))
+        self._scratch = Path(tempfile.mkdtemp(prefix="quorate-logs-", dir=parent))
         self._history: History | None = None
         self._states: dict[int | datetime | None, State] = {}
         self._incidents: dict[Thresholds, DataFrame] = {}

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO, Final, Self
 
 from metadata_log.errors import StorageError
 from pipeline.delta import make_delta
-from pipeline.errors import BadSetting
 from pipeline.storage import absolute, checked, files_under, is_remote, remove_file, write_file
 from pipeline.table_format import TableFormat
 from pipeline.written import STARTED, Written, require_written
@@ -44,12 +43,10 @@ class ResultDirectory:
             StorageError: there is something. DeltaMissing: tables of this format cannot be written. BadSetting: a URI
                 that ``storage`` does not know, or Delta tables in a store.
         """
-        table_format.require_writer()
+        table_format.require_writer(str(out))
         self._format, self._day = table_format, day
         self._out = absolute(checked(str(out)))
         self._is_remote = is_remote(self._out)
-        if self._is_remote and table_format is TableFormat.DELTA:
-            raise BadSetting(f"{out}: Delta tables are written to the local file system only; leave --table-format out")
         if holds_something(self._out):
             raise StorageError(f"{out}: holds something already; give a directory that is empty or not there")
         #: Where everything is written to.

@@ -19,6 +19,16 @@ from metadata_log.errors import StorageError
 from pipeline.errors import BadSetting
 from pipeline.uris import URI, local_path
 
+#: What a store's client needs that is often not there.
+_AZURE: Final = "; a URI is abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, and Azure's variables say who one is"
+_REMEDIES: Final = {
+    "hdfs": "; Hadoop's client is needed: JAVA_HOME, HADOOP_HOME, and CLASSPATH as `hadoop classpath --glob` has it",
+    "abfs": _AZURE,
+    "abfss": _AZURE,
+}
+_SAID_MAX: Final = 300
+#: How long a store of Google's may take to answer.
+_RETRY_SECONDS: Final = 30
 #: What Arrow calls the stores of these schemes.
 _SCHEMES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "hdfs": "hdfs", "abfs": "abfs", "abfss": "abfss"}
 
@@ -64,7 +74,7 @@ def names(directory: str) -> list[str]:
         return sorted(os.listdir(directory))
     from pyarrow.fs import FileSelector
 
-    with _telling(directory) as (store, key):
+    with opened(directory) as (store, key):
         return sorted(info.base_name for info in store.get_file_info(FileSelector(key)))
 
 
@@ -72,7 +82,7 @@ def size(path: str) -> int:
     """Bytes of a file."""
     if not is_remote(path):
         return os.path.getsize(path)
-    with _telling(path) as (store, key):
+    with opened(path) as (store, key):
         return int(store.get_file_info(key).size or 0)
 
 
@@ -87,7 +97,7 @@ def open_file(path: str, *, buffering: int = 0) -> BinaryIO:
     """
     if not is_remote(path):
         return open(path, "rb", buffering=buffering)
-    with _telling(path) as (store, key):
+    with opened(path) as (store, key):
         found = store.open_input_file(key)
     return cast(BinaryIO, io.BufferedReader(found, buffering) if buffering else found)
 
@@ -99,7 +109,7 @@ def read(path: str) -> bytes:
 
 
 def _type(path: str) -> str:
-    with _telling(path) as (store, key):
+    with opened(path) as (store, key):
         return str(store.get_file_info(key).type.name)
 
 
@@ -109,7 +119,7 @@ def files_under(directory: str) -> dict[str, int]:
         return {str(path): path.stat().st_size for path in sorted(Path(directory).rglob("*")) if path.is_file()}
     from pyarrow.fs import FileSelector
 
-    with _telling(directory) as (store, key):
+    with opened(directory) as (store, key):
         found = store.get_file_info(FileSelector(key, allow_not_found=True, recursive=True))
     return {f"{directory}{info.path.removeprefix(key)}": int(info.size) for info in found if info.type.name == "File"}
 
@@ -117,8 +127,8 @@ def files_under(directory: str) -> dict[str, int]:
 def write_file(path: str, write: Callable[[BinaryIO], None]) -> int:
     """Write a file whole or not at all, with the directories that it is in, and return its bytes."""
     if is_remote(path):
-        with _telling(path) as (store, key):
-            with store.open_output_stream(key) as stream:
+        with opened(path) as (store, key):
+            with _new_file(store, key) as stream:
                 write(stream)
             return int(store.get_file_info(key).size)
     target = Path(path)
@@ -130,12 +140,20 @@ def write_file(path: str, write: Callable[[BinaryIO], None]) -> int:
     return target.stat().st_size
 
 
+def _new_file(store: Any, key: str) -> Any:
+    try:
+        return store.open_output_stream(key)
+    except FileNotFoundError:  # a store where directories do not come by themselves
+        store.create_dir(os.path.dirname(key), recursive=True)
+        return store.open_output_stream(key)
+
+
 def remove_file(path: str) -> None:
     """Remove a file that is there."""
     if not is_remote(path):
         Path(path).unlink()
         return
-    with _telling(path) as (store, key):
+    with opened(path) as (store, key):
         store.delete_file(key)
 
 
@@ -145,7 +163,7 @@ def dataset(files: Sequence[str], schema: Any = None) -> Any:
 
     if not is_remote(files[0]):
         return pads.dataset(list(files), schema, format="parquet")
-    with _telling(files[0]) as (store, _):
+    with opened(files[0]) as (store, _):
         return pads.dataset([_key(path) for path in files], schema, filesystem=store, format="parquet")
 
 
@@ -155,32 +173,54 @@ def forget_stores() -> None:
 
 
 @contextmanager
-def _telling(path: str) -> Iterator[tuple[Any, str]]:
-    """The store of a path, and the name in it; what goes wrong with the store itself is told with the path."""
+def opened(path: str) -> Iterator[tuple[Any, str]]:
+    """The store of a path, and what that calls it; what goes wrong with the store itself is told with the path."""
     try:
-        scheme, _, rest = path.partition("://")
-        yield _store(_SCHEMES[scheme.lower()], rest.partition("/")[0]), _key(path)
+        yield _store_of(path)[0], _key(path)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, NotImplementedError) as error:
-        raise StorageError(f"{path}: the store failed ({' '.join(str(error).split())})") from error
+        raise StorageError(f"{path}: the store failed ({_first_line(error)}){_remedy(path)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """What a store's client says, without the places at which it looked for its parts."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0] if len(lines[0]) <= _SAID_MAX else f"{lines[0][:_SAID_MAX]}..."
+
+
+def _remedy(path: str) -> str:
+    return _REMEDIES.get(_SCHEMES[path.partition("://")[0].lower()], "")
 
 
 def _key(path: str) -> str:
-    """What Arrow calls it: a bucket is the first part of a name in S3 and Google's store, elsewhere there is a root."""
+    """What Arrow calls it in the store: behind the bucket, the container, or the root."""
+    return f"{_store_of(path)[1]}{path.partition('://')[2].partition('/')[2]}".rstrip("/") or "/"
+
+
+def _store_of(path: str) -> tuple[Any, str]:
     scheme, _, rest = path.partition("://")
-    return rest if _SCHEMES[scheme.lower()] in ("s3", "gs") else f"/{rest.partition('/')[2]}"
+    return _store(_SCHEMES[scheme.lower()], rest.partition("/")[0])
 
 
 @lru_cache(maxsize=64)
-def _store(scheme: str, authority: str) -> Any:
-    """One connection a process and authority."""
+def _store(scheme: str, authority: str) -> tuple[Any, str]:
+    """One connection a process and authority, and what names in it begin with: a bucket, a container, or ``/``."""
     from pyarrow import fs
 
     if scheme != "s3":
-        return fs.FileSystem.from_uri(f"{scheme}://{authority}/")[0]
+        # Google's client tries again for a quarter of an hour, unless it is told otherwise.
+        query = f"?retry_limit_seconds={_RETRY_SECONDS}" if scheme == "gs" else ""
+        store, root = fs.FileSystem.from_uri(f"{scheme}://{authority}/{query}")
+        return store, f"{root.rstrip('/')}/"
+    return _s3(authority), f"{authority}/"
+
+
+def _s3(bucket: str) -> Any:
+    from pyarrow import fs
+
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if endpoint:
         return fs.S3FileSystem(endpoint_override=endpoint, region=region or "us-east-1")
-    return fs.S3FileSystem(region=region or fs.resolve_s3_region(authority))
+    return fs.S3FileSystem(region=region or fs.resolve_s3_region(bucket))

@@ -6,7 +6,8 @@ from enum import StrEnum
 from importlib.util import find_spec
 from typing import Final
 
-from pipeline.errors import PipelineError
+from pipeline.errors import BadSetting, PipelineError
+from pipeline.storage import is_remote
 
 _PACKAGE: Final = "deltalake"
 
@@ -27,11 +28,25 @@ class TableFormat(StrEnum):
     PARQUET = "parquet"
     DELTA = "delta"
 
-    def require_writer(self) -> None:
-        """See to it that tables of this format can be written here.
+    def require_writer(self, out: str) -> None:
+        """See to it that tables of this format can be written to a place.
 
         Raises:
-            DeltaMissing: they cannot.
+            DeltaMissing, BadSetting: they cannot.
         """
-        if self is TableFormat.DELTA and find_spec(_PACKAGE) is None:
-            raise DeltaMissing
+        if self is TableFormat.DELTA:
+            require_delta()
+            if is_remote(out):
+                raise BadSetting(
+                    f"{out}: Delta tables are written to the local file system only; leave --table-format out"
+                )
+
+
+def require_delta() -> None:
+    """See to it that Delta's log can be read and written.
+
+    Raises:
+        DeltaMissing: it cannot.
+    """
+    if find_spec(_PACKAGE) is None:
+        raise DeltaMissing

@@ -7,7 +7,7 @@ nothing. One table may have files of all of them.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +32,19 @@ def table_files(table: str) -> dict[str, int]:
     return named or {path: size for path, size in there.items() if os.path.dirname(path) == table}
 
 
+def grouped_files(files: Mapping[str, int], task_bytes: int) -> list[list[str]]:
+    """Files, with their bytes, in order and in groups of the least number that have so many bytes."""
+    groups: list[list[str]] = []
+    filled = task_bytes
+    for path, size in files.items():
+        if filled >= task_bytes:
+            groups.append([])
+            filled = 0
+        groups[-1].append(path)
+        filled += size
+    return groups
+
+
 def _is_part(path: str) -> bool:
     name = os.path.basename(path)
     return name.endswith(".parquet") and not name.startswith((".", "_"))
@@ -47,7 +60,7 @@ def read_table(
     """
     files = list(table_files(table)) if isinstance(table, str) else table
     first = storage.dataset(files[:1]).schema
-    found = storage.dataset(files, pa.schema([field.with_type(_plain(field.type)) for field in first]))
+    found = storage.dataset(files, pa.schema([field.with_type(plain(field.type)) for field in first]))
     batches = found.to_batches(columns=[*columns, *(name for name in by if name not in columns)], use_threads=False)
     # Not by the scan: of views of texts it cannot compare what the file's statistics say.
     parts = (pa.Table.from_batches([batch]) for batch in batches)
@@ -75,13 +88,14 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return column if column.type == kind else column.cast(kind)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def plain(kind: pa.DataType) -> pa.DataType:
+    """A column's type with texts as texts, each where it stands."""
     if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
+        return plain(kind.value_type)
     if pa.types.is_string_view(kind):
         return pa.string()
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(plain(kind.value_type)))
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
+        return pa.struct([field.with_type(plain(field.type)) for field in kind])
     return kind

@@ -156,7 +156,7 @@ def _tasks(compared: Sequence[_Compared]) -> list[list[tuple[int, int, Rows]]]:
                     tasks.append([])
                     room = _TASK_BYTES
                 tasks[-1].append((kind, side, part))
-                room -= sum(part.sizes())
+                room -= sum(part.sizes)
     return tasks
 
 

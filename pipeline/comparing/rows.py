@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.history.schema import VALIDITY
-from pipeline.table_reading import column_names, read_table, table_files
+from pipeline.table_reading import column_names, grouped_files, read_table, table_files
 
 #: What says when a version held, not what it is.
 _VALIDITY: Final = frozenset(field.name for field in VALIDITY)
@@ -47,6 +46,8 @@ class Rows:
     """Rows of one table, of one cluster. Travels to the workers, which read them."""
 
     files: tuple[str, ...]
+    #: Bytes of each.
+    sizes: tuple[int, ...]
     #: What every row has besides its validity, in the table's order.
     columns: tuple[str, ...]
     cluster_id: str
@@ -54,28 +55,17 @@ class Rows:
     moment: Moment | None = None
 
     @classmethod
-    def of(cls, table: Path, cluster_id: str, moment: Moment | None = None) -> Rows:
+    def of(cls, table: str, cluster_id: str, moment: Moment | None = None) -> Rows:
         """Those of a table as it is now; what is not Parquet in its directory is passed over."""
-        files = table_files(str(table))
+        files = table_files(table)
         names = (name for name in column_names(list(files)) if name not in _VALIDITY)
-        return cls(tuple(sorted(files)), tuple(names), cluster_id, moment)
-
-    def sizes(self) -> list[int]:
-        """Bytes of each file."""
-        return [Path(file).stat().st_size for file in self.files]
+        return cls(tuple(files), tuple(files.values()), tuple(names), cluster_id, moment)
 
     def parts(self, part_bytes: int) -> Iterator[Rows]:
         """The same rows in parts, each of the least number of files that have so many bytes."""
-        taken: list[str] = []
-        room = part_bytes
-        for file, size in zip(self.files, self.sizes(), strict=True):
-            taken.append(file)
-            room -= size
-            if room <= 0:
-                yield replace(self, files=tuple(taken))
-                taken, room = [], part_bytes
-        if taken:
-            yield replace(self, files=tuple(taken))
+        sizes = dict(zip(self.files, self.sizes, strict=True))
+        for files in grouped_files(sizes, part_bytes):
+            yield replace(self, files=tuple(files), sizes=tuple(sizes[file] for file in files))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Read these columns."""
@@ -88,4 +78,4 @@ class Rows:
 
 def all_bytes(tables: Iterable[Rows]) -> int:
     """Of all their files."""
-    return sum(sum(rows.sizes()) for rows in tables)
+    return sum(sum(rows.sizes) for rows in tables)

@@ -25,6 +25,7 @@ from pipeline.errors import BadSetting, PipelineError
 from pipeline.inputs import InputError, find_inputs
 from pipeline.jobs.replay import ReplayOptions, replay, state_manifest
 from pipeline.result_directory import MANIFEST
+from pipeline.storage import is_directory, read
 from pipeline.table_clusters import chosen_cluster
 from pipeline.table_reading import read_table
 
@@ -62,7 +63,7 @@ def moment(text: str | None) -> Moment:
 class Asked:
     """One side as it was asked for."""
 
-    path: Path
+    path: str
     moment: Moment
     #: Of tables which of their clusters, None where there is one; of a log whose it is where no file tells it.
     cluster_id: str | None = None
@@ -92,7 +93,7 @@ def state_of(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> S
         WhichCluster: not the cluster that is asked for, or several of which none is. StorageError, PipelineError: as
             ``replay``.
     """
-    found = {name for name in (*_TABLES.values(), _ENTRIES) if (asked.path / name).is_dir()}
+    found = {name for name in (*_TABLES.values(), _ENTRIES) if is_directory(f"{asked.path}/{name}")}
     if found - {_ENTRIES}:
         return _of_history(spark, asked, option)
     if found:
@@ -106,51 +107,51 @@ def state_of(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> S
 def _of_log(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> State:
     at, time = asked.moment.offset, asked.moment.time
     try:
-        (cluster,) = find_inputs([str(asked.path)], cluster_id=asked.cluster_id)
+        (cluster,) = find_inputs([asked.path], cluster_id=asked.cluster_id)
     except InputError as error:
         raise NoState(f"{error} (a side is a log, a checkpoint, or tables of history or replay)") from error
     if at is None and time is None and not cluster.segments:
         at = cluster.checkpoints[-1].offset
     time_ms = None if time is None else int(time.timestamp() * 1000)
-    replay(spark, [str(asked.path)], scratch, ReplayOptions(at, time_ms, cluster_id=asked.cluster_id))
-    return _of_tables(spark, Asked(asked.path, Moment(), asked.cluster_id), scratch, option, str(asked.moment))
+    replay(spark, [asked.path], scratch, ReplayOptions(at, time_ms, cluster_id=asked.cluster_id))
+    return _of_tables(spark, Asked(asked.path, Moment(), asked.cluster_id), str(scratch), option, str(asked.moment))
 
 
 # --- tables -------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _readable(directory: Path) -> Iterator[None]:
+def _readable(directory: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
         raise NoState(f"{directory}: its tables cannot be read ({error}); make them again") from error
 
 
-def _rows(table: Path, cluster_id: str, at: Moment | None = None) -> Rows:
-    with _readable(table.parent):
-        found = Rows.of(table, cluster_id, at)
+def _rows(directory: str, name: str, cluster_id: str, at: Moment | None = None) -> Rows:
+    with _readable(directory):
+        found = Rows.of(f"{directory}/{name}", cluster_id, at)
     if not found.files:
-        raise NoState(f"{table}: holds no file of a table; make the tables again")
+        raise NoState(f"{directory}/{name}: holds no file of a table; make the tables again")
     return found
 
 
 # --- tables of one state -----------------------------------------------------------------------------
 
 
-def _of_tables(spark: SparkSession, asked: Asked, directory: Path, option: str, at: str | None = None) -> State:
+def _of_tables(spark: SparkSession, asked: Asked, directory: str, option: str, at: str | None = None) -> State:
     """``at``: of which moment they are, in words; None where their offset says it."""
     manifest = state_manifest(directory)
     offset, wanted = manifest["offset"], asked.moment
     if wanted.time is not None or wanted.offset not in (None, offset):
         raise NoState(f"{directory}: holds the state at offset {offset} alone; ask for no other moment than that")
     chosen = chosen_cluster(directory, {manifest["cluster_id"]}, asked.cluster_id, option)
-    tables = {kind: _rows(directory / kind, chosen) for kind in _TABLES}
+    tables = {kind: _rows(directory, kind, chosen) for kind in _TABLES}
     is_other = ~pc.field("kind").isin(OF_TABLES)
     with _readable(directory):
-        entries = read_table(str(directory / _ENTRIES), ("kind", "data"), is_other).to_pylist()
+        entries = read_table(f"{directory}/{_ENTRIES}", ("kind", "data"), is_other).to_pylist()
     said = f"offset {offset}" if at in (None, f"offset {offset}") else f"{at}, offset {offset}"
-    return State(str(asked.path), chosen, said, tables, entries)
+    return State(asked.path, chosen, said, tables, entries)
 
 
 # --- tables of a history -----------------------------------------------------------------------------
@@ -158,14 +159,14 @@ def _of_tables(spark: SparkSession, asked: Asked, directory: Path, option: str, 
 
 def _of_history(spark: SparkSession, asked: Asked, option: str) -> State:
     directory, at = asked.path, asked.moment
-    missing = [name for name in _TABLES.values() if not (directory / name).is_dir()]
+    missing = [name for name in _TABLES.values() if not is_directory(f"{directory}/{name}")]
     if missing:
         raise NoState(f"{directory}: holds no {missing[0]}; make the tables with: quorate pipeline history")
     bases = _bases(directory)
     chosen = chosen_cluster(directory, bases, asked.cluster_id, option)
     _require_moment(directory, at, bases[chosen], chosen)
-    tables = {kind: _rows(directory / name, chosen, at) for kind, name in _TABLES.items()}
-    return State(str(directory), chosen, str(at), tables, None)
+    tables = {kind: _rows(directory, name, chosen, at) for kind, name in _TABLES.items()}
+    return State(directory, chosen, str(at), tables, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +177,11 @@ class _Base:
     time: datetime | None = None
 
 
-def _bases(directory: Path) -> dict[str, _Base]:
+def _bases(directory: str) -> dict[str, _Base]:
     """By cluster."""
     columns = ("cluster_id", "valid_from_offset", "valid_from", "change")
     with _readable(directory):
-        rows = pa.concat_tables([read_table(str(directory / _TABLES[kind]), columns) for kind in ("brokers", "topics")])
+        rows = pa.concat_tables([read_table(f"{directory}/{_TABLES[kind]}", columns) for kind in ("brokers", "topics")])
     earliest = rows.filter(pc.field("change") == "base").group_by("cluster_id").aggregate(
         [("valid_from_offset", "min"), ("valid_from", "min")]
     )  # fmt: skip
@@ -190,7 +191,7 @@ def _bases(directory: Path) -> dict[str, _Base]:
     return found
 
 
-def _require_moment(directory: Path, at: Moment, base: _Base, cluster_id: str) -> None:
+def _require_moment(directory: str, at: Moment, base: _Base, cluster_id: str) -> None:
     if at.offset is not None:
         if base.offset is not None and at.offset <= base.offset:
             raise NoState(f"{directory}: begins at offset {base.offset + 1}, behind {at}; ask for a later one")
@@ -202,10 +203,10 @@ def _require_moment(directory: Path, at: Moment, base: _Base, cluster_id: str) -
         raise NoState(f"{directory}: begins at {begin}, after {at}; ask for a later time")
 
 
-def _end_of(directory: Path, cluster_id: str) -> int:
+def _end_of(directory: str, cluster_id: str) -> int:
     """The offset (exclusive) up to which a history goes."""
     try:
-        clusters = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["clusters"]
+        clusters = json.loads(read(f"{directory}/{MANIFEST}"))["clusters"]
         return next(int(one["end_offset"]) for one in clusters if one["cluster_id"] == cluster_id)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise NoState(f"{directory}: its {MANIFEST} does not tell where it ends; make the tables again") from error

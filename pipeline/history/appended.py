@@ -54,7 +54,7 @@ class AppendedTables:
         Raises:
             NotAppendable: it is none, or another run is appending to it. DeltaMissing: it cannot be written.
         """
-        TableFormat.DELTA.require_writer()
+        TableFormat.DELTA.require_writer(str(out))
         self._out = Path(os.path.abspath(out))
         #: Where a run writes its changes.
         self.staging = str(self._out / _WRITING)

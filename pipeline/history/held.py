@@ -22,7 +22,7 @@ from pipeline.history.cells import TIMES, decode_rare
 from pipeline.history.reading import ReadTask
 from pipeline.state_tables import PARTITIONS, elements_of
 from pipeline.storage import read
-from pipeline.table_reading import read_table
+from pipeline.table_reading import grouped_files, read_table
 
 _SCALARS: Final = ("leader", "leader_epoch", "partition_epoch", "leader_recovery_state")
 #: How a task is named that reads a file of partitions' versions, or a cluster's state, and is no part of a log.
@@ -37,14 +37,7 @@ def held_tasks(versions: Mapping[str, int], state: str, task_bytes: int) -> list
         versions: files of partitions' versions, with their bytes. state: the file that ``cells.encode_rare`` wrote.
         task_bytes: of the files in a task, about.
     """
-    groups: list[list[str]] = []
-    filled = task_bytes
-    for path, size in versions.items():
-        if filled >= task_bytes:
-            groups.append([])
-            filled = 0
-        groups[-1].append(path)
-        filled += size
+    groups = grouped_files(versions, task_bytes)
     return [f"{_STATE}{state}", *(f"{_VERSIONS}{json.dumps(paths)}" for paths in groups)]
 
 

@@ -19,17 +19,20 @@ from pyspark.sql import functions as f
 from pipeline.capacity.moments import Moments
 from pipeline.capacity.state import LAST, readings, state_tables
 from pipeline.capacity.trend import RecordsByDay, Trend, standing, standing_on
-from pipeline.delta import is_delta
 from pipeline.errors import PipelineError
 from pipeline.fold.reading import fold_task
 from pipeline.fold.state import state_at
+from pipeline.history.schema import BROKER_VERSIONS, PARTITION_VERSIONS
 from pipeline.inputs import find_inputs
 from pipeline.planning.cluster import Plan
 from pipeline.planning.summary import PlanSummary, planned
 from pipeline.planning.tables import NamedCluster, named_cluster
 from pipeline.source.data_source import FORMAT
+from pipeline.state_tables import PARTITIONS
+from pipeline.state_tables import TABLES as STATE_TABLES
+from pipeline.storage import checked, is_directory
 from pipeline.table_clusters import chosen_cluster
-from pipeline.table_reading import table_files
+from pipeline.table_frames import table_frame
 
 #: What the planner needs of a state.
 _PARTITION_COLUMNS = ("topic", "partition", "replicas", "directories", "removing_replicas", "adding_replicas", "leader")
@@ -106,7 +109,7 @@ def capacity(
     paths: Sequence[str],
     wishes: Wishes,
     *,
-    tables: Path | None = None,
+    tables: str | Path | None = None,
     cluster_id: str | None = None,
 ) -> Capacity:
     """Read logs, or tables, or both; count, and plan.
@@ -123,8 +126,9 @@ def capacity(
     if tables is None:
         cluster_id, state = _folded(spark, paths, cluster_id, wishes.at)
     else:
-        opened = _open(spark, tables)
-        cluster_id = _which(opened, tables, cluster_id)
+        directory = checked(str(tables))
+        opened = _open(spark, directory)
+        cluster_id = _which(opened, directory, cluster_id)
         opened = opened.of(cluster_id)
         partitions, brokers = opened.state(wishes.at)
         state = partitions.select(*_PARTITION_COLUMNS).toArrow(), brokers.select(*_BROKER_COLUMNS).toArrow()
@@ -147,21 +151,27 @@ def _folded(
     return cluster.cluster_id, state_tables(state_at(tasks, moment))
 
 
-def _open(spark: SparkSession, directory: Path) -> _Tables:
-    for partitions, brokers in (("partition_versions", "broker_versions"), ("partitions", "brokers")):
-        if (directory / partitions).is_dir() and (directory / brokers).is_dir():
-            is_history = partitions == "partition_versions"
-            read = (spark.read.parquet(*_places(directory / name)) for name in (partitions, brokers))
-            return _Tables(next(read), next(read), is_history)
+def _open(spark: SparkSession, directory: str) -> _Tables:
+    for (partitions, schema), (brokers, of_brokers) in (
+        (("partition_versions", PARTITION_VERSIONS), ("broker_versions", BROKER_VERSIONS)),
+        (("partitions", PARTITIONS), ("brokers", STATE_TABLES["brokers"])),
+    ):
+        if is_directory(f"{directory}/{partitions}") and is_directory(f"{directory}/{brokers}"):
+            return _Tables(
+                table_frame(spark, f"{directory}/{partitions}", _columns(schema, _PARTITION_COLUMNS)),
+                table_frame(spark, f"{directory}/{brokers}", _columns(of_brokers, _BROKER_COLUMNS)),
+                is_history=schema is PARTITION_VERSIONS,
+            )
     raise NoTables(f"{directory} holds no tables of partitions and brokers: make them with quorate pipeline history")
 
 
-def _places(table: Path) -> list[str]:
-    """Return what Spark's reader of Parquet is to be given: it knows nothing of Delta's log."""
-    return list(table_files(str(table))) if is_delta(str(table)) else [str(table)]
+def _columns(schema: pa.Schema, wanted: Collection[str]) -> pa.Schema:
+    """Return of a schema what is read here: some columns, the cluster, and when versions hold."""
+    names = {"cluster_id", *wanted, "valid_from_offset", "valid_to_offset", "valid_from", "valid_to"}
+    return pa.schema([field for field in schema if field.name in names])
 
 
-def _which(tables: _Tables, directory: Path, asked: str | None) -> str:
+def _which(tables: _Tables, directory: str, asked: str | None) -> str:
     there = {row.cluster_id for row in tables.brokers.select("cluster_id").distinct().collect()}
     return chosen_cluster(directory, there, asked)
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from pipeline.jobs.replay import ReplayResult
 from pipeline.pages import Page, bars
+from pipeline.state_tables import PARTITIONS
+from pipeline.table_frames import table_frame
 
 _NO_LEADER = -1
+_LISTS = ("replicas", "isr", "adding_replicas", "removing_replicas")
+_READ = pa.schema([PARTITIONS.field(name) for name in ("topic", "leader", *_LISTS)])
 
 
-def replay_page(spark: SparkSession, tables: Path, result: ReplayResult) -> Page:
+def replay_page(spark: SparkSession, tables: str | Path, result: ReplayResult) -> Page:
     """Count what the replay job has written."""
     page = Page(f"State of cluster {result.cluster_id} at offset {result.offset:,}", f"digest {result.digest}")
     names = {"entries": "Records of the state that are no partition's"}
@@ -22,7 +27,7 @@ def replay_page(spark: SparkSession, tables: Path, result: ReplayResult) -> Page
         page.facts(facts)
         page.text("There is no partition.")
         return page
-    partitions = spark.read.parquet(str(tables / "partitions"))
+    partitions = table_frame(spark, f"{tables}/partitions", _READ).cache()
     leaderless = sf.count_if(sf.col("leader") == _NO_LEADER).alias("leaderless")
     under_replicated = sf.count_if(sf.size("isr") < sf.size("replicas")).alias("under_replicated")
     (health,) = partitions.agg(

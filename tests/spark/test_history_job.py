@@ -21,6 +21,8 @@ from pyspark.sql import SparkSession
 from metadata_log.errors import QuorateError
 from metadata_log.records import NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
 from metadata_log.segment_files import segment_name
+from pipeline.comparing.rows import Moment
+from pipeline.comparing.sides import Asked
 from pipeline.errors import BadSetting, WorkerError
 from pipeline.failures import translated
 from pipeline.history.page import history_page
@@ -31,9 +33,11 @@ from pipeline.history.series import history_series
 from pipeline.incidents.thresholds import Thresholds
 from pipeline.inputs import InputError
 from pipeline.jobs.capacity import Wishes, capacity
+from pipeline.jobs.compare import compare
 from pipeline.jobs.history import make_history
 from pipeline.jobs.incidents import find_incidents, version_tables, write_tables
 from pipeline.jobs.replay import ReplayOptions, replay
+from pipeline.jobs.replay_page import replay_page
 from pipeline.storage import forget_stores
 from pipeline.table_clusters import WhichCluster
 from pipeline.table_format import TableFormat
@@ -336,6 +340,10 @@ def test_tables_in_a_store_are_those_of_a_disk(
         state = replay(spark, ["s3://b/log"], "s3://b/later", ReplayOptions(base="s3://b/state"))
         with find_incidents(spark, "s3://b/tables", ["s3://b/log"], Thresholds()) as found:
             write_tables(found, "s3://b/incidents")
+        page = replay_page(spark, "s3://b/later", state).render()
+        plans = [capacity(spark, [], Wishes(), tables=f"s3a://b/{name}").summary for name in ("tables", "later")]
+        sides = (Asked("s3://b/tables", Moment(40)), Asked("s3://b/state", Moment()))
+        differing = compare(spark, *sides, match_ids=True, limit=9)
         forget_stores()
         for name, data in ((name, data) for name, data in store.objects.items() if name[-1] != "/"):
             target = tmp_path / "there" / name
@@ -351,3 +359,7 @@ def test_tables_in_a_store_are_those_of_a_disk(
     assert state.digest == digest_image(load_image(log)).text
     assert ds.dataset(tmp_path / "there/b/incidents/incidents").count_rows() == len(found.incidents) > 0
     assert not list((tmp_path / "there").rglob("_writing"))
+    assert "Replicas and leaders" in page
+    assert [one.partitions for one in plans] == [8, 8]
+    assert differing.is_equal
+    assert sum(kind.rows_a for kind in differing.kinds)

@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
+from pipeline.storage import checked
 from pipeline.uris import local
 from scripts.cli.arguments import broker_ids
 from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
 
 Tables = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--tables",
         metavar="DIR",
-        parser=local,
+        parser=checked,
         help="What `quorate pipeline history` made of them: tells of growth, too.",
     ),
 ]

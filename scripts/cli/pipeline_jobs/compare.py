@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pipeline.uris import local
+from pipeline.storage import checked
 from scripts.cli import exit_codes
 from scripts.cli.pipeline_jobs.running import Html, Run
 
 A = Annotated[
-    Path,
+    str,
     typer.Argument(
         metavar="A",
-        parser=local,
-        help="A log, a checkpoint, or tables that `history` or `replay` made.",
+        parser=checked,
+        help="A log, a checkpoint, or tables that `history` or `replay` made; also s3:// URIs.",
         show_default=False,
     ),
 ]
 B = Annotated[
-    Path | None,
-    typer.Argument(metavar="B", parser=local, help="Others; default: A, for two moments.", show_default=False),
+    str | None,
+    typer.Argument(metavar="B", parser=checked, help="Others; default: A, for two moments.", show_default=False),
 ]
 AtA = Annotated[
     str | None, typer.Option("--at-a", metavar="MOMENT", help="A's state below this offset, or at this time.")

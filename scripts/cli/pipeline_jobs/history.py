@@ -72,7 +72,7 @@ def history(
 
     if append:
         _require_appendable(table_format, html)
-    table_format.require_writer()
+    table_format.require_writer(out)
     options = HistoryOptions(
         end_offset=at,
         cluster_id=cluster_id,

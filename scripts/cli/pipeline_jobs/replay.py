@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.storage import checked
 from pipeline.table_format import TableFormat
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, require_local_for_page, workers_line
+from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
     from pipeline.jobs.replay import ReplayResult
@@ -58,13 +57,12 @@ def replay(
     from pipeline.jobs.replay_page import replay_page
 
     time_ms = None if time is None else int(time.replace(tzinfo=UTC).timestamp() * 1000)
-    table_format.require_writer()
-    require_local_for_page(html, out)
+    table_format.require_writer(out)
     options = ReplayOptions(at, time_ms, base, cluster_id, table_format)
     with run.session("replay", hands_on=True) as spark:
         result = run_replay(spark, paths, out, options)
         if html is not None:
-            replay_page(spark, Path(out), result).write(html)
+            replay_page(spark, out, result).write(html)
     run.show(_lines(result, out), result.as_json())
 
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 import typer
 
 from metadata_log.errors import QuorateError
-from pipeline.errors import BadSetting
-from pipeline.storage import checked, is_remote
+from pipeline.storage import checked
 from pipeline.table_format import TableFormat
 from pipeline.uris import local
 from scripts.cli.output import reader_may_leave
@@ -126,16 +125,6 @@ class Run:
                 sys.stdout.write("\n")
             else:
                 sys.stdout.writelines(f"{line}\n" for line in lines)
-
-
-def require_local_for_page(html: Path | None, out: str) -> None:
-    """See to it that what a page is made of is where Spark's own reader finds it.
-
-    Raises:
-        BadSetting: the tables are to go into a store.
-    """
-    if html is not None and is_remote(out):
-        raise BadSetting(f"--html is made of tables on the local file system, and {out} is in a store: leave one out")
 
 
 def workers_line(processor_seconds: Mapping[str, float], mb_max: int) -> str:

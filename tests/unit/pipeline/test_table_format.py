@@ -17,5 +17,5 @@ def test_delta_without_its_package_is_refused_before_anything_is_made(
     with pytest.raises(DeltaMissing, match=r"not installed: pip install 'quorate\[delta\]'"):
         ResultDirectory(tmp_path / "out", TableFormat.DELTA)
 
-    TableFormat.PARQUET.require_writer()
+    TableFormat.PARQUET.require_writer("out")
     assert not list(tmp_path.iterdir())
