@@ -8,8 +8,6 @@ import signal
 import sys
 from typing import Any
 
-import pytest
-
 from controller.client import ControllerClient
 from scripts.cli import exit_codes
 from scripts.cli.survey import SURVEY_SECONDS, Survey, survey
@@ -86,18 +84,10 @@ async def test_status_command_says_it_in_words_in_json_and_by_its_exit_code() ->
         assert (code, "no quorum: 3 of 3 reachable" in out) == (exit_codes.UNREACHABLE, True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--controllers", "nowhere"), "names no controller"),
-        (("--controllers", ","), "no controller was named"),
-        (("--controllers", "127.0.0.1:1", "--secret-file", "/nowhere"), "cannot be read"),
-    ],
-)
-async def test_status_command_refuses_what_it_cannot_use_in_one_sentence(arguments: tuple[str, ...], says: str) -> None:
-    code, out, err = await command(*arguments)
+async def test_status_command_refuses_a_secret_that_it_cannot_read_in_one_sentence() -> None:
+    code, out, err = await command("--controllers", "127.0.0.1:1", "--secret-file", "/nowhere")
     assert (code, out) == (exit_codes.REFUSED, "")
-    assert says in err
+    assert "cannot be read" in err
     assert len(err.splitlines()) == 1, err
 
 
