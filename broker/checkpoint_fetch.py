@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from broker.feed import (
+from quorate.broker.feed import (
     CheckpointGone,
     CheckpointPiece,
     ControllerStatus,
@@ -19,9 +19,9 @@ from broker.feed import (
     MetadataFeed,
     UntrustworthyAnswer,
 )
-from metadata_log.batch import checked_header
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.errors import MalformedData
+from quorate.metadata_log.batch import checked_header
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.errors import MalformedData
 
 #: Tries for one piece, and starts from the beginning, before a controller is given up.
 TRIES_MAX: Final = 3

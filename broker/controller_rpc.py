@@ -8,16 +8,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.directory_choice import Replica
-from broker.replicas.isr_proposals import IsrProposals
-from controller.protocol import (
+from quorate.broker.directory_choice import Replica
+from quorate.broker.replicas.isr_proposals import IsrProposals
+from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from metadata_log.errors import ErrorCode
-from metadata_log.ids import Uuid
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.ids import Uuid
 
 
 class ControllerRpc(Protocol):

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.directory_choice import Replica
-from broker.feed import (
+from quorate.broker.directory_choice import Replica
+from quorate.broker.feed import (
     BatchesAnswer,
     CheckpointGone,
     CheckpointPiece,
@@ -24,12 +24,12 @@ from broker.feed import (
     LogPosition,
     PositionRefused,
 )
-from broker.replicas.isr_proposals import IsrProposals
-from controller.altered_partitions import AlterPartitionColumns
-from controller.client import ControllerClient
-from controller.connection import NoAnswer, NodeState
-from controller.http.errors import FeedOutOfRange
-from controller.protocol import (
+from quorate.broker.replicas.isr_proposals import IsrProposals
+from quorate.controller.altered_partitions import AlterPartitionColumns
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import NoAnswer, NodeState
+from quorate.controller.http.errors import FeedOutOfRange
+from quorate.controller.protocol import (
     AssignReplicasToDirsRequest,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -39,10 +39,10 @@ from controller.protocol import (
     ReplicaInDirectory,
     TopicInDirectory,
 )
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoint_transfer import CheckpointChunk
-from metadata_log.errors import ApiError, ErrorCode, QuorateError
-from metadata_log.ids import Uuid
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoint_transfer import CheckpointChunk
+from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
+from quorate.metadata_log.ids import Uuid
 
 #: A broker may have heard of a record from one controller before another has applied it.
 _DIGEST_WAIT_MS: Final = 2_000

@@ -12,10 +12,10 @@ from typing import Final, NoReturn, Protocol
 
 import structlog
 
-from broker.digests import Digests
-from broker.feed import FeedUnavailable
-from broker.surroundings import Surroundings
-from metadata_log.errors import QuorateError
+from quorate.broker.digests import Digests
+from quorate.broker.feed import FeedUnavailable
+from quorate.broker.surroundings import Surroundings
+from quorate.metadata_log.errors import QuorateError
 
 log = structlog.get_logger(__name__)
 

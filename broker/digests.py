@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
-from broker.loader import MetadataLoader
-from metadata_log.errors import ApiError, ErrorCode
-from snapshots.image import MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
+from quorate.broker.loader import MetadataLoader
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 
 
 class Digests:

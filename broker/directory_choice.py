@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.replicas.online_replicas import Online, online_places
-from broker.replicas.places import Ints
-from metadata_log.ids import Uuid
-from snapshots.cluster import BrokerRegistration
-from snapshots.directories import MIGRATING_CODE, UNASSIGNED_CODE
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.pages import PAGE_SHIFT, Page
+from quorate.broker.replicas.online_replicas import Online, online_places
+from quorate.broker.replicas.places import Ints
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.directories import MIGRATING_CODE, UNASSIGNED_CODE
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.pages import PAGE_SHIFT, Page
 
 #: A replica: its topic and the number of its partition.
 Replica = tuple[Uuid, int]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from metadata_log.batch import BatchHeader, checked_header
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoint_transfer import CheckpointChunk
-from metadata_log.errors import MalformedData, QuorateError
-from metadata_log.wire import Buffer
+from quorate.metadata_log.batch import BatchHeader, checked_header
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoint_transfer import CheckpointChunk
+from quorate.metadata_log.errors import MalformedData, QuorateError
+from quorate.metadata_log.wire import Buffer
 
 
 class FeedUnavailable(QuorateError):

@@ -19,13 +19,13 @@ import structlog
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
-from broker.host import BrokerHost
-from broker.identity import Endpoint
-from broker.replicas.messages import FRAME_BYTES_MAX, MalformedMessage
-from broker.replicas.peers import FOLLOW_PATH, MSGPACK, is_loopback
-from broker.replicas.rehearsal import RehearsalReplicas
-from broker.replicas.stand_in import Pace
-from broker.replies import (
+from quorate.broker.host import BrokerHost
+from quorate.broker.identity import Endpoint
+from quorate.broker.replicas.messages import FRAME_BYTES_MAX, MalformedMessage
+from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK, is_loopback
+from quorate.broker.replicas.rehearsal import RehearsalReplicas
+from quorate.broker.replicas.stand_in import Pace
+from quorate.broker.replies import (
     Cordoned,
     DigestParameters,
     DigestReply,
@@ -41,8 +41,8 @@ from broker.replies import (
     TopicReply,
     TopicsReply,
 )
-from broker.session import BrokerSession
-from broker.views import (
+from quorate.broker.session import BrokerSession
+from quorate.broker.views import (
     broker_reply,
     directories_reply,
     image_reply,
@@ -51,9 +51,9 @@ from broker.views import (
     topic_reply,
     topics_reply,
 )
-from metadata_log.errors import ApiError, ErrorCode, QuorateError
-from metadata_log.ids import uuid_text
-from snapshots.digest import DIGEST_FORM
+from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
+from quorate.metadata_log.ids import uuid_text
+from quorate.snapshots.digest import DIGEST_FORM
 
 log = structlog.get_logger(__name__)
 
@@ -240,7 +240,7 @@ class BrokerHttp:
     async def _metrics(self, request: web.Request) -> web.Response:
         _parameters(NoParameters, request)
         # Imported by the first scrape: many processes are never scraped, and none while it starts.
-        from broker.metrics import render_metrics
+        from quorate.broker.metrics import render_metrics
 
         answer = web.Response(body=render_metrics(self._host, time.time() * 1000))
         answer.headers["Content-Type"] = _METRICS

@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from broker.last_run import CRASHED
-from controller.protocol import BrokerRegistrationRequest, Listener, SupportedFeature
-from metadata_log.errors import QuorateError
-from metadata_log.ids import Uuid
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
+from quorate.broker.last_run import CRASHED
+from quorate.controller.protocol import BrokerRegistrationRequest, Listener, SupportedFeature
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
 
 #: Levels of each feature that a broker of ours can follow: those of Kafka 4.3.1's brokers.
 SUPPORTED_FEATURES: Final[tuple[tuple[str, int, int], ...]] = (

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from metadata_log.disk import RealDisk, read_file, replace_file
-from metadata_log.errors import CorruptState, StorageError
+from quorate.metadata_log.disk import RealDisk, read_file, replace_file
+from quorate.metadata_log.errors import CorruptState, StorageError
 
 #: Of a broker that was not told to leave, or did not get to it.
 CRASHED: Final = -1

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from metadata_log.errors import ErrorCode
-from metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.ids import Uuid, uuid_text
 
 #: First wait after a failure; doubled by each further one (Kafka's ``resendExponentialBackoff``).
 RETRY_FIRST_MS: Final = 100.0

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from broker.checkpoint_fetch import FetchedCheckpoint, checkpoint_contents, fetch_checkpoint
-from broker.feed import (
+from quorate.broker.checkpoint_fetch import FetchedCheckpoint, checkpoint_contents, fetch_checkpoint
+from quorate.broker.feed import (
     LOG_BEGIN,
     BatchesAnswer,
     ControllerStatus,
@@ -25,15 +25,15 @@ from broker.feed import (
     UntrustworthyAnswer,
     check_batches,
 )
-from broker.publisher import ControllerEpoch, Manifest, PublisherSet
-from broker.rotation import Rotation
-from broker.surroundings import Surroundings
-from metadata_log.errors import MalformedData, QuorateError, UnsupportedRecord
-from snapshots.checkpoint import read_checkpoint
-from snapshots.errors import ReplayError
-from snapshots.image import MetadataImage
-from snapshots.image_history import ImageHistory
-from snapshots.replay_state import ReplayState
+from quorate.broker.publisher import ControllerEpoch, Manifest, PublisherSet
+from quorate.broker.rotation import Rotation
+from quorate.broker.surroundings import Surroundings
+from quorate.metadata_log.errors import MalformedData, QuorateError, UnsupportedRecord
+from quorate.snapshots.checkpoint import read_checkpoint
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_history import ImageHistory
+from quorate.snapshots.replay_state import ReplayState
 
 log = structlog.get_logger(__name__)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
-from metadata_log.ids import NO_LEADER
-from snapshots.cluster import BrokerRegistration
-from snapshots.delta import MetadataDelta
-from snapshots.derived_states import offline_replicas, replica_states
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import Topic
-from snapshots.partition import Partition
-from snapshots.state_names import ReplicaState
+from quorate.broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.derived_states import offline_replicas, replica_states
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import Topic
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.state_names import ReplicaState
 
 
 @dataclass(frozen=True, slots=True)

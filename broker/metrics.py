@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from broker.host import BrokerHost
-from broker.lifecycle import BrokerState
+from quorate.broker.host import BrokerHost
+from quorate.broker.lifecycle import BrokerState
 
 _NO_DATA = "Rehearsal, no data are moved: "
 

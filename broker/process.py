@@ -13,16 +13,16 @@ from contextlib import asynccontextmanager, contextmanager
 import aiohttp
 import structlog
 
-from broker.controllers import connect_controllers
-from broker.digest_watch import DigestWatch
-from broker.host import BrokerHost, BrokerReadiness
-from broker.http_api import BrokerHttp
-from broker.publisher import MetadataPublisher
-from broker.replicas.manager import ReplicaManager
-from broker.replicas.peers import HttpPeers
-from broker.settings import BrokerSettings
-from broker.surroundings import Surroundings
-from metadata_log.ids import Uuid, is_reserved_uuid
+from quorate.broker.controllers import connect_controllers
+from quorate.broker.digest_watch import DigestWatch
+from quorate.broker.host import BrokerHost, BrokerReadiness
+from quorate.broker.http_api import BrokerHttp
+from quorate.broker.publisher import MetadataPublisher
+from quorate.broker.replicas.manager import ReplicaManager
+from quorate.broker.replicas.peers import HttpPeers
+from quorate.broker.settings import BrokerSettings
+from quorate.broker.surroundings import Surroundings
+from quorate.metadata_log.ids import Uuid, is_reserved_uuid
 
 log = structlog.get_logger(__name__)
 

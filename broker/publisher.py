@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import structlog
 
-from metadata_log.errors import QuorateError
-from snapshots.delta import MetadataDelta
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import Provenance
+from quorate.metadata_log.errors import QuorateError
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import Provenance
 
 log = structlog.get_logger(__name__)
 

@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from broker.publisher import Manifest, MetadataPublisher
-from controller.protocol import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
-from metadata_log.ids import Uuid
-from snapshots.cluster import BrokerRegistration, ClusterImage
-from snapshots.delta import MetadataDelta
-from snapshots.image import MetadataImage
-from snapshots.online_replicas import online_replicas
+from quorate.broker.publisher import Manifest, MetadataPublisher
+from quorate.controller.protocol import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.cluster import BrokerRegistration, ClusterImage
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.online_replicas import online_replicas
 
 _NOTHING: Final = -1
 

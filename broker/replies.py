@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from controller.protocol import DescribedTopic, UuidField
+from quorate.controller.protocol import DescribedTopic, UuidField
 
 OffsetField = Annotated[int, Field(ge=0, le=2**63 - 1)]
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import structlog
 
-from broker.controller_rpc import ControllerRpc
-from broker.identity import DIRECTORIES_LEVEL, BrokerIdentity
-from broker.lifecycle import BrokerLifecycle, BrokerState, Command, SendHeartbeat, SendRegistration
-from controller.protocol import BrokerHeartbeatRequest, UndeletedReplicas
-from metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
-from metadata_log.ids import Uuid
-from snapshots.cluster import BrokerRegistration
+from quorate.broker.controller_rpc import ControllerRpc
+from quorate.broker.identity import DIRECTORIES_LEVEL, BrokerIdentity
+from quorate.broker.lifecycle import BrokerLifecycle, BrokerState, Command, SendHeartbeat, SendRegistration
+from quorate.controller.protocol import BrokerHeartbeatRequest, UndeletedReplicas
+from quorate.metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.cluster import BrokerRegistration
 
 log = structlog.get_logger(__name__)
 

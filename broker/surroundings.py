@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from metadata_log.ids import Uuid
+from quorate.metadata_log.ids import Uuid
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from broker.host import BrokerHost, BrokerReadiness
-from broker.metadata_cache import MetadataCache, PartitionView
-from broker.replicas.rehearsal import RehearsalReplicas
-from broker.replies import (
+from quorate.broker.host import BrokerHost, BrokerReadiness
+from quorate.broker.metadata_cache import MetadataCache, PartitionView
+from quorate.broker.replicas.rehearsal import RehearsalReplicas
+from quorate.broker.replies import (
     BrokerReply,
     DirectoriesReply,
     FollowingReply,
@@ -21,13 +21,13 @@ from broker.replies import (
     TopicsReply,
     TopicSummary,
 )
-from broker.session import BrokerSession
-from controller.protocol import DescribedPartition, DescribedTopic
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import uuid_text
-from snapshots.derived_states import partition_state
-from snapshots.image import MetadataImage
-from snapshots.summary import summarize
+from quorate.broker.session import BrokerSession
+from quorate.controller.protocol import DescribedPartition, DescribedTopic
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import uuid_text
+from quorate.snapshots.derived_states import partition_state
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.summary import summarize
 
 
 def broker_reply(readiness: BrokerReadiness) -> BrokerReply:

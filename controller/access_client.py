@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from controller.protocol_acls import (
+from quorate.controller.protocol_acls import (
     AclFilter,
     CreateAclsRequest,
     CreateAclsResponse,
@@ -15,13 +15,13 @@ from controller.protocol_acls import (
     DeleteAclsResponse,
     DescribeAclsResponse,
 )
-from controller.protocol_quotas import (
+from quorate.controller.protocol_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasResponse,
     QuotaMatch,
 )
-from controller.protocol_scram import (
+from quorate.controller.protocol_scram import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsResponse,

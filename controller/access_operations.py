@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from controller.acls import decide_create_acls, decide_delete_acls, describe_acls
-from controller.active_role import ActiveRole
-from controller.client_quotas import decide_alter_client_quotas, describe_client_quotas, host_names
-from controller.host_names import resolvable
-from controller.protocol_acls import (
+from quorate.controller.acls import decide_create_acls, decide_delete_acls, describe_acls
+from quorate.controller.active_role import ActiveRole
+from quorate.controller.client_quotas import decide_alter_client_quotas, describe_client_quotas, host_names
+from quorate.controller.host_names import resolvable
+from quorate.controller.protocol_acls import (
     AclFilter,
     CreateAclsRequest,
     CreateAclsResponse,
@@ -14,20 +14,20 @@ from controller.protocol_acls import (
     DeleteAclsResponse,
     DescribeAclsResponse,
 )
-from controller.protocol_quotas import (
+from quorate.controller.protocol_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
-from controller.protocol_scram import (
+from quorate.controller.protocol_scram import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
-from controller.quorum_controller import QuorumController
-from controller.scram_credentials import decide_alter_user_scram_credentials, describe_user_scram_credentials
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.scram_credentials import decide_alter_user_scram_credentials, describe_user_scram_credentials
 
 
 class AccessOperations:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from controller.protocol_acls import AclFilter
-from metadata_log.records import AccessControlEntryRecord
-from snapshots.kafka_names import ACL_OPERATIONS, ACL_RESOURCE_TYPES, PATTERN_TYPES, PERMISSIONS
+from quorate.controller.protocol_acls import AclFilter
+from quorate.metadata_log.records import AccessControlEntryRecord
+from quorate.snapshots.kafka_names import ACL_OPERATIONS, ACL_RESOURCE_TYPES, PATTERN_TYPES, PERMISSIONS
 
 #: The literal name of all resources of a type.
 WILDCARD: Final = "*"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Final
 
-from controller.acl_filters import (
+from quorate.controller.acl_filters import (
     OPERATION_IDS,
     PATTERN_TYPE_IDS,
     PERMISSION_IDS,
@@ -17,8 +17,8 @@ from controller.acl_filters import (
     Acls,
     matching,
 )
-from controller.decision import Decision
-from controller.protocol_acls import (
+from quorate.controller.decision import Decision
+from quorate.controller.protocol_acls import (
     AclCreation,
     AclCreationResult,
     AclFilter,
@@ -32,13 +32,13 @@ from controller.protocol_acls import (
     DescribedAcl,
     MatchingAcl,
 )
-from controller.request_limits import check_record_count
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
-from metadata_log.ids import Uuid
-from metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from metadata_log.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord, VersionedRecord
-from snapshots.image import MetadataImage
-from snapshots.kafka_names import ACL_OPERATIONS, ACL_RESOURCE_TYPES, PATTERN_TYPES, PERMISSIONS, name_of
+from quorate.controller.request_limits import check_record_count
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.metadata_log.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord, VersionedRecord
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.kafka_names import ACL_OPERATIONS, ACL_RESOURCE_TYPES, PATTERN_TYPES, PERMISSIONS, name_of
 
 #: The only resource of its type.
 _CLUSTER_NAME: Final = "kafka-cluster"

@@ -8,24 +8,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from controller.bootstrap import decide_activation
-from controller.cluster_control import apply_fencing, decide_fence_stale_broker
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.delegation_tokens import decide_sweep_tokens
-from controller.deletions import TopicDeletions
-from controller.elections import decide_balance_leaders, decide_elect_unclean_leaders
-from controller.event_queue import Event
-from controller.heartbeats import BrokerHeartbeats
-from controller.quorum_controller import QuorumController
-from controller.random_source import RandomSource
-from controller.seams import NO_OP, WriteContext
-from controller.session_order import Session
-from metadata_log.errors import NotController
-from metadata_log.ids import Uuid
-from metadata_log.records import NoOpRecord, VersionedRecord
-from snapshots.image import MetadataImage
-from snapshots.replay_state import ReplayState
+from quorate.controller.bootstrap import decide_activation
+from quorate.controller.cluster_control import apply_fencing, decide_fence_stale_broker
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.delegation_tokens import decide_sweep_tokens
+from quorate.controller.deletions import TopicDeletions
+from quorate.controller.elections import decide_balance_leaders, decide_elect_unclean_leaders
+from quorate.controller.event_queue import Event
+from quorate.controller.heartbeats import BrokerHeartbeats
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.random_source import RandomSource
+from quorate.controller.seams import NO_OP, WriteContext
+from quorate.controller.session_order import Session
+from quorate.metadata_log.errors import NotController
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import NoOpRecord, VersionedRecord
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay_state import ReplayState
 
 _FENCING = "fence_stale_broker"
 _WATCH = "stall_watch"

@@ -12,31 +12,31 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.alter_partition_row import UNSAID_EPOCH, AlteredRow, AskedIsr, alter_row
-from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
-from controller.broker_columns import broker_columns
-from controller.broker_epoch import check_broker_epoch
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.isr_change_checks import IsrChangeFacts, isr_change_rules
-from controller.metadata_version import partition_version
-from controller.partition_columns import NO_SLOT, Flags, Masks, PartitionChanges, PartitionTargets, Slots
-from controller.partition_row import PartitionRow, read_row
-from controller.partition_rules import decide_patterns
-from controller.partition_view import PartitionView, rule_settings, view_columns, view_runs
-from controller.protocol import (
+from quorate.controller.alter_partition_row import UNSAID_EPOCH, AlteredRow, AskedIsr, alter_row
+from quorate.controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
+from quorate.controller.broker_columns import broker_columns
+from quorate.controller.broker_epoch import check_broker_epoch
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.isr_change_checks import IsrChangeFacts, isr_change_rules
+from quorate.controller.metadata_version import partition_version
+from quorate.controller.partition_columns import NO_SLOT, Flags, Masks, PartitionChanges, PartitionTargets, Slots
+from quorate.controller.partition_row import PartitionRow, read_row
+from quorate.controller.partition_rules import decide_patterns
+from quorate.controller.partition_view import PartitionView, rule_settings, view_columns, view_runs
+from quorate.controller.protocol import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     AlterPartitionResult,
     AlterPartitionTopicResult,
 )
-from metadata_log.errors import ErrorCode
-from metadata_log.records import VersionedRecord
-from metadata_log.runs import PartitionChangeRun
-from snapshots.image import MetadataImage
-from snapshots.pages import NO_PARTITION
-from snapshots.partition import RECOVERING
-from snapshots.partition_columns import PartitionColumns
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import VersionedRecord
+from quorate.metadata_log.runs import PartitionChangeRun
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.pages import NO_PARTITION
+from quorate.snapshots.partition import RECOVERING
+from quorate.snapshots.partition_columns import PartitionColumns
 
 #: Padding of lists of brokers in requests and replies.
 NO_BROKER: Final = -1

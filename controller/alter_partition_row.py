@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from controller.change_memory import RowPattern, change_of
-from controller.isr_change_checks import IsrChangeFacts, isr_change_rules
-from controller.partition_columns import ELECT_ONLINE, ELECT_UNCLEAN
-from controller.partition_row import PartitionRow
-from controller.partition_rules import RuleSettings
-from metadata_log.errors import ErrorCode
-from metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord
-from snapshots.image import MetadataImage
-from snapshots.partition import RECOVERING
+from quorate.controller.change_memory import RowPattern, change_of
+from quorate.controller.isr_change_checks import IsrChangeFacts, isr_change_rules
+from quorate.controller.partition_columns import ELECT_ONLINE, ELECT_UNCLEAN
+from quorate.controller.partition_row import PartitionRow
+from quorate.controller.partition_rules import RuleSettings
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.partition import RECOVERING
 
 #: Epoch of an ISR member that the leader does not say.
 UNSAID_EPOCH: Final = -1

@@ -14,39 +14,39 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from controller.active_role import RoleSettings
-from controller.checkpoint_pace import Pace
-from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
-from controller.client import ControllerClient
-from controller.composition import Composed, Machine, compose
-from controller.controller_config import ControllerConfig
-from controller.controller_registration import own_registration
-from controller.digest_memory import DigestMemory
-from controller.digest_watch import DigestWatch
-from controller.http.audit_reading import AuditReading
-from controller.http.counters import Counters
-from controller.http.digests import Digests
-from controller.http.feed import FeedLimits, MetadataFeed
-from controller.http.heard import HeardBrokers
-from controller.http.log_feed import LogFeedSource
-from controller.http.partition_counts import CountedImages
-from controller.http.past import PastImages
-from controller.http.ports import Node, NodeLimits, Peer
-from controller.http.refusals import Refusals
-from controller.leader_watch import LeaderWatch
-from controller.partition_search import PartitionSearch
-from controller.protocol_brokers import Listener
-from controller.quorum_controller import QuorumController
-from controller.registrar import Registrar
-from controller.seams import ControllerLimits
-from controller.served_cluster import Founded, NodeFaults, RunningQuorum, ServedCluster
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.segment_log import MetadataLog
-from quorum.host import CommittedBatches, QuorumListener, SnapshotReader
-from quorum.node import QuorumNode
-from quorum.storage import NodeStorage
-from snapshots.image import MetadataImage
-from snapshots.replay_state import ReplayState
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.checkpoint_pace import Pace
+from quorate.controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
+from quorate.controller.client import ControllerClient
+from quorate.controller.composition import Composed, Machine, compose
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.controller_registration import own_registration
+from quorate.controller.digest_memory import DigestMemory
+from quorate.controller.digest_watch import DigestWatch
+from quorate.controller.http.audit_reading import AuditReading
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.digests import Digests
+from quorate.controller.http.feed import FeedLimits, MetadataFeed
+from quorate.controller.http.heard import HeardBrokers
+from quorate.controller.http.log_feed import LogFeedSource
+from quorate.controller.http.partition_counts import CountedImages
+from quorate.controller.http.past import PastImages
+from quorate.controller.http.ports import Node, NodeLimits, Peer
+from quorate.controller.http.refusals import Refusals
+from quorate.controller.leader_watch import LeaderWatch
+from quorate.controller.partition_search import PartitionSearch
+from quorate.controller.protocol_brokers import Listener
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.registrar import Registrar
+from quorate.controller.seams import ControllerLimits
+from quorate.controller.served_cluster import Founded, NodeFaults, RunningQuorum, ServedCluster
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.host import CommittedBatches, QuorumListener, SnapshotReader
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.storage import NodeStorage
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay_state import ReplayState
 
 log = structlog.get_logger()
 

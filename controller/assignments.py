@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.broker_choices import broker_choices
-from controller.metadata_version import DIRECTORIES_LEVEL, partition_version
-from controller.partition_columns import compact
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import Uuid
-from metadata_log.records import PartitionRecord, VersionedRecord
-from metadata_log.runs import BatchItem, PartitionRun
-from snapshots.image import MetadataImage
+from quorate.controller.broker_choices import broker_choices
+from quorate.controller.metadata_version import DIRECTORIES_LEVEL, partition_version
+from quorate.controller.partition_columns import compact
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import PartitionRecord, VersionedRecord
+from quorate.metadata_log.runs import BatchItem, PartitionRun
+from quorate.snapshots.image import MetadataImage
 
 _NO_BROKER = -1
 #: Partitions that are made record by record in less time than as columns.

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from controller.answered_while import answered_while
-from controller.connection import Answer, Connection, NoAnswer, NodeState, NotAController, NotSent, Request
-from metadata_log.errors import ApiError, NotController, OutcomeUnknown
+from quorate.controller.answered_while import answered_while
+from quorate.controller.connection import Answer, Connection, NoAnswer, NodeState, NotAController, NotSent, Request
+from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown
 
 #: Between two rounds over all controllers: an election takes tens of milliseconds, at worst a second.
 _PAUSE_FIRST_SECONDS: Final = 0.02

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from controller.connection import Connection, Request
-from controller.http.audit_models import AuditReply, RefusalsReply
+from quorate.controller.connection import Connection, Request
+from quorate.controller.http.audit_models import AuditReply, RefusalsReply
 
 _PATH: Final = "/v1/audit"
 _REFUSALS_PATH: Final = "/v1/audit/refusals"

@@ -15,9 +15,15 @@ from typing import BinaryIO, Final
 
 import structlog
 
-from controller.seams import DecidedWrite
-from metadata_log.audit_lines import AUDIT_DIRECTORY, AuditLine, audit_file_name, audit_files, encode_audit_lines
-from metadata_log.audit_pages import AuditPage, read_audit_page
+from quorate.controller.seams import DecidedWrite
+from quorate.metadata_log.audit_lines import (
+    AUDIT_DIRECTORY,
+    AuditLine,
+    audit_file_name,
+    audit_files,
+    encode_audit_lines,
+)
+from quorate.metadata_log.audit_pages import AuditPage, read_audit_page
 
 log = structlog.get_logger()
 

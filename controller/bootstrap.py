@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from controller.decision import Decision
-from metadata_log.batch import control_batch, data_batch, iter_records, parse_header, place_batch
-from metadata_log.errors import CorruptCheckpoint, MalformedData
-from metadata_log.records import (
+from quorate.controller.decision import Decision
+from quorate.metadata_log.batch import control_batch, data_batch, iter_records, parse_header, place_batch
+from quorate.metadata_log.errors import CorruptCheckpoint, MalformedData
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     ConfigRecord,
@@ -23,9 +23,9 @@ from metadata_log.records import (
     SnapshotHeaderRecord,
     VersionedRecord,
 )
-from metadata_log.runs import BatchItem
-from snapshots.image_parts import BROKER_RESOURCE, ELR_VERSION, METADATA_VERSION, FeaturesImage
-from snapshots.replay_state import ReplayState
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.image_parts import BROKER_RESOURCE, ELR_VERSION, METADATA_VERSION, FeaturesImage
+from quorate.snapshots.replay_state import ReplayState
 
 #: What a cluster formatted by Kafka 4.3.1 starts with. ``kraft.version`` is a control record, not one of these.
 FRESH_FEATURES: Final[tuple[tuple[str, int], ...]] = (

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.placement import Racks, UsableBroker
-from metadata_log.ids import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, UUID_BYTES, Uuid
-from snapshots.cluster import BrokerRegistration, ClusterImage
+from quorate.controller.placement import Racks, UsableBroker
+from quorate.metadata_log.ids import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, UUID_BYTES, Uuid
+from quorate.snapshots.cluster import BrokerRegistration, ClusterImage
 
 
 @dataclass(frozen=True, slots=True, eq=False)

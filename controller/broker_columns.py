@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from snapshots.cluster import ClusterImage
-from snapshots.directories import DirectoryDictionary
-from snapshots.image import MetadataImage
-from snapshots.online_replicas import OnlineDirectories
+from quorate.snapshots.cluster import ClusterImage
+from quorate.snapshots.directories import DirectoryDictionary
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.online_replicas import OnlineDirectories
 
 
 @dataclass(frozen=True, slots=True)

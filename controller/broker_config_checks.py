@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from controller.config_values import ConfigDefinition, ConfigType, within
-from controller.protocol_configs import (
+from quorate.controller.config_values import ConfigDefinition, ConfigType, within
+from quorate.controller.protocol_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResult,
     AlterConfigsResponse,
     ReplacedConfigsResource,
 )
-from controller.topic_configs import BROKER_SYNONYMS, MIN_ISR_CONFIG, TOPIC_CONFIGS
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller.topic_configs import BROKER_SYNONYMS, MIN_ISR_CONFIG, TOPIC_CONFIGS
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 R = TypeVar("R", AlterConfigsResource, ReplacedConfigsResource)
 

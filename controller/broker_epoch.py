@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from metadata_log.errors import ApiError, ErrorCode
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
 
 
 def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:

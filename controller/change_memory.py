@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.partition_columns import NO_SLOT, Masks, Orders, PartitionRows, PartitionTargets
-from controller.partition_rules import RuleSettings, decide_changes
-from controller.partition_runs import PartitionNames, change_runs
-from metadata_log.records import PartitionChangeRecord
+from quorate.controller.partition_columns import NO_SLOT, Masks, Orders, PartitionRows, PartitionTargets
+from quorate.controller.partition_rules import RuleSettings, decide_changes
+from quorate.controller.partition_runs import PartitionNames, change_runs
+from quorate.metadata_log.records import PartitionChangeRecord
 
 #: Patterns that are remembered, some 2 kB each; a healthy cluster shows a few dozen.
 _PATTERNS_MAX: Final = 4096

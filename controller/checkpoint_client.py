@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from controller.connection import Connection, Request
-from controller.http.checkpoint_models import CheckpointsReply, TakenCheckpointReply
+from quorate.controller.connection import Connection, Request
+from quorate.controller.http.checkpoint_models import CheckpointsReply, TakenCheckpointReply
 
 _PATH: Final = "/v1/checkpoints"
 

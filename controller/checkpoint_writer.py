@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from controller.checkpoint_pace import Pace
-from controller.digest_memory import DigestMemory
-from controller.event_queue import Scheduler
-from controller.purgatory import Reply
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoints import CheckpointContent
-from metadata_log.errors import ApiError, ErrorCode, Overloaded, StorageError
-from metadata_log.json_form import json_type
-from metadata_log.records import PartitionRecord, TopicRecord
-from metadata_log.schema import SCHEMA_OF_CLASS
-from metadata_log.segment_log import MetadataLog
-from snapshots.as_records import after_topics, before_topics
-from snapshots.checkpoint import checkpoint_chunks
-from snapshots.image import MetadataImage
-from snapshots.image_digest import ImageDigest
-from snapshots.record_versions import NEWEST_LEVEL
+from quorate.controller.checkpoint_pace import Pace
+from quorate.controller.digest_memory import DigestMemory
+from quorate.controller.event_queue import Scheduler
+from quorate.controller.purgatory import Reply
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoints import CheckpointContent
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded, StorageError
+from quorate.metadata_log.json_form import json_type
+from quorate.metadata_log.records import PartitionRecord, TopicRecord
+from quorate.metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.snapshots.as_records import after_topics, before_topics
+from quorate.snapshots.checkpoint import checkpoint_chunks
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import ImageDigest
+from quorate.snapshots.record_versions import NEWEST_LEVEL
 
 
 class State(Protocol):

@@ -13,14 +13,14 @@ from urllib.parse import quote
 import aiohttp
 from pydantic import BaseModel
 
-from controller.access_client import AccessClient
-from controller.attempts import Sender
-from controller.audit_client import AuditClient
-from controller.checkpoint_client import CheckpointClient
-from controller.connection import Connection, InvalidUrl, NoAnswer, Request, controller_url, make_session
-from controller.feed_answers import Batches, CheckpointPiece, batches, checkpoint_piece
-from controller.http.feed_replies import FeedSessionsReply
-from controller.http.resources import (
+from quorate.controller.access_client import AccessClient
+from quorate.controller.attempts import Sender
+from quorate.controller.audit_client import AuditClient
+from quorate.controller.checkpoint_client import CheckpointClient
+from quorate.controller.connection import Connection, InvalidUrl, NoAnswer, Request, controller_url, make_session
+from quorate.controller.feed_answers import Batches, CheckpointPiece, batches, checkpoint_piece
+from quorate.controller.http.feed_replies import FeedSessionsReply
+from quorate.controller.http.resources import (
     BrokerReply,
     BrokersReply,
     ClusterReply,
@@ -32,9 +32,9 @@ from controller.http.resources import (
     TopicReply,
     TopicsReply,
 )
-from controller.origin import check_principal
-from controller.past_attempts import sender_to
-from controller.protocol import (
+from quorate.controller.origin import check_principal
+from quorate.controller.past_attempts import sender_to
+from quorate.controller.protocol import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     AlterPartitionReassignmentsRequest,
@@ -58,22 +58,22 @@ from controller.protocol import (
     ListPartitionReassignmentsResponse,
     UnregisterBrokerResponse,
 )
-from controller.protocol_configs import (
+from quorate.controller.protocol_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     DescribeConfigsResult,
     IncrementalAlterConfigsRequest,
     ResourceTypeName,
 )
-from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
-from controller.protocol_deletions import DescribeTopicDeletionsResponse
-from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
-from controller.token_client import TokenClient
-from snapshots.digest import DIGEST_FORM
+from quorate.controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+from quorate.controller.protocol_deletions import DescribeTopicDeletionsResponse
+from quorate.controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorate.controller.token_client import TokenClient
+from quorate.snapshots.digest import DIGEST_FORM
 
 if TYPE_CHECKING:
     # Of all that use a client only brokers need columns and numpy: commands should start fast.
-    from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
+    from quorate.controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
 
 
 DEFAULT_TIMEOUT_MS: Final = 30_000.0
@@ -310,7 +310,7 @@ class ControllerClient:
         self, broker_id: int, broker_epoch: int, columns: AlterPartitionColumns, timeout_ms: float | None = None
     ) -> AlteredPartitions:
         """``alter_partition`` for many thousands of partitions at once."""
-        from controller.http.columns import AlterPartitionColumnsResponse, outcome_of, request_of
+        from quorate.controller.http.columns import AlterPartitionColumnsResponse, outcome_of, request_of
 
         request = request_of(broker_id, broker_epoch, columns)
         response = await self._broker_rpc("alter-partition-columns", request, AlterPartitionColumnsResponse, timeout_ms)

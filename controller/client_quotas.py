@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from controller.decision import Decision
-from controller.protocol_quotas import (
+from quorate.controller.decision import Decision
+from quorate.controller.protocol_quotas import (
     AlterClientQuotasEntry,
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -23,12 +23,12 @@ from controller.protocol_quotas import (
     QuotaFilterComponent,
     QuotaValue,
 )
-from controller.request_limits import check_record_count
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
-from metadata_log.records import ClientQuotaRecord, EntityData, VersionedRecord
-from snapshots.hash_map_order import in_hash_map_order
-from snapshots.image import MetadataImage
-from snapshots.image_parts import QuotaEntity
+from quorate.controller.request_limits import check_record_count
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.records import ClientQuotaRecord, EntityData, VersionedRecord
+from quorate.snapshots.hash_map_order import in_hash_map_order
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import QuotaEntity
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"

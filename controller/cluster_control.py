@@ -11,28 +11,28 @@ from typing import Final
 
 import numpy as np
 
-from controller.broker_epoch import check_broker_epoch
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.heartbeats import NO_OFFSET, BrokerHeartbeats, BrokerState
-from controller.mass_changes import IsrChanges, Part, records_or_slices
-from controller.metadata_version import (
+from quorate.controller.broker_epoch import check_broker_epoch
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.heartbeats import NO_OFFSET, BrokerHeartbeats, BrokerState
+from quorate.controller.mass_changes import IsrChanges, Part, records_or_slices
+from quorate.controller.metadata_version import (
     CORDONED_DIRECTORIES_LEVEL,
     DIRECTORIES_LEVEL,
 )
-from controller.protocol import (
+from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
 )
-from controller.session_order import Session
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import Uuid
-from metadata_log.records import (
+from quorate.controller.session_order import Session
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import (
     BrokerRegistrationChangeRecord,
     VersionedRecord,
 )
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
 
 # Values of BrokerRegistrationChangeRecord.fenced, and the record version that each change was introduced with.
 # Kafka writes the lowest version that can say it, whatever the metadata version.

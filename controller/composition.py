@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controller.active_role import ActiveRole, RoleSettings
-from controller.controller_config import ControllerConfig
-from controller.event_queue import Scheduler
-from controller.faults import FaultHandler
-from controller.operations import Operations
-from controller.quorum_controller import QuorumController
-from controller.random_source import RandomSource
-from controller.seams import ControllerLimits, Quorum
-from metadata_log.ids import Uuid
-from metadata_log.records import VersionedRecord
+from quorate.controller.active_role import ActiveRole, RoleSettings
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.event_queue import Scheduler
+from quorate.controller.faults import FaultHandler
+from quorate.controller.operations import Operations
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.random_source import RandomSource
+from quorate.controller.seams import ControllerLimits, Quorum
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import VersionedRecord
 
 
 @dataclass(frozen=True, slots=True)

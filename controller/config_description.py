@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from controller.config_resources import (
+from quorate.controller.config_resources import (
     RESOURCE_TYPES,
     ConfigResource,
     check_exists,
@@ -18,9 +18,9 @@ from controller.config_resources import (
     definitions_of,
     is_sensitive,
 )
-from controller.config_values import ConfigDefinition, ConfigType, as_whole
-from controller.controller_config import ControllerConfig
-from controller.protocol_configs import (
+from quorate.controller.config_values import ConfigDefinition, ConfigType, as_whole
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.protocol_configs import (
     ConfigSourceName,
     ConfigSynonym,
     CreatedTopicConfig,
@@ -30,10 +30,10 @@ from controller.protocol_configs import (
     DescribeConfigsResult,
     DescribedConfig,
 )
-from controller.topic_configs import BROKER_SYNONYMS, TOPIC_CONFIGS
-from metadata_log.errors import ApiError
-from snapshots.image import MetadataImage
-from snapshots.image_parts import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from quorate.controller.topic_configs import BROKER_SYNONYMS, TOPIC_CONFIGS
+from quorate.metadata_log.errors import ApiError
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 
 _OWN_SOURCES: Mapping[int, ConfigSourceName] = {
     TOPIC_RESOURCE: "DYNAMIC_TOPIC_CONFIG",

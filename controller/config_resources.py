@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from controller.broker_configs import BROKER_LISTS, BROKER_SHOWN
-from controller.config_values import ConfigDefinition, ConfigType, as_whole, invalid_config
-from controller.controller_config import ControllerConfig
-from controller.group_configs import (
+from quorate.controller.broker_configs import BROKER_LISTS, BROKER_SHOWN
+from quorate.controller.config_values import ConfigDefinition, ConfigType, as_whole, invalid_config
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.group_configs import (
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
     check_client_metrics_configs,
     check_group_configs,
 )
-from controller.topic_configs import TOPIC_CONFIGS, check_tiered_storage, check_topic_configs
-from controller.topic_names import name_problem
-from metadata_log.errors import ApiError, ErrorCode
-from snapshots.image import MetadataImage
-from snapshots.image_parts import (
+from quorate.controller.topic_configs import TOPIC_CONFIGS, check_tiered_storage, check_topic_configs
+from quorate.controller.topic_names import name_problem
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from controller.config_resources import (
+from quorate.controller.config_resources import (
     RESOURCE_TYPES,
     ConfigResource,
     check_configs,
@@ -23,12 +23,12 @@ from controller.config_resources import (
     is_list,
     type_name,
 )
-from controller.config_values import invalid_config
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.metadata_version import CORDONED_DIRECTORIES_LEVEL
-from controller.policies import ChangedConfigs
-from controller.protocol_configs import (
+from quorate.controller.config_values import invalid_config
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.metadata_version import CORDONED_DIRECTORIES_LEVEL
+from quorate.controller.policies import ChangedConfigs
+from quorate.controller.protocol_configs import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -37,15 +37,15 @@ from controller.protocol_configs import (
     IncrementalAlterConfigsRequest,
     ReplacedConfigsResource,
 )
-from controller.protocol_topics import TopicConfig
-from controller.request_limits import check_record_count
-from controller.topic_configs import MIN_ISR_CONFIG
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.limits import STRING_BYTES_MAX
-from metadata_log.records import ClearElrRecord, ConfigRecord, VersionedRecord
-from metadata_log.runs import BatchItem
-from snapshots.image import MetadataImage
-from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorate.controller.protocol_topics import TopicConfig
+from quorate.controller.request_limits import check_record_count
+from quorate.controller.topic_configs import MIN_ISR_CONFIG
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.limits import STRING_BYTES_MAX
+from quorate.metadata_log.records import ClearElrRecord, ConfigRecord, VersionedRecord
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 
 _R = TypeVar("_R", AlterConfigsResource, ReplacedConfigsResource)
 

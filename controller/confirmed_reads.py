@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from controller.seams import Quorum, into
-from metadata_log.errors import NotController, Overloaded
+from quorate.controller.seams import Quorum, into
+from quorate.metadata_log.errors import NotController, Overloaded
 
 
 class ConfirmedReads:

@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 import aiohttp
 from pydantic import BaseModel, ValidationError
 
-from controller import sockets
-from controller.http import headers
-from controller.http.content import JSON, MSGPACK, pack, unpack
-from controller.http.errors import error_from_reply
-from controller.http.models import ErrorReply
-from controller.strangers import QUOTED_BYTES, description, is_gateway, is_strange
-from metadata_log.errors import QuorateError
+from quorate.controller import sockets
+from quorate.controller.http import headers
+from quorate.controller.http.content import JSON, MSGPACK, pack, unpack
+from quorate.controller.http.errors import error_from_reply
+from quorate.controller.http.models import ErrorReply
+from quorate.controller.strangers import QUOTED_BYTES, description, is_gateway, is_strange
+from quorate.metadata_log.errors import QuorateError
 
 #: A controller on a live host answers a connection attempt within milliseconds; a dead host answers none.
 CONNECT_SECONDS: Final = 1.0

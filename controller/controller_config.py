@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from controller.policies import NO_POLICIES, Policies
+from quorate.controller.policies import NO_POLICIES, Policies
 
 
 @dataclass(frozen=True, slots=True)

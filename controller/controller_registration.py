@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.decision import Decision
-from controller.features import SUPPORTED
-from controller.metadata_version import CONTROLLER_REGISTRATION_LEVEL
-from controller.protocol_brokers import Listener, SupportedFeature
-from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import Uuid
-from metadata_log.records import ControllerEndpoint, ControllerFeature, RegisterControllerRecord, VersionedRecord
-from snapshots.image import MetadataImage
+from quorate.controller.decision import Decision
+from quorate.controller.features import SUPPORTED
+from quorate.controller.metadata_version import CONTROLLER_REGISTRATION_LEVEL
+from quorate.controller.protocol_brokers import Listener, SupportedFeature
+from quorate.controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import (
+    ControllerEndpoint,
+    ControllerFeature,
+    RegisterControllerRecord,
+    VersionedRecord,
+)
+from quorate.snapshots.image import MetadataImage
 
 #: Kafka's security protocols are numbered 0 to 3; its nodes stop at a record with another one.
 _SECURITY_PROTOCOLS: Final = range(4)

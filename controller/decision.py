@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from metadata_log.runs import BatchItem
-from snapshots.image import MetadataImage
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.image import MetadataImage
 
 Reply_co = TypeVar("Reply_co", covariant=True)
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from controller.controller_config import TokenConfig
-from controller.decision import Decision
-from controller.metadata_version import DELEGATION_TOKENS_LEVEL
-from controller.origin import ANONYMOUS
-from controller.protocol_tokens import (
+from quorate.controller.controller_config import TokenConfig
+from quorate.controller.decision import Decision
+from quorate.controller.metadata_version import DELEGATION_TOKENS_LEVEL
+from quorate.controller.origin import ANONYMOUS
+from quorate.controller.protocol_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
     DescribedDelegationToken,
@@ -27,10 +27,10 @@ from controller.protocol_tokens import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import Uuid, uuid_text
-from metadata_log.records import DelegationTokenRecord, RemoveDelegationTokenRecord, VersionedRecord
-from snapshots.image import MetadataImage
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.records import DelegationTokenRecord, RemoveDelegationTokenRecord, VersionedRecord
+from quorate.snapshots.image import MetadataImage
 
 #: Tokens that one pass removes.
 SWEPT_MAX: Final = 1_000

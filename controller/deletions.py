@@ -17,12 +17,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.protocol_deletions import UNDELETED_TOPICS_MAX, DeletedReplicas, DeletedTopic, UndeletedReplicas
-from metadata_log.ids import Uuid
-from snapshots.image import MetadataImage
-from snapshots.image_parts import Topic
-from snapshots.pages import NO_PARTITION, Rows
-from snapshots.state_names import DELETION_INELIGIBLE, DELETION_STARTED, DELETION_SUCCESSFUL, ReplicaState
+from quorate.controller.protocol_deletions import UNDELETED_TOPICS_MAX, DeletedReplicas, DeletedTopic, UndeletedReplicas
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import Topic
+from quorate.snapshots.pages import NO_PARTITION, Rows
+from quorate.snapshots.state_names import DELETION_INELIGIBLE, DELETION_STARTED, DELETION_SUCCESSFUL, ReplicaState
 
 #: Replicas of deleted topics that are kept; some tens of bytes each.
 REPLICAS_MAX: Final = 100_000

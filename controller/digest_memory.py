@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from snapshots.image import MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
-from snapshots.pauses import Pause
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
+from quorate.snapshots.pauses import Pause
 
 
 class DigestMemory:

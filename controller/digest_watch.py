@@ -13,10 +13,10 @@ from typing import Final, NoReturn, Protocol
 
 import structlog
 
-from controller.digest_verdict import DigestVerdict, judge_digests
-from controller.http.counters import Counters
-from controller.http.ports import Node, Peer
-from metadata_log.errors import ApiError, QuorateError
+from quorate.controller.digest_verdict import DigestVerdict, judge_digests
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.ports import Node, Peer
+from quorate.metadata_log.errors import ApiError, QuorateError
 
 log = structlog.get_logger()
 

@@ -7,27 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.broker_epoch import check_broker_epoch
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.elections import leader_and_isr_changes
-from controller.metadata_version import DIRECTORIES_LEVEL, partition_version
-from controller.partition_columns import ELECT_ONLINE, PartitionTargets
-from controller.partition_rules import decide_changes
-from controller.partition_runs import PartitionNames, change_runs
-from controller.partition_view import rule_settings, view_partitions
-from controller.protocol import (
+from quorate.controller.broker_epoch import check_broker_epoch
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.elections import leader_and_isr_changes
+from quorate.controller.metadata_version import DIRECTORIES_LEVEL, partition_version
+from quorate.controller.partition_columns import ELECT_ONLINE, PartitionTargets
+from quorate.controller.partition_rules import decide_changes
+from quorate.controller.partition_runs import PartitionNames, change_runs
+from quorate.controller.partition_view import rule_settings, view_partitions
+from quorate.controller.protocol import (
     AssignedDirectory,
     AssignedPartition,
     AssignedTopic,
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
 )
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import Uuid
-from metadata_log.runs import PartitionChangeRun
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.runs import PartitionChangeRun
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
 
 
 @dataclass(frozen=True, slots=True)

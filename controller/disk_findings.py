@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import structlog
 
-from metadata_log.recovery_verdict import Damage
-from metadata_log.segment_log import MetadataLog
+from quorate.metadata_log.recovery_verdict import Damage
+from quorate.metadata_log.segment_log import MetadataLog
 
 log = structlog.get_logger()
 

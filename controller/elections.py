@@ -13,20 +13,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.partition_columns import ELECT_PREFERRED, ELECT_UNCLEAN, PartitionChanges, PartitionTargets
-from controller.partition_rules import decide_changes, decide_patterns
-from controller.partition_view import PartitionView, rule_settings, view_partitions, view_runs
-from controller.protocol import (
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.partition_columns import ELECT_PREFERRED, ELECT_UNCLEAN, PartitionChanges, PartitionTargets
+from quorate.controller.partition_rules import decide_changes, decide_patterns
+from quorate.controller.partition_view import PartitionView, rule_settings, view_partitions, view_runs
+from quorate.controller.protocol import (
     ElectionPartitionResult,
     ElectionTopicResult,
     ElectLeadersRequest,
     ElectLeadersResponse,
 )
-from metadata_log.errors import ErrorCode
-from metadata_log.runs import PartitionChangeRun
-from snapshots.image import MetadataImage
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.runs import PartitionChangeRun
+from quorate.snapshots.image import MetadataImage
 
 #: Elections that one background pass holds (Kafka's ``MAX_ELECTIONS_PER_IMBALANCE``).
 ELECTIONS_PER_PASS_MAX: Final = 1_000

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 #: Events one turn runs at most, and so has in one batch: what a batch costs on all controllers is shared by that many.
 #: A small one takes some 30 us; where they take longer, time ends the turn.

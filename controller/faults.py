@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from metadata_log.errors import ApiError, ErrorCode, NotController
-from snapshots.errors import ReplayError
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
+from quorate.snapshots.errors import ReplayError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.metadata_version import (
+from quorate.controller.metadata_version import (
     CONTROLLER_REGISTRATION_LEVEL,
     CORDONED_DIRECTORIES_LEVEL,
     DELEGATION_TOKENS_LEVEL,
@@ -18,10 +18,10 @@ from controller.metadata_version import (
     METADATA_VERSION_FEATURE,
     SCRAM_LEVEL,
 )
-from controller.protocol_features import FeatureLoss
-from snapshots.directories import UNASSIGNED_CODE
-from snapshots.image import MetadataImage
-from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, Page
+from quorate.controller.protocol_features import FeatureLoss
+from quorate.snapshots.directories import UNASSIGNED_CODE
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, Page
 
 
 def losses_of(image: MetadataImage, feature: str, level: int) -> list[FeatureLoss]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from controller.config_resources import ConfigResource
-from controller.config_values import as_whole
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.feature_losses import losses_of
-from controller.metadata_version import (
+from quorate.controller.config_resources import ConfigResource
+from quorate.controller.config_values import as_whole
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.feature_losses import losses_of
+from quorate.controller.metadata_version import (
     CONTROLLER_REGISTRATION_LEVEL,
     ELR_FEATURE,
     ELR_LEVEL,
@@ -19,7 +19,7 @@ from controller.metadata_version import (
     LEVELS_WITH_METADATA_CHANGE,
     METADATA_VERSION_FEATURE,
 )
-from controller.protocol_features import (
+from quorate.controller.protocol_features import (
     DescribedFeature,
     DescribeFeaturesResponse,
     FeatureUpdate,
@@ -27,13 +27,13 @@ from controller.protocol_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from controller.topic_configs import MIN_ISR_CONFIG
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import ConfigRecord, FeatureLevelRecord, NoOpRecord, VersionedRecord
-from metadata_log.runs import BatchItem
-from snapshots.cluster import BrokerRegistration, ControllerRegistration
-from snapshots.image import MetadataImage
-from snapshots.image_parts import BROKER_RESOURCE
+from quorate.controller.topic_configs import MIN_ISR_CONFIG
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import ConfigRecord, FeatureLevelRecord, NoOpRecord, VersionedRecord
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.cluster import BrokerRegistration, ControllerRegistration
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import BROKER_RESOURCE
 
 KRAFT_VERSION_FEATURE: Final = "kraft.version"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.connection import Answer, NoAnswer, NodeState
-from controller.http import headers
+from quorate.controller.connection import Answer, NoAnswer, NodeState
+from quorate.controller.http import headers
 
 
 @dataclass(frozen=True, slots=True)

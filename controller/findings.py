@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from metadata_log.errors import NotController
+from quorate.metadata_log.errors import NotController
 
 #: ``controller.seams.Quorum.read_barrier``.
 ReadBarrier = Callable[[Callable[[int | NotController], None]], None]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from controller.config_values import (
+from quorate.controller.config_values import (
     ConfigDefinition,
     ConfigDefinitions,
     ConfigType,
@@ -17,7 +17,7 @@ from controller.config_values import (
     one_of,
     within,
 )
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 _DURATION: Final = (
     r"[+]?P(?:([+]?\d{1,15})D)?(T(?=.)(?:([+]?\d{1,15})H)?(?:([+]?\d{1,15})M)?(?:([+]?\d{1,15})(?:[.,]\d{0,9})?S)?)?"

@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.head_watch import COMMITS_FOLDED, HeadWatch
-from metadata_log.builder import BatchBuilder, encode_items
-from metadata_log.columns import decode_body
-from metadata_log.errors import LimitExceeded, MalformedData
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.runs import BatchItem
-from snapshots.image import MetadataImage
-from snapshots.replay_state import ReplayState
+from quorate.controller.head_watch import COMMITS_FOLDED, HeadWatch
+from quorate.metadata_log.builder import BatchBuilder, encode_items
+from quorate.metadata_log.columns import decode_body
+from quorate.metadata_log.errors import LimitExceeded, MalformedData
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay_state import ReplayState
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.event_queue import EventQueue
-from controller.http.counters import Histogram
-from controller.metadata_version import NO_EPOCH_BUMP_ON_SHRINK_LEVEL
-from metadata_log.records import PartitionChangeRecord, VersionedRecord
-from metadata_log.runs import BatchItem, PartitionChangeRun
-from snapshots.image import MetadataImage
+from quorate.controller.event_queue import EventQueue
+from quorate.controller.http.counters import Histogram
+from quorate.controller.metadata_version import NO_EPOCH_BUMP_ON_SHRINK_LEVEL
+from quorate.metadata_log.records import PartitionChangeRecord, VersionedRecord
+from quorate.metadata_log.runs import BatchItem, PartitionChangeRun
+from quorate.snapshots.image import MetadataImage
 
 #: Event -> the strategy of Kafka's older controller that its elections belong to; all others are ``offline``: a leader
 #: was lost, or a broker that may lead came back.

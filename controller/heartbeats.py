@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from controller.session_order import Session, SessionOrder
-from snapshots.image import MetadataImage
+from quorate.controller.session_order import Session, SessionOrder
+from quorate.snapshots.image import MetadataImage
 
 #: No offset of a log.
 NO_OFFSET: Final = -1

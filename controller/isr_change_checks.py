@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from metadata_log.errors import ErrorCode
-from snapshots.partition import RECOVERED, RECOVERING
+from quorate.metadata_log.errors import ErrorCode
+from quorate.snapshots.partition import RECOVERED, RECOVERING
 
 
 @dataclass(frozen=True, slots=True)

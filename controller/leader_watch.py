@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.http.counters import Counters, Histogram
+from quorate.controller.http.counters import Counters, Histogram
 
 
 class LeaderWatch:

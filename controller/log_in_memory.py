@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from controller.event_queue import Scheduler
-from controller.quorum_controller import QuorumController
-from metadata_log.batch import parse_header, place_batch
-from metadata_log.errors import NotController
+from quorate.controller.event_queue import Scheduler
+from quorate.controller.quorum_controller import QuorumController
+from quorate.metadata_log.batch import parse_header, place_batch
+from quorate.metadata_log.errors import NotController
 
 
 class _Committed:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from controller.faults import FaultHandler
+from quorate.controller.faults import FaultHandler
 
 
 class LoopScheduler:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from controller.controller_config import ControllerConfig
-from controller.decision import Slice
-from controller.elections import Rows, leader_and_isr_changes
-from controller.record_slices import ROWS_PER_SLICE_MAX
-from metadata_log.runs import BatchItem, PartitionChangeRun
-from snapshots.image import MetadataImage
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Slice
+from quorate.controller.elections import Rows, leader_and_isr_changes
+from quorate.controller.record_slices import ROWS_PER_SLICE_MAX
+from quorate.metadata_log.runs import BatchItem, PartitionChangeRun
+from quorate.snapshots.image import MetadataImage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from controller.decision import Slice
-from controller.event_queue import Event, EventQueue
-from metadata_log.errors import ErrorCode, NotController, OutcomeUnknown
+from quorate.controller.decision import Slice
+from quorate.controller.event_queue import Event, EventQueue
+from quorate.metadata_log.errors import ErrorCode, NotController, OutcomeUnknown
 
 
 class MassPass:

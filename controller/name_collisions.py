@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.topic_names import has_collision_chars, unified
-from snapshots.image_parts import Topic
-from snapshots.persistent_map import PersistentMap
+from quorate.controller.topic_names import has_collision_chars, unified
+from quorate.snapshots.image_parts import Topic
+from quorate.snapshots.persistent_map import PersistentMap
 
 
 class _Looks:

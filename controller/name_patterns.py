@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from metadata_log.limits import TOPIC_NAME_CHARS_MAX
+from quorate.metadata_log.limits import TOPIC_NAME_CHARS_MAX
 
 #: Of all patterns together: what fits into a request line beside everything else.
 PATTERNS_CHARS_MAX: Final = 4_096

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller.access_operations import AccessOperations
-from controller.active_role import ActiveRole
-from controller.alter_partition import decide_alter_partition, decide_alter_partition_columns
-from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
-from controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat
-from controller.config_description import describe_configs
-from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
-from controller.controller_registration import decide_register_controller
-from controller.decision import Decision
-from controller.deletions import DeletionCounts
-from controller.directory_assignments import decide_assign_replicas_to_dirs
-from controller.elections import decide_elect_leaders
-from controller.features import decide_update_features, describe_features
-from controller.producer_ids import decide_allocate_producer_ids
-from controller.protocol import (
+from quorate.controller.access_operations import AccessOperations
+from quorate.controller.active_role import ActiveRole
+from quorate.controller.alter_partition import decide_alter_partition, decide_alter_partition_columns
+from quorate.controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
+from quorate.controller.cluster_control import HeartbeatDecision, apply_heartbeat, decide_broker_heartbeat
+from quorate.controller.config_description import describe_configs
+from quorate.controller.configuration import decide_alter_configs, decide_incremental_alter_configs
+from quorate.controller.controller_registration import decide_register_controller
+from quorate.controller.decision import Decision
+from quorate.controller.deletions import DeletionCounts
+from quorate.controller.directory_assignments import decide_assign_replicas_to_dirs
+from quorate.controller.elections import decide_elect_leaders
+from quorate.controller.features import decide_update_features, describe_features
+from quorate.controller.producer_ids import decide_allocate_producer_ids
+from quorate.controller.protocol import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     AlterPartitionReassignmentsRequest,
@@ -46,37 +46,37 @@ from controller.protocol import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
-from controller.protocol_configs import (
+from quorate.controller.protocol_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     IncrementalAlterConfigsRequest,
 )
-from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
-from controller.protocol_deletions import DescribeTopicDeletionsResponse
-from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
-from controller.quorum_controller import QuorumController
-from controller.reassignments import decide_alter_partition_reassignments
-from controller.registration import (
+from quorate.controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+from quorate.controller.protocol_deletions import DescribeTopicDeletionsResponse
+from quorate.controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.reassignments import decide_alter_partition_reassignments
+from quorate.controller.registration import (
     apply_registration,
     apply_unregistration,
     decide_register_broker,
     decide_unregister_broker,
 )
-from controller.seams import WriteContext
-from controller.session_order import Session
-from controller.steady_heartbeats import Standing, standing_or_none, steady_heartbeat
-from controller.token_operations import TokenOperations
-from controller.topics import (
+from quorate.controller.seams import WriteContext
+from quorate.controller.session_order import Session
+from quorate.controller.steady_heartbeats import Standing, standing_or_none, steady_heartbeat
+from quorate.controller.token_operations import TokenOperations
+from quorate.controller.topics import (
     check_deletion_enabled,
     decide_create_partitions,
     decide_create_topics,
     decide_delete_topics,
     topic_named,
 )
-from metadata_log.errors import ErrorCode
-from snapshots.image import MetadataImage
+from quorate.metadata_log.errors import ErrorCode
+from quorate.snapshots.image import MetadataImage
 
 
 class Operations:

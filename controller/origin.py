@@ -9,7 +9,7 @@ import re
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 #: Who does not say (Kafka's ``KafkaPrincipal.ANONYMOUS``).
 ANONYMOUS: Final = "User:ANONYMOUS"

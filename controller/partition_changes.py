@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.state_changes import NAMED_MAX, Level, StateChange
-from snapshots.image import MetadataImage
-from snapshots.pages import Rows
-from snapshots.partition_columns import Masks, PartitionColumns
-from snapshots.table_difference import table_difference
+from quorate.controller.state_changes import NAMED_MAX, Level, StateChange
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.pages import Rows
+from quorate.snapshots.partition_columns import Masks, PartitionColumns
+from quorate.snapshots.table_difference import table_difference
 
 #: Rows that are looked at together: a step of numpy's over them is far below a millisecond, and the loop's thread
 #: gets its turn between two steps.

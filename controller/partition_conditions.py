@@ -9,15 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.controller_config import ControllerConfig
-from controller.partition_filter import Condition
-from controller.partition_view import min_insync_replicas
-from controller.topic_configs import MIN_ISR_CONFIG
-from metadata_log.ids import NO_LEADER
-from snapshots.image import MetadataImage
-from snapshots.image_parts import TOPIC_RESOURCE
-from snapshots.page_access import has_leader, holds_partition, is_led_by_preferred
-from snapshots.pages import AnyColumn, Page
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.partition_filter import Condition
+from quorate.controller.partition_view import min_insync_replicas
+from quorate.controller.topic_configs import MIN_ISR_CONFIG
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import TOPIC_RESOURCE
+from quorate.snapshots.page_access import has_leader, holds_partition, is_led_by_preferred
+from quorate.snapshots.pages import AnyColumn, Page
 
 Flags = NDArray[np.bool_]
 #: Effective ``min.insync.replicas``: of each row, or one number for all.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from controller.name_patterns import NamePatterns
+from quorate.controller.name_patterns import NamePatterns
 
 #: ``controller.partition_conditions`` says when a partition is in one.
 Condition = Literal["offline", "under-replicated", "under-min-isr", "at-min-isr", "not-preferred", "reassigning"]

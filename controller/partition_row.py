@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.controller_config import ControllerConfig
-from controller.partition_columns import NO_SLOT
-from controller.partition_view import allows_unclean_election, effective_min_isr
-from metadata_log.ids import NO_LEADER, Uuid
-from snapshots.image import MetadataImage
-from snapshots.pages import PAGE_ROWS, PAGE_SHIFT
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.partition_columns import NO_SLOT
+from quorate.controller.partition_view import allows_unclean_election, effective_min_isr
+from quorate.metadata_log.ids import NO_LEADER, Uuid
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.pages import PAGE_ROWS, PAGE_SHIFT
 
 
 @dataclass(frozen=True, slots=True)

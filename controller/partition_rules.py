@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.metadata_version import DIRECTORIES_LEVEL, NO_EPOCH_BUMP_ON_SHRINK_LEVEL
-from controller.partition_columns import (
+from quorate.controller.metadata_version import DIRECTORIES_LEVEL, NO_EPOCH_BUMP_ON_SHRINK_LEVEL
+from quorate.controller.partition_columns import (
     ELECT_PREFERRED,
     ELECT_UNCLEAN,
     EMPTY,
@@ -42,7 +42,7 @@ from controller.partition_columns import (
     slots_of,
     take_rows,
 )
-from controller.row_patterns import patterns_of
+from quorate.controller.row_patterns import patterns_of
 
 #: Rows decided at once, so that the temporary columns (some sixty of 8 bytes) of a large pass stay at 30 MB.
 BLOCK_ROWS: Final = 65_536

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.partition_columns import (
+from quorate.controller.partition_columns import (
     LAST_KNOWN_LEADER,
     LAST_KNOWN_MEMBERS,
     NO_SLOT,
@@ -20,8 +20,8 @@ from controller.partition_columns import (
     Slots,
     slots_of,
 )
-from metadata_log.ids import NO_LEADER
-from metadata_log.runs import PartitionChangeRun
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.metadata_log.runs import PartitionChangeRun
 
 #: Above every broker id: sorts behind them.
 _AFTER_ALL: Final = np.int32(2**31 - 1)

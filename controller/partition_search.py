@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.controller_config import ControllerConfig
-from controller.name_patterns import NamePatterns
-from controller.partition_conditions import Flags, MinIsr, is_in, min_isr_by_row
-from controller.partition_filter import PartitionFilter
-from snapshots.extents import extent_column
-from snapshots.image import MetadataImage
-from snapshots.image_parts import TOPIC_RESOURCE, Topic
-from snapshots.page_access import has_leader, has_replica, holds_partition
-from snapshots.pages import PAGE_ROWS, PAGE_SHIFT, Page, Rows
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.name_patterns import NamePatterns
+from quorate.controller.partition_conditions import Flags, MinIsr, is_in, min_isr_by_row
+from quorate.controller.partition_filter import PartitionFilter
+from quorate.snapshots.extents import extent_column
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import TOPIC_RESOURCE, Topic
+from quorate.snapshots.page_access import has_leader, has_replica, holds_partition
+from quorate.snapshots.pages import PAGE_ROWS, PAGE_SHIFT, Page, Rows
 
 
 class PartitionsFound(NamedTuple):

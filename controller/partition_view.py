@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.broker_columns import broker_columns
-from controller.config_values import as_whole
-from controller.controller_config import ControllerConfig
-from controller.metadata_version import partition_version
-from controller.partition_columns import (
+from quorate.controller.broker_columns import broker_columns
+from quorate.controller.config_values import as_whole
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.metadata_version import partition_version
+from quorate.controller.partition_columns import (
     ELECT_ONLINE,
     ELECT_UNCLEAN,
     Flags,
@@ -21,14 +21,14 @@ from controller.partition_columns import (
     PartitionRows,
     Slots,
 )
-from controller.partition_rules import RuleSettings
-from controller.partition_runs import PartitionNames, change_runs
-from controller.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
-from metadata_log.runs import PartitionChangeRun
-from snapshots.extents import TopicStretches
-from snapshots.image import MetadataImage
-from snapshots.image_parts import TOPIC_RESOURCE
-from snapshots.partition_columns import PartitionColumns
+from quorate.controller.partition_rules import RuleSettings
+from quorate.controller.partition_runs import PartitionNames, change_runs
+from quorate.controller.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
+from quorate.metadata_log.runs import PartitionChangeRun
+from quorate.snapshots.extents import TopicStretches
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import TOPIC_RESOURCE
+from quorate.snapshots.partition_columns import PartitionColumns
 
 
 @dataclass(frozen=True, slots=True)

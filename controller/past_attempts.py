@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from controller.attempts import Attempts, Sender
-from controller.connection import Answer, Connection, NoAnswer, NotSent, Request
-from controller.http.errors import EARLIEST_OFFSET
-from controller.http.resources import QuorumReply
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller.attempts import Attempts, Sender
+from quorate.controller.connection import Answer, Connection, NoAnswer, NotSent, Request
+from quorate.controller.http.errors import EARLIEST_OFFSET
+from quorate.controller.http.resources import QuorumReply
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 
 def sender_to(

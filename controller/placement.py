@@ -19,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.placement_regular import RackLists, RegularDraw, draw, work_out
-from controller.random_source import RandomSource, shuffle
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller.placement_regular import RackLists, RegularDraw, draw, work_out
+from quorate.controller.random_source import RandomSource, shuffle
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 _MAP_CAPACITY: Final = 16
 _MAP_LOAD: Final = 0.75

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.random_source import RandomSource
+from quorate.controller.random_source import RandomSource
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 #: Characters of a policy's reason that are passed on.
 REASON_CHARS_MAX: Final = 1_000

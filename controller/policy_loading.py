@@ -8,9 +8,9 @@ from typing import Any
 
 import structlog
 
-from controller.policies import Policies
-from controller.settings import PolicySettings
-from controller.settings_source import InvalidSettings
+from quorate.controller.policies import Policies
+from quorate.controller.settings import PolicySettings
+from quorate.controller.settings_source import InvalidSettings
 
 log = structlog.get_logger(__name__)
 

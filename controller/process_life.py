@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable
 from typing import Final
 
-from controller.faults import FaultHandler
+from quorate.controller.faults import FaultHandler
 
 #: Exit codes of processes that a signal ended, by convention: this and the signal's number.
 _BY_SIGNAL: Final = 128

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.broker_epoch import check_broker_epoch
-from controller.decision import Decision
-from controller.protocol_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import ProducerIdsRecord, VersionedRecord
-from snapshots.image import MetadataImage
+from quorate.controller.broker_epoch import check_broker_epoch
+from quorate.controller.decision import Decision
+from quorate.controller.protocol_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import ProducerIdsRecord, VersionedRecord
+from quorate.snapshots.image import MetadataImage
 
 #: Ids in a block (Kafka's ``ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE``).
 BLOCK_SIZE: Final = 1_000

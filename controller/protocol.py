@@ -5,7 +5,7 @@ Both doors, HTTP and Kafka's protocol, translate to these. All that others may i
 
 from __future__ import annotations
 
-from controller.protocol_brokers import (
+from quorate.controller.protocol_brokers import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -15,8 +15,8 @@ from controller.protocol_brokers import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
-from controller.protocol_deletions import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
-from controller.protocol_directories import (
+from quorate.controller.protocol_deletions import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
+from quorate.controller.protocol_directories import (
     AssignedDirectory,
     AssignedPartition,
     AssignedTopic,
@@ -26,7 +26,7 @@ from controller.protocol_directories import (
     ReplicaInDirectory,
     TopicInDirectory,
 )
-from controller.protocol_partitions import (
+from quorate.controller.protocol_partitions import (
     AlterPartitionData,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -51,8 +51,8 @@ from controller.protocol_partitions import (
     ReassignableTopic,
     ReassignableTopicResult,
 )
-from controller.protocol_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from controller.protocol_topics import (
+from quorate.controller.protocol_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from quorate.controller.protocol_topics import (
     CreatableTopic,
     CreatableTopicResult,
     CreatePartitionsRequest,
@@ -69,7 +69,7 @@ from controller.protocol_topics import (
     ReplicaAssignment,
     TopicConfig,
 )
-from controller.protocol_types import ITEMS_MAX, ItemResult, Message, UuidField
+from quorate.controller.protocol_types import ITEMS_MAX, ItemResult, Message, UuidField
 
 __all__ = [
     "ITEMS_MAX",

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from controller.protocol_types import ITEMS_MAX, ItemResult, Message, Name
+from quorate.controller.protocol_types import ITEMS_MAX, ItemResult, Message, Name
 
 #: Filters of one request: one may match every ACL there is, and each has its own list in the reply.
 _FILTERS_MAX: Final = 1_000

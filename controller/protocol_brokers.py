@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.protocol_deletions import UndeletedReplicas
-from controller.protocol_types import BrokerIdField, Int16, Int64, Message, RecordText, UuidField
+from quorate.controller.protocol_deletions import UndeletedReplicas
+from quorate.controller.protocol_types import BrokerIdField, Int16, Int64, Message, RecordText, UuidField
 
 _LISTENERS_MAX = 100
 _FEATURES_MAX = 100

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from controller.protocol_types import ITEMS_MAX, ItemResult, Message, Text
+from quorate.controller.protocol_types import ITEMS_MAX, ItemResult, Message, Text
 
 ResourceTypeName = Literal["TOPIC", "BROKER", "BROKER_LOGGER", "CLIENT_METRICS", "GROUP"]
 #: Where a value comes from, with Kafka's names (``ConfigSource``).

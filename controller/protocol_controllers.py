@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.protocol_brokers import Listener, SupportedFeature
-from controller.protocol_types import BrokerIdField, Message, UuidField
+from quorate.controller.protocol_brokers import Listener, SupportedFeature
+from quorate.controller.protocol_types import BrokerIdField, Message, UuidField
 
 _LISTENERS_MAX = 100
 _FEATURES_MAX = 100

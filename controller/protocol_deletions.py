@@ -6,8 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from controller.protocol_types import ITEMS_MAX, BrokerIdField, Int64, Message, PartitionIdField, UuidField
-from snapshots.state_names import ReplicaState
+from quorate.controller.protocol_types import ITEMS_MAX, BrokerIdField, Int64, Message, PartitionIdField, UuidField
+from quorate.snapshots.state_names import ReplicaState
 
 #: Deleted topics that one broker reports, and that a controller keeps. A broker that has more says nothing.
 UNDELETED_TOPICS_MAX = 1_000

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.protocol_types import ITEMS_MAX, BrokerIdField, Int64, Message, PartitionIdField, UuidField
-from metadata_log.errors import ErrorCode
+from quorate.controller.protocol_types import ITEMS_MAX, BrokerIdField, Int64, Message, PartitionIdField, UuidField
+from quorate.metadata_log.errors import ErrorCode
 
 #: Of one broker.
 _DIRECTORIES_MAX = 1_000

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from controller.protocol_types import Int16, Int64, Message, Text
+from quorate.controller.protocol_types import Int16, Int64, Message, Text
 
 _UPDATES_MAX = 100
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from controller.protocol_types import (
+from quorate.controller.protocol_types import (
     ITEMS_MAX,
     BrokerIdField,
     BrokerList,
@@ -19,8 +19,8 @@ from controller.protocol_types import (
     Text,
     UuidField,
 )
-from metadata_log.errors import ErrorCode
-from metadata_log.limits import PARTITION_SLOTS_MAX
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.limits import PARTITION_SLOTS_MAX
 
 
 class BrokerState(Message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.protocol_types import BrokerIdField, Int32, Int64, Message
+from quorate.controller.protocol_types import BrokerIdField, Int32, Int64, Message
 
 
 class AllocateProducerIdsRequest(Message):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from controller.protocol_types import ITEMS_MAX, ItemResult, Message, Name
+from quorate.controller.protocol_types import ITEMS_MAX, ItemResult, Message, Name
 
 #: Types in one entity or filter. There are three types, each at most once; what is wrong beyond that is told apart.
 _PARTS_MAX = 10

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.protocol_types import ITEMS_MAX, Int32, ItemResult, Message, Name, SecretField, SecretMessage
+from quorate.controller.protocol_types import ITEMS_MAX, Int32, ItemResult, Message, Name, SecretField, SecretMessage
 
 
 class ScramCredentialDeletion(Message):

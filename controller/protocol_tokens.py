@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.protocol_types import Int64, Message, SecretField, SecretMessage
+from quorate.controller.protocol_types import Int64, Message, SecretField, SecretMessage
 
 _RENEWERS_MAX = 100
 #: In the log a principal is one string, `type:name`, of at most 32,767 bytes; a character has at most 4.

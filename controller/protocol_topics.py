@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.protocol_configs import CreatedTopicConfig
-from controller.protocol_types import (
+from quorate.controller.protocol_configs import CreatedTopicConfig
+from quorate.controller.protocol_types import (
     ITEMS_MAX,
     BrokerList,
     Int8,
@@ -19,7 +19,7 @@ from controller.protocol_types import (
     Text,
     UuidField,
 )
-from snapshots.state_names import PartitionState, ReplicaState
+from quorate.snapshots.state_names import PartitionState, ReplicaState
 
 _CONFIGS_MAX = 1_000
 

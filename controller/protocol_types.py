@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
-from metadata_log.errors import ErrorCode, InvalidId
-from metadata_log.ids import UUID_BYTES, uuid_from_text, uuid_text
-from metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
+from quorate.metadata_log.errors import ErrorCode, InvalidId
+from quorate.metadata_log.ids import UUID_BYTES, uuid_from_text, uuid_text
+from quorate.metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
 
 
 class Message(BaseModel):

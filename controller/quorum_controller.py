@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from controller.confirmed_reads import ConfirmedReads
-from controller.decision import Decision, Slice
-from controller.event_queue import Event, EventQueue, Scheduler
-from controller.faults import FaultHandler, classify
-from controller.findings import Findings
-from controller.head import Head
-from controller.head_watch import HeadWatch
-from controller.mass_pass import MassPass
-from controller.origin import ORIGIN
-from controller.purgatory import Purgatory
-from controller.record_slices import as_transaction, slices_of
-from controller.seams import (
+from quorate.controller.confirmed_reads import ConfirmedReads
+from quorate.controller.decision import Decision, Slice
+from quorate.controller.event_queue import Event, EventQueue, Scheduler
+from quorate.controller.faults import FaultHandler, classify
+from quorate.controller.findings import Findings
+from quorate.controller.head import Head
+from quorate.controller.head_watch import HeadWatch
+from quorate.controller.mass_pass import MassPass
+from quorate.controller.origin import ORIGIN
+from quorate.controller.purgatory import Purgatory
+from quorate.controller.record_slices import as_transaction, slices_of
+from quorate.controller.seams import (
     Applied,
     CommittedBatches,
     ControllerLimits,
@@ -36,9 +36,9 @@ from controller.seams import (
     WriteContext,
     WriteRequest,
 )
-from controller.stable_readers import StableReaders
-from metadata_log.builder import counted
-from metadata_log.errors import (
+from quorate.controller.stable_readers import StableReaders
+from quorate.metadata_log.builder import counted
+from quorate.metadata_log.errors import (
     ApiError,
     ErrorCode,
     InvariantViolation,
@@ -47,11 +47,11 @@ from metadata_log.errors import (
     OutcomeUnknown,
     Overloaded,
 )
-from metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
-from metadata_log.runs import BatchItem
-from snapshots.errors import ReplayError
-from snapshots.image import MetadataImage
-from snapshots.replay_state import ReplayState
+from quorate.metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay_state import ReplayState
 
 T = TypeVar("T")
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.assignments import check_assignment
-from controller.broker_choices import default_directory
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.metadata_version import partition_version
-from controller.partition_columns import (
+from quorate.controller.assignments import check_assignment
+from quorate.controller.broker_choices import default_directory
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.metadata_version import partition_version
+from quorate.controller.partition_columns import (
     ELECT_ONLINE,
     ELECT_UNCLEAN,
     NO_SLOT,
@@ -25,10 +25,10 @@ from controller.partition_columns import (
     PartitionRows,
     PartitionTargets,
 )
-from controller.partition_rules import decide_changes
-from controller.partition_runs import PartitionNames, change_runs
-from controller.partition_view import allows_unclean_election, effective_min_isr, rule_settings
-from controller.protocol import (
+from quorate.controller.partition_rules import decide_changes
+from quorate.controller.partition_runs import PartitionNames, change_runs
+from quorate.controller.partition_view import allows_unclean_election, effective_min_isr, rule_settings
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ListPartitionReassignmentsRequest,
@@ -39,13 +39,13 @@ from controller.protocol import (
     ReassignablePartitionResult,
     ReassignableTopicResult,
 )
-from controller.reassignment_rules import Assignment, revert_reassignment, start_reassignment
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.runs import PartitionChangeRun
-from snapshots.image import MetadataImage
-from snapshots.image_parts import Topic
-from snapshots.pages import NO_BROKER
-from snapshots.partition import Partition
+from quorate.controller.reassignment_rules import Assignment, revert_reassignment, start_reassignment
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.runs import PartitionChangeRun
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import Topic
+from quorate.snapshots.pages import NO_BROKER
+from quorate.snapshots.partition import Partition
 
 
 @dataclass(frozen=True, slots=True)

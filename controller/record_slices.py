@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from controller.decision import Slice
-from controller.metadata_version import TRANSACTIONS_LEVEL
-from metadata_log.batch import HEADER_BYTES
-from metadata_log.builder import item_count, size_max, split_items
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.records import BeginTransactionRecord, EndTransactionRecord, VersionedRecord
-from metadata_log.runs import BatchItem
-from snapshots.image import MetadataImage
+from quorate.controller.decision import Slice
+from quorate.controller.metadata_version import TRANSACTIONS_LEVEL
+from quorate.metadata_log.batch import HEADER_BYTES
+from quorate.metadata_log.builder import item_count, size_max, split_items
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.records import BeginTransactionRecord, EndTransactionRecord, VersionedRecord
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.image import MetadataImage
 
 #: Mass records that one turn of the loop decides, replays and appends at most: some 15 ms. Heartbeats of the quorum and
 #: of brokers come in between, on this controller and on those who follow, which take in one batch a turn at least.

@@ -13,8 +13,8 @@ from typing import Final
 
 import structlog
 
-from metadata_log.audit_lines import AUDIT_DIRECTORY
-from metadata_log.refusal_lines import (
+from quorate.metadata_log.audit_lines import AUDIT_DIRECTORY
+from quorate.metadata_log.refusal_lines import (
     REFUSED_BEFORE_NAME,
     REFUSED_BYTES,
     REFUSED_NAME,

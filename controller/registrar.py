@@ -10,11 +10,11 @@ from typing import Final
 
 import structlog
 
-from controller.client import ControllerClient
-from controller.controller_registration import is_wanting
-from controller.protocol_controllers import ControllerRegistrationRequest
-from controller.quorum_controller import QuorumController
-from metadata_log.errors import QuorateError
+from quorate.controller.client import ControllerClient
+from quorate.controller.controller_registration import is_wanting
+from quorate.controller.protocol_controllers import ControllerRegistrationRequest
+from quorate.controller.quorum_controller import QuorumController
+from quorate.metadata_log.errors import QuorateError
 
 log = structlog.get_logger()
 

@@ -8,34 +8,34 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.heartbeats import BrokerHeartbeats
-from controller.mass_changes import IsrChanges, Part, records_or_slices
-from controller.metadata_version import (
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.heartbeats import BrokerHeartbeats
+from quorate.controller.mass_changes import IsrChanges, Part, records_or_slices
+from quorate.controller.metadata_version import (
     CORDONED_DIRECTORIES_LEVEL,
     DIRECTORIES_LEVEL,
     ELR_LEVEL,
     METADATA_VERSION_FEATURE,
     register_broker_version,
 )
-from controller.protocol import (
+from quorate.controller.protocol import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import is_reserved_uuid, uuid_text
-from metadata_log.records import (
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import is_reserved_uuid, uuid_text
+from quorate.metadata_log.records import (
     BrokerEndpoint,
     BrokerFeature,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
     VersionedRecord,
 )
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
 
 #: First version of the registration request that says whether the last shutdown was clean.
 _PREVIOUS_EPOCH_API_VERSION: Final = 3

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metadata_log.errors import ErrorCode, LimitExceeded
-from metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.metadata_log.errors import ErrorCode, LimitExceeded
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 
 
 def check_record_count(count: int) -> None:

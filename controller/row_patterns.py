@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.partition_columns import Orders, PartitionRows, PartitionTargets
+from quorate.controller.partition_columns import Orders, PartitionRows, PartitionTargets
 
 #: Rows below which looking for patterns costs more than it saves.
 ROWS_MIN: Final = 256

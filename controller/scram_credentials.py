@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from controller.decision import Decision
-from controller.metadata_version import SCRAM_LEVEL
-from controller.protocol_scram import (
+from quorate.controller.decision import Decision
+from quorate.controller.metadata_version import SCRAM_LEVEL
+from quorate.controller.protocol_scram import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
@@ -22,12 +22,12 @@ from controller.protocol_scram import (
     ScramCredentialInfo,
     ScramCredentialUpsertion,
 )
-from controller.request_limits import check_record_count
-from controller.scram import ITERATIONS_MAX, ITERATIONS_MIN, scram_keys
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import RemoveUserScramCredentialRecord, UserScramCredentialRecord, VersionedRecord
-from snapshots.image import MetadataImage
-from snapshots.kafka_names import SCRAM_MECHANISMS
+from quorate.controller.request_limits import check_record_count
+from quorate.controller.scram import ITERATIONS_MAX, ITERATIONS_MIN, scram_keys
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import RemoveUserScramCredentialRecord, UserScramCredentialRecord, VersionedRecord
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.kafka_names import SCRAM_MECHANISMS
 
 _MECHANISM_IDS: Final[Mapping[str, int]] = {name: number for number, name in SCRAM_MECHANISMS.items()}
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from controller.decision import Decision
-from controller.origin import Origin
-from controller.purgatory import Reply, T_contra
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
-from snapshots.image import MetadataImage
-from snapshots.replay_state import ReplayState
+from quorate.controller.decision import Decision
+from quorate.controller.origin import Origin
+from quorate.controller.purgatory import Reply, T_contra
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay_state import ReplayState
 
 T = TypeVar("T")
 

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-from controller.disk_findings import DiskFindings
-from controller.faults import FaultHandler
-from controller.http.counters import Counters
-from controller.http.ports import NodePosition, QuorumView, VoterView
-from controller.leader_watch import LeaderWatch
-from controller.quorum_controller import QuorumController
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId
-from metadata_log.errors import StorageError
-from metadata_log.records import VersionedRecord
-from quorum.node import QuorumNode
-from quorum.storage import NodeStorage
+from quorate.controller.disk_findings import DiskFindings
+from quorate.controller.faults import FaultHandler
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.ports import NodePosition, QuorumView, VoterView
+from quorate.controller.leader_watch import LeaderWatch
+from quorate.controller.quorum_controller import QuorumController
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.records import VersionedRecord
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.storage import NodeStorage
 
 
 @dataclass(frozen=True, slots=True)

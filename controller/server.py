@@ -9,38 +9,38 @@ from typing import Final
 
 import structlog
 
-from controller.assembly import Environment, assemble
-from controller.bootstrap import bootstrap_records
-from controller.client import ControllerClient
-from controller.composition import Machine
-from controller.digest_watch import DigestWatch
-from controller.http.audit_reading import AuditReading
-from controller.http.counters import Counters
-from controller.http.refusals import Refusals
-from controller.http.serving import HttpServer
-from controller.loop_scheduler import LoopScheduler
-from controller.process_life import Ending, beside
-from controller.quorum_controller import QuorumController
-from controller.registrar import Registrar
-from controller.served_cluster import Founded
-from controller.settings import ControllerSettings
-from controller.settings_parts import controller_parts
-from controller.settings_source import read_secret
-from controller.surroundings import OsRandom, ProcessFaults, new_uuid
-from controller.warm_up import warm_up
-from controller.work_beside import WorkBeside
-from controller.write_log import keep_account, tell_state
-from metadata_log.directory import ForeignDirectory, MetadataDirectory
-from metadata_log.disk import RealDisk
-from metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
-from metadata_log.reader import classify
-from metadata_log.retention import RetentionConfig
-from metadata_log.segment_log import LogConfig
-from quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
-from quorum.host import QuorumListener
-from quorum.runtime import QuorumRuntime
-from quorum.storage import NodeStorage
-from snapshots.whole_checkpoints import load_checkpoint
+from quorate.controller.assembly import Environment, assemble
+from quorate.controller.bootstrap import bootstrap_records
+from quorate.controller.client import ControllerClient
+from quorate.controller.composition import Machine
+from quorate.controller.digest_watch import DigestWatch
+from quorate.controller.http.audit_reading import AuditReading
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.refusals import Refusals
+from quorate.controller.http.serving import HttpServer
+from quorate.controller.loop_scheduler import LoopScheduler
+from quorate.controller.process_life import Ending, beside
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.registrar import Registrar
+from quorate.controller.served_cluster import Founded
+from quorate.controller.settings import ControllerSettings
+from quorate.controller.settings_parts import controller_parts
+from quorate.controller.settings_source import read_secret
+from quorate.controller.surroundings import OsRandom, ProcessFaults, new_uuid
+from quorate.controller.warm_up import warm_up
+from quorate.controller.work_beside import WorkBeside
+from quorate.controller.write_log import keep_account, tell_state
+from quorate.metadata_log.directory import ForeignDirectory, MetadataDirectory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
+from quorate.metadata_log.reader import classify
+from quorate.metadata_log.retention import RetentionConfig
+from quorate.metadata_log.segment_log import LogConfig
+from quorate.quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
+from quorate.quorum.host import QuorumListener
+from quorate.quorum.runtime import QuorumRuntime
+from quorate.quorum.storage import NodeStorage
+from quorate.snapshots.whole_checkpoints import load_checkpoint
 
 log = structlog.get_logger()
 

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, NamedTuple, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from metadata_log.ids import uuid_from_text
+from quorate.metadata_log.ids import uuid_from_text
 
 ENVIRONMENT_PREFIX: Final = "QUORATE_CONTROLLER_"
 ENVIRONMENT_NESTING: Final = "__"

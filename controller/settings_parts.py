@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from controller.active_role import RoleSettings
-from controller.assembly import ControllerParts
-from controller.checkpoint_writer import CheckpointLimits
-from controller.controller_config import ControllerConfig, TokenConfig
-from controller.http.feed import FeedLimits
-from controller.http.ports import NodeLimits
-from controller.open_files import places
-from controller.policy_loading import load_policies
-from controller.protocol_brokers import Listener
-from controller.seams import ControllerLimits
-from controller.settings import ControllerSettings, TopicSettings
-from controller.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.assembly import ControllerParts
+from quorate.controller.checkpoint_writer import CheckpointLimits
+from quorate.controller.controller_config import ControllerConfig, TokenConfig
+from quorate.controller.http.feed import FeedLimits
+from quorate.controller.http.ports import NodeLimits
+from quorate.controller.open_files import places
+from quorate.controller.policy_loading import load_policies
+from quorate.controller.protocol_brokers import Listener
+from quorate.controller.seams import ControllerLimits
+from quorate.controller.settings import ControllerSettings, TopicSettings
+from quorate.controller.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
 
 #: Names of a controller's listeners: the quorum's, as in the log's list of voters, and that of the HTTP API.
 QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"

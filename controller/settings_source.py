@@ -21,7 +21,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from metadata_log.errors import QuorateError
+from quorate.metadata_log.errors import QuorateError
 
 #: 128 bits as hexadecimal digits.
 SECRET_CHARS_MIN: Final = 32

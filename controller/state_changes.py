@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
-from metadata_log.ids import uuid_text
-from snapshots.cluster import BrokerRegistration
-from snapshots.delta import KeyChanges, MetadataDelta
-from snapshots.image import MetadataImage
-from snapshots.image_difference import RESOURCE_KINDS
+from quorate.metadata_log.ids import uuid_text
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.delta import KeyChanges, MetadataDelta
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_difference import RESOURCE_KINDS
 
 #: Of one kind, named one by one: topics, partitions, resources.
 NAMED_MAX: Final = 5

@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from controller.partition_changes import partition_changes
-from controller.seams import DecidedWrite
-from controller.state_changes import NAMED_MAX, state_changes
-from snapshots.image import MetadataImage
+from quorate.controller.partition_changes import partition_changes
+from quorate.controller.seams import DecidedWrite
+from quorate.controller.state_changes import NAMED_MAX, state_changes
+from quorate.snapshots.image import MetadataImage
 
 log = structlog.get_logger()
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from controller.heartbeats import BrokerHeartbeats, BrokerState
-from controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from controller.session_order import Session
-from snapshots.image import MetadataImage
+from quorate.controller.heartbeats import BrokerHeartbeats, BrokerState
+from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from quorate.controller.session_order import Session
+from quorate.snapshots.image import MetadataImage
 
 
 class Standing(NamedTuple):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from controller.decision import Decision
-from controller.loop_scheduler import LoopScheduler
-from controller.quorum_controller import QuorumController
-from controller.seams import ControllerLimits
-from metadata_log.errors import NotController
-from snapshots.image import MetadataImage
-from snapshots.replay_state import ReplayState
+from quorate.controller.decision import Decision
+from quorate.controller.loop_scheduler import LoopScheduler
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.seams import ControllerLimits
+from quorate.metadata_log.errors import NotController
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay_state import ReplayState
 
 
 def still_controller(image: MetadataImage, node_id: int) -> QuorumController:

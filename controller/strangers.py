@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from controller.http import headers
-from controller.http.content import BATCHES, JSON, MSGPACK, OCTETS
+from quorate.controller.http import headers
+from quorate.controller.http.content import BATCHES, JSON, MSGPACK, OCTETS
 
 _OURS: Final = frozenset({JSON, MSGPACK, BATCHES, OCTETS})
 #: What proxies answer where the controller behind them did not: it may have carried the request out.

@@ -12,10 +12,10 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from controller.http.counters import Counters
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.errors import ApiError, StorageError
-from metadata_log.ids import Uuid, is_reserved_uuid, uuid_text
+from quorate.controller.http.counters import Counters
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.errors import ApiError, StorageError
+from quorate.metadata_log.ids import Uuid, is_reserved_uuid, uuid_text
 
 log = structlog.get_logger()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from controller.access_client import Read, Write
-from controller.protocol_tokens import (
+from quorate.controller.access_client import Read, Write
+from quorate.controller.protocol_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
     DescribeDelegationTokenResponse,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from controller.active_role import ActiveRole
-from controller.delegation_tokens import (
+from quorate.controller.active_role import ActiveRole
+from quorate.controller.delegation_tokens import (
     TokensByHmac,
     decide_create_token,
     decide_expire_token,
     decide_renew_token,
     describe_tokens,
 )
-from controller.origin import ANONYMOUS
-from controller.protocol_tokens import (
+from quorate.controller.origin import ANONYMOUS
+from quorate.controller.protocol_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
     DescribeDelegationTokenResponse,
@@ -20,8 +20,8 @@ from controller.protocol_tokens import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
-from controller.quorum_controller import QuorumController
-from controller.seams import WriteContext
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.seams import WriteContext
 
 
 class TokenOperations:

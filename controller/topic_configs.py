@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from controller.config_values import (
+from quorate.controller.config_values import (
     ConfigDefinition,
     ConfigDefinitions,
     ConfigType,

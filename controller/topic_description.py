@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from controller.protocol import DescribedPartition, DescribedTopic
-from metadata_log.errors import ErrorCode
-from metadata_log.ids import ZERO_UUID, Uuid
-from snapshots.derived_states import offline_replicas, partition_state, replica_states
-from snapshots.image import MetadataImage
-from snapshots.pages import Rows
-from snapshots.partition import Partition
+from quorate.controller.protocol import DescribedPartition, DescribedTopic
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.ids import ZERO_UUID, Uuid
+from quorate.snapshots.derived_states import offline_replicas, partition_state, replica_states
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.pages import Rows
+from quorate.snapshots.partition import Partition
 
 
 def describe_topic(image: MetadataImage, name: str) -> DescribedTopic:

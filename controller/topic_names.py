@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from metadata_log.limits import TOPIC_NAME_CHARS_MAX
+from quorate.metadata_log.limits import TOPIC_NAME_CHARS_MAX
 
 #: The log's own topic, which nobody else may create.
 METADATA_TOPIC: Final = "__cluster_metadata"

@@ -11,21 +11,21 @@ from typing import Final
 
 import numpy as np
 
-from controller.assignments import (
+from quorate.controller.assignments import (
     NewPartitions,
     check_assignment,
     check_has_active,
     partition_items,
 )
-from controller.broker_choices import broker_choices
-from controller.config_description import configs_of_new_topic
-from controller.configuration import new_topic_configs
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.name_collisions import colliding_topic
-from controller.placement import Placement, ReplicaPlacer, work_out_all
-from controller.policies import NewTopic
-from controller.protocol import (
+from quorate.controller.broker_choices import broker_choices
+from quorate.controller.config_description import configs_of_new_topic
+from quorate.controller.configuration import new_topic_configs
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.name_collisions import colliding_topic
+from quorate.controller.placement import Placement, ReplicaPlacer, work_out_all
+from quorate.controller.policies import NewTopic
+from quorate.controller.protocol import (
     CreatableTopic,
     CreatableTopicResult,
     CreatePartitionsRequest,
@@ -38,16 +38,16 @@ from controller.protocol import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from controller.random_source import RandomSource
-from controller.timeline_order import first_listed_partition
-from controller.topic_names import METADATA_TOPIC, name_problem
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
-from metadata_log.ids import Uuid
-from metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from metadata_log.records import RemoveTopicRecord, TopicRecord, VersionedRecord
-from metadata_log.runs import BatchItem
-from snapshots.image import MetadataImage
-from snapshots.image_parts import Topic
+from quorate.controller.random_source import RandomSource
+from quorate.controller.timeline_order import first_listed_partition
+from quorate.controller.topic_names import METADATA_TOPIC, name_problem
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.metadata_log.records import RemoveTopicRecord, TopicRecord, VersionedRecord
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import Topic
 
 _TOO_MANY: Final = "Unable to perform excessively large batch operation."
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from controller.active_role import RoleSettings
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig
-from controller.event_queue import Scheduler
-from controller.faults import FaultHandler
-from controller.log_in_memory import LogInMemory
-from controller.operations import Operations
-from controller.protocol import (
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.event_queue import Scheduler
+from quorate.controller.faults import FaultHandler
+from quorate.controller.log_in_memory import LogInMemory
+from quorate.controller.operations import Operations
+from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     CreatableTopic,
@@ -25,10 +25,10 @@ from controller.protocol import (
     DeleteTopicsRequest,
     SupportedFeature,
 )
-from controller.seams import ControllerLimits
-from controller.surroundings import OsRandom, new_uuid
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import FeatureLevelRecord, VersionedRecord
+from quorate.controller.seams import ControllerLimits
+from quorate.controller.surroundings import OsRandom, new_uuid
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import FeatureLevelRecord, VersionedRecord
 
 _LEVEL: Final = 30
 _TIMEOUT_MS: Final = 60_000.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.checkpoint_pace import WorkShare
-from controller.digest_memory import DigestMemory
+from quorate.controller.checkpoint_pace import WorkShare
+from quorate.controller.digest_memory import DigestMemory
 
 #: Of the comparison with other controllers, which wait for it: a million partitions take some 5 s, the first time.
 _DIGEST_WORK_PERCENT: Final = 25

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import structlog
 
-from controller.audit_log import AuditLog
-from controller.event_performance import EventPerformance
-from controller.http.audit_reading import AuditReading
-from controller.http.heard import HeardBrokers
-from controller.http.refusals import Refusals
-from controller.quorum_controller import QuorumController
-from controller.refusal_log import RefusalLog
-from controller.seams import DecidedWrite
-from controller.state_log import StateLog
-from metadata_log.segment_log import MetadataLog
+from quorate.controller.audit_log import AuditLog
+from quorate.controller.event_performance import EventPerformance
+from quorate.controller.http.audit_reading import AuditReading
+from quorate.controller.http.heard import HeardBrokers
+from quorate.controller.http.refusals import Refusals
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.refusal_log import RefusalLog
+from quorate.controller.seams import DecidedWrite
+from quorate.controller.state_log import StateLog
+from quorate.metadata_log.segment_log import MetadataLog
 
 log = structlog.get_logger()
 

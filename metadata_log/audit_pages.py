@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from metadata_log.audit_lines import AuditLine, audit_file_offset, audit_files, decode_audit_lines
+from quorate.metadata_log.audit_lines import AuditLine, audit_file_offset, audit_files, decode_audit_lines
 
 #: Read of a file's end to find its last line, and gone through where halving has come so far: several lines (a
 #: principal has 256 characters at most).

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from metadata_log import wire
-from metadata_log.codec import decode_control, decode_value_at, encode_control, encode_value
-from metadata_log.errors import MalformedData
-from metadata_log.limits import BATCH_BYTES_READ_MAX
-from metadata_log.records import LoggedRecord, Record
-from metadata_log.wire import Buffer
+from quorate.metadata_log import wire
+from quorate.metadata_log.codec import decode_control, decode_value_at, encode_control, encode_value
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.limits import BATCH_BYTES_READ_MAX
+from quorate.metadata_log.records import LoggedRecord, Record
+from quorate.metadata_log.wire import Buffer
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _UP_TO_CRC: Final = struct.Struct(">qiibI")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from crc32c import crc32c
 
-from metadata_log.batch import CONTROL_ATTRIBUTE, CRC_START, header_fields
-from metadata_log.errors import MalformedData
+from quorate.metadata_log.batch import CONTROL_ATTRIBUTE, CRC_START, header_fields
+from quorate.metadata_log.errors import MalformedData
 
 
 @dataclass(frozen=True, slots=True)

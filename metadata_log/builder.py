@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from metadata_log.batch import HEADER_BYTES, batch_head, frame_record, join_batch
-from metadata_log.codec import encode_value
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.records import Record, VersionedRecord
-from metadata_log.run_codec import encode_run
-from metadata_log.runs import BatchItem, Run
-from metadata_log.wire import Buffer
+from quorate.metadata_log.batch import HEADER_BYTES, batch_head, frame_record, join_batch
+from quorate.metadata_log.codec import encode_value
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.records import Record, VersionedRecord
+from quorate.metadata_log.run_codec import encode_run
+from quorate.metadata_log.runs import BatchItem, Run
+from quorate.metadata_log.wire import Buffer
 
 #: A run of so few rows is written record by record: its columns cost more than they save.
 _ROWS_BY_RECORD: Final = 2

@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from metadata_log.batch import BatchHeader, HeaderFields, iter_records
-from metadata_log.disk import Disk, DiskFile, OpenMode, remove_file, replace_file
-from metadata_log.errors import CorruptCheckpoint, MalformedData
-from metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
-from metadata_log.segment_scan import scan_batches
+from quorate.metadata_log.batch import BatchHeader, HeaderFields, iter_records
+from quorate.metadata_log.disk import Disk, DiskFile, OpenMode, remove_file, replace_file
+from quorate.metadata_log.errors import CorruptCheckpoint, MalformedData
+from quorate.metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
+from quorate.metadata_log.segment_scan import scan_batches
 
 _CHECKPOINT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 MANIFEST_SUFFIX: Final = ".manifest"

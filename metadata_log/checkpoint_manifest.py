@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgpack
 from crc32c import crc32c
 
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
-from metadata_log.errors import CorruptState
+from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
+from quorate.metadata_log.errors import CorruptState
 
 _VERSION: Final = 1
 _CRC: Final = struct.Struct(">I")

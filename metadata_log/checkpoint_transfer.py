@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from crc32c import crc32c
 
-from metadata_log.checkpoint_files import (
+from quorate.metadata_log.checkpoint_files import (
     CheckpointId,
     CheckpointInfo,
     check_checkpoint,
@@ -19,9 +19,9 @@ from metadata_log.checkpoint_files import (
     manifest_name,
     publish_checkpoint,
 )
-from metadata_log.checkpoint_manifest import decode_manifest
-from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, remove_file, taken_back
-from metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation, StorageError
+from quorate.metadata_log.checkpoint_manifest import decode_manifest
+from quorate.metadata_log.disk import PART_SUFFIX, Disk, OpenMode, remove_file, taken_back
+from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation, StorageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-from metadata_log.checkpoint_files import (
+from quorate.metadata_log.checkpoint_files import (
     BOOTSTRAP_ID,
     CheckpointId,
     CheckpointInfo,
@@ -27,10 +27,10 @@ from metadata_log.checkpoint_files import (
     manifest_name,
     publish_checkpoint,
 )
-from metadata_log.checkpoint_manifest import CheckpointManifest, decode_manifest, encode_manifest
-from metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointOffer, FinishDownloadJob
-from metadata_log.disk import DAMAGED_SUFFIX, PART_SUFFIX, Disk, OpenMode, read_file, remove_file, taken_back
-from metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation, StorageError
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest, decode_manifest, encode_manifest
+from quorate.metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointOffer, FinishDownloadJob
+from quorate.metadata_log.disk import DAMAGED_SUFFIX, PART_SUFFIX, Disk, OpenMode, read_file, remove_file, taken_back
+from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation, StorageError
 
 #: Bytes of a checkpoint between two syncs. A sync makes the file system's journal wait for all data before it, and the
 #: log's own syncs with it: many small waits instead of one long.

@@ -9,12 +9,12 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from metadata_log import wire
-from metadata_log.codec_source import ENCODE_ERRORS, Reader, Writer, struct_reader, struct_writer
-from metadata_log.errors import MalformedData, UnsupportedRecord
-from metadata_log.records import Record, VersionedRecord
-from metadata_log.schema import CONTROL_SCHEMAS, DATA_SCHEMAS, SCHEMA_OF_CLASS, RecordSchema
-from metadata_log.wire import Buffer
+from quorate.metadata_log import wire
+from quorate.metadata_log.codec_source import ENCODE_ERRORS, Reader, Writer, struct_reader, struct_writer
+from quorate.metadata_log.errors import MalformedData, UnsupportedRecord
+from quorate.metadata_log.records import Record, VersionedRecord
+from quorate.metadata_log.schema import CONTROL_SCHEMAS, DATA_SCHEMAS, SCHEMA_OF_CLASS, RecordSchema
+from quorate.metadata_log.wire import Buffer
 
 FRAME_VERSION: Final = 1
 _CONTROL_KEY: Final = struct.Struct(">hh")

@@ -21,9 +21,9 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Final
 
-from metadata_log import wire
-from metadata_log.errors import MalformedData
-from metadata_log.schema import Field, StructSchema
+from quorate.metadata_log import wire
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.schema import Field, StructSchema
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Writer = Callable[[Any], bytes]

@@ -15,17 +15,17 @@ from typing import Final
 
 import numpy as np
 
-from metadata_log import wire
-from metadata_log.batch import HEADER_BYTES, parse_header, read_frame
-from metadata_log.codec import decode_control, decode_value_at
-from metadata_log.errors import MalformedData
-from metadata_log.gathering import gather_runs, unrepeated_stretches
-from metadata_log.record_index import RecordIndex, index_records
-from metadata_log.row_reader import read_rows
-from metadata_log.run_codec import matching_rows, run_of
-from metadata_log.run_layout import RUN_CLASSES, read_layout, row_form
-from metadata_log.runs import BatchItem, ByteColumn
-from metadata_log.wire import Buffer
+from quorate.metadata_log import wire
+from quorate.metadata_log.batch import HEADER_BYTES, parse_header, read_frame
+from quorate.metadata_log.codec import decode_control, decode_value_at
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.gathering import gather_runs, unrepeated_stretches
+from quorate.metadata_log.record_index import RecordIndex, index_records
+from quorate.metadata_log.row_reader import read_rows
+from quorate.metadata_log.run_codec import matching_rows, run_of
+from quorate.metadata_log.run_layout import RUN_CLASSES, read_layout, row_form
+from quorate.metadata_log.runs import BatchItem, ByteColumn
+from quorate.metadata_log.wire import Buffer
 
 #: Records below which a run is not worth its set-up: they are read one by one.
 _RUN_ROWS_MIN: Final = 32

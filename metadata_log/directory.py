@@ -17,19 +17,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from metadata_log.batch import control_batch, place_batch
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, checkpoint_name
-from metadata_log.disk import PART_SUFFIX, Disk, DiskLock, OpenMode, read_file, remove_file, replace_file
-from metadata_log.errors import CorruptState, StorageError
-from metadata_log.ids import METADATA_TOPIC_ID, uuid_text
-from metadata_log.meta_properties import (
+from quorate.metadata_log.batch import control_batch, place_batch
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, checkpoint_name
+from quorate.metadata_log.disk import PART_SUFFIX, Disk, DiskLock, OpenMode, read_file, remove_file, replace_file
+from quorate.metadata_log.errors import CorruptState, StorageError
+from quorate.metadata_log.ids import METADATA_TOPIC_ID, uuid_text
+from quorate.metadata_log.meta_properties import (
     META_PROPERTIES_NAME,
     MetaProperties,
     decode_meta_properties,
     encode_meta_properties,
 )
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
-from metadata_log.records import KRaftVersionRecord, Record, SnapshotFooterRecord, SnapshotHeaderRecord, VotersRecord
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorate.metadata_log.records import (
+    KRaftVersionRecord,
+    Record,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    VotersRecord,
+)
 
 LOG_DIRECTORY_NAME: Final = "__cluster_metadata-0"
 BOOTSTRAP_NAME: Final = "bootstrap.checkpoint"

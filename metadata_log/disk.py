@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, Protocol
 
-from metadata_log.errors import NoRoom
+from quorate.metadata_log.errors import NoRoom
 
 #: What files are read and written as.
 Buffer = bytes | bytearray | memoryview

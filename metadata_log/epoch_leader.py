@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from metadata_log.batch import BatchHeader, iter_records
-from metadata_log.errors import StorageError
-from metadata_log.reader import LogFile, find_files, iter_batches
-from metadata_log.records import LeaderChangeMessage
-from metadata_log.wire import Buffer
+from quorate.metadata_log.batch import BatchHeader, iter_records
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.reader import LogFile, find_files, iter_batches
+from quorate.metadata_log.records import LeaderChangeMessage
+from quorate.metadata_log.wire import Buffer
 
 
 def named_leader(header: BatchHeader, batch: Buffer) -> int | None:

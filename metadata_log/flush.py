@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from metadata_log.mark import Mark
-from metadata_log.segment_files import SegmentFiles
+from quorate.metadata_log.mark import Mark
+from quorate.metadata_log.segment_files import SegmentFiles
 
 
 class DiskStep(Protocol):

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from metadata_log.record_index import Positions
-from metadata_log.run_codec import run_of
-from metadata_log.run_layout import Layout, read_layout
-from metadata_log.runs import ByteColumn, Run
+from quorate.metadata_log.record_index import Positions
+from quorate.metadata_log.run_codec import run_of
+from quorate.metadata_log.run_layout import Layout, read_layout
+from quorate.metadata_log.runs import ByteColumn, Run
 
 #: Shapes of one size that are looked for. Brokers make a handful; each costs a look at all rows of that size.
 _SHAPES_MAX: Final = 64

@@ -9,7 +9,7 @@ import base64
 import binascii
 from typing import Final
 
-from metadata_log.errors import InvalidId
+from quorate.metadata_log.errors import InvalidId
 
 #: 16 bytes, most significant first (Kafka's ``Uuid``).
 Uuid = bytes

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
-from metadata_log.errors import InvalidId, MalformedData
-from metadata_log.ids import uuid_from_text, uuid_text
-from metadata_log.records import Record, VersionedRecord
-from metadata_log.schema import SCHEMA_OF_CLASS, SCHEMAS, Field, StructSchema
+from quorate.metadata_log.errors import InvalidId, MalformedData
+from quorate.metadata_log.ids import uuid_from_text, uuid_text
+from quorate.metadata_log.records import Record, VersionedRecord
+from quorate.metadata_log.schema import SCHEMA_OF_CLASS, SCHEMAS, Field, StructSchema
 
 _SCHEMA_OF_JSON_TYPE: Final = {schema.json_type: schema for schema in SCHEMAS}
 

@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from metadata_log.batch import HEADER_BYTES
-from metadata_log.batch_run import BatchRun
+from quorate.metadata_log.batch import HEADER_BYTES
+from quorate.metadata_log.batch_run import BatchRun
 
 #: What Python keeps for one batch in memory beside its bytes: the object around them and the place in the list.
 _OBJECT_BYTES: Final = sys.getsizeof(b"") + 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from metadata_log.errors import StorageError
-from metadata_log.log_entries import BatchRef, EntryTable
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.log_entries import BatchRef, EntryTable
 
 __all__ = ["BatchRef", "EpochEnd", "LogIndex", "OffsetOutOfRange"]
 

@@ -16,8 +16,8 @@ from typing import Final
 import msgpack
 from crc32c import crc32c
 
-from metadata_log.disk import Disk, DiskFile, OpenMode, read_file, replace_file
-from metadata_log.errors import CorruptState
+from quorate.metadata_log.disk import Disk, DiskFile, OpenMode, read_file, replace_file
+from quorate.metadata_log.errors import CorruptState
 
 MARK_NAME: Final = "mark"
 _VERSION: Final = 1

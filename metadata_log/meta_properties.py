@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from metadata_log.errors import CorruptState, InvalidId
-from metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
+from quorate.metadata_log.errors import CorruptState, InvalidId
+from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
 
 META_PROPERTIES_NAME: Final = "meta.properties"
 _VERSION: Final = "1"

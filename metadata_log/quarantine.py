@@ -6,11 +6,11 @@ goes first, so that no crash leaves a shortened log with the right to vote.
 
 from __future__ import annotations
 
-from metadata_log.disk import DAMAGED_SUFFIX, Disk
-from metadata_log.mark import MARK_NAME
-from metadata_log.quorum_state import QUORUM_STATE_NAME
-from metadata_log.recovery_verdict import Damage
-from metadata_log.segment_files import list_segments, segment_name
+from quorate.metadata_log.disk import DAMAGED_SUFFIX, Disk
+from quorate.metadata_log.mark import MARK_NAME
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME
+from quorate.metadata_log.recovery_verdict import Damage
+from quorate.metadata_log.segment_files import list_segments, segment_name
 
 
 def set_aside(disk: Disk, directory: str, damage: Damage) -> list[str]:

@@ -20,10 +20,10 @@ from typing import Any, Final
 
 from crc32c import crc32c
 
-from metadata_log.disk import Disk, OpenMode, read_file, replace_file
-from metadata_log.errors import CorruptState, InvalidId
-from metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
-from metadata_log.limits import EPOCH_MAX
+from quorate.metadata_log.disk import Disk, OpenMode, read_file, replace_file
+from quorate.metadata_log.errors import CorruptState, InvalidId
+from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
+from quorate.metadata_log.limits import EPOCH_MAX
 
 QUORUM_STATE_NAME: Final = "quorum-state"
 #: ``leader_id`` and ``voted_id`` when there is none.

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from metadata_log.batch import HEADER_BYTES, BatchHeader, crc_ok, parse_header
-from metadata_log.checkpoint_files import checkpoint_id
-from metadata_log.directory import LOG_DIRECTORY_NAME
-from metadata_log.errors import CorruptBatch, MalformedData, StorageError
-from metadata_log.segment_files import segment_base
+from quorate.metadata_log.batch import HEADER_BYTES, BatchHeader, crc_ok, parse_header
+from quorate.metadata_log.checkpoint_files import checkpoint_id
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.errors import CorruptBatch, MalformedData, StorageError
+from quorate.metadata_log.segment_files import segment_base
 
 
 @dataclass(frozen=True, slots=True)

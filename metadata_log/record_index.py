@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from metadata_log.codec import FRAME_VERSION
-from metadata_log.run_codec import delta_widths, varints
-from metadata_log.runs import ByteColumn
-from metadata_log.wire import Buffer
+from quorate.metadata_log.codec import FRAME_VERSION
+from quorate.metadata_log.run_codec import delta_widths, varints
+from quorate.metadata_log.runs import ByteColumn
+from quorate.metadata_log.wire import Buffer
 
 Positions = npt.NDArray[np.int64]
 

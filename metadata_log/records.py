@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from metadata_log.ids import ZERO_UUID, Uuid
+from quorate.metadata_log.ids import ZERO_UUID, Uuid
 
 #: ``PartitionChangeRecord.leader``: the leader is unchanged (Kafka's ``LeaderConstants.NO_LEADER_CHANGE``).
 NO_LEADER_CHANGE: Final = -2

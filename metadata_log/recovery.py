@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from metadata_log.checkpoint_files import (
+from quorate.metadata_log.checkpoint_files import (
     MANIFEST_SUFFIX,
     CheckpointId,
     CheckpointSurvey,
@@ -17,13 +17,13 @@ from metadata_log.checkpoint_files import (
     manifest_name,
     survey_checkpoints,
 )
-from metadata_log.disk import PART_SUFFIX, Disk, OpenMode, replace_file
-from metadata_log.errors import CorruptState
-from metadata_log.log_entries import EntryTable
-from metadata_log.mark import Mark, MarkFile, read_mark
-from metadata_log.recovery_survey import Survey
-from metadata_log.recovery_verdict import Damage, find_damage
-from metadata_log.segment_files import SegmentFiles, list_segments
+from quorate.metadata_log.disk import PART_SUFFIX, Disk, OpenMode, replace_file
+from quorate.metadata_log.errors import CorruptState
+from quorate.metadata_log.log_entries import EntryTable
+from quorate.metadata_log.mark import Mark, MarkFile, read_mark
+from quorate.metadata_log.recovery_survey import Survey
+from quorate.metadata_log.recovery_verdict import Damage, find_damage
+from quorate.metadata_log.segment_files import SegmentFiles, list_segments
 
 LEADER_EPOCHS_NAME: Final = "leader-epoch-checkpoint"
 #: Bytes read and written again at once above the mark.

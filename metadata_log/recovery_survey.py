@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from metadata_log.batch import CONTROL_ATTRIBUTE, HeaderFields
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.disk import Disk, OpenMode
-from metadata_log.log_entries import EntryTable
-from metadata_log.segment_files import segment_name
-from metadata_log.segment_scan import BadBatch, scan_batches
-from metadata_log.torn_write import is_torn, lacks_pages
+from quorate.metadata_log.batch import CONTROL_ATTRIBUTE, HeaderFields
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.disk import Disk, OpenMode
+from quorate.metadata_log.log_entries import EntryTable
+from quorate.metadata_log.segment_files import segment_name
+from quorate.metadata_log.segment_scan import BadBatch, scan_batches
+from quorate.metadata_log.torn_write import is_torn, lacks_pages
 
 
 class Survey:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.mark import Mark
-from metadata_log.recovery_survey import Survey
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.mark import Mark
+from quorate.metadata_log.recovery_survey import Survey
 
 
 @dataclass(frozen=True, slots=True)

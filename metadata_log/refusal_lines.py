@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from metadata_log.audit_lines import AUDIT_DIRECTORY
+from quorate.metadata_log.audit_lines import AUDIT_DIRECTORY
 
 REFUSED_NAME: Final = "refused"
 REFUSED_BEFORE_NAME: Final = "refused.before"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
+from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
 
 
 @dataclass(frozen=True, slots=True)

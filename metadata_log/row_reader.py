@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from metadata_log.batch import data_head, read_frame
-from metadata_log.codec import decode_value_at
-from metadata_log.errors import MalformedData
-from metadata_log.run_layout import RUN_CLASSES
-from metadata_log.runs import BatchItem
+from quorate.metadata_log.batch import data_head, read_frame
+from quorate.metadata_log.codec import decode_value_at
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.run_layout import RUN_CLASSES
+from quorate.metadata_log.runs import BatchItem
 
 #: The bits of lengths that have two bytes at most and are not negative.
 _USUAL_LENGTHS: Final = (1 << 14) - 2

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from metadata_log import wire
-from metadata_log.run_layout import RUN_CLASSES, Column, Layout, RowForm, layout_of, row_form
-from metadata_log.runs import ByteColumn, Run
+from quorate.metadata_log import wire
+from quorate.metadata_log.run_layout import RUN_CLASSES, Column, Layout, RowForm, layout_of, row_form
+from quorate.metadata_log.runs import ByteColumn, Run
 
 #: Elements as they are on the wire, and in a run, by their bytes.
 _WIRE_TYPES: Final[dict[int, Any]] = {1: np.int8, 4: ">i4", 16: np.uint8}

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from metadata_log import wire
-from metadata_log.codec import FRAME_VERSION
-from metadata_log.errors import MalformedData
-from metadata_log.runs import PartitionChangeRun, PartitionRun, Run
-from metadata_log.schema import DATA_SCHEMAS, Field
-from metadata_log.wire import Buffer
+from quorate.metadata_log import wire
+from quorate.metadata_log.codec import FRAME_VERSION
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.runs import PartitionChangeRun, PartitionRun, Run
+from quorate.metadata_log.schema import DATA_SCHEMAS, Field
+from quorate.metadata_log.wire import Buffer
 
 #: Bytes of one element.
 _WIDTHS: Final = {"int8": 1, "int32": 4, "uuid": 16}

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from metadata_log.records import (
+from quorate.metadata_log.records import (
     NO_LEADER_CHANGE,
     NO_RECOVERY_CHANGE,
     PartitionChangeRecord,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
 
-from metadata_log import records
-from metadata_log.ids import ZERO_UUID
+from quorate.metadata_log import records
+from quorate.metadata_log.ids import ZERO_UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _record(name: str, raw: dict[str, Any]) -> RecordSchema:
 
 
 def _load() -> tuple[RecordSchema, ...]:
-    table = json.loads(resources.files("metadata_log").joinpath("schemas.json").read_text("utf-8"))
+    table = json.loads(resources.files(__package__).joinpath("schemas.json").read_text("utf-8"))
     return tuple(_record(name, raw) for name, raw in table.items())
 
 

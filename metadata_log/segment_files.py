@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from metadata_log.disk import Buffer, Disk, DiskFile, OpenMode
-from metadata_log.mark import MarkFile
+from quorate.metadata_log.disk import Buffer, Disk, DiskFile, OpenMode
+from quorate.metadata_log.mark import MarkFile
 
 _SEGMENT_NAME: Final = re.compile(r"(\d{20})\.log")
 

@@ -15,17 +15,17 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
-from metadata_log.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, checked_header
-from metadata_log.batch_run import BatchRun
-from metadata_log.checkpoint_files import CheckpointSurvey
-from metadata_log.disk import Disk
-from metadata_log.errors import CorruptBatch, InvariantViolation, MalformedData, StorageError
-from metadata_log.flush import CutTail, DiskStep, DropLog, DropPrefix, FlushJob, StartSegment, WriteBatches
-from metadata_log.log_index import BatchRef, EpochEnd, LogIndex, OffsetOutOfRange
-from metadata_log.mark import Mark
-from metadata_log.recovery import Recovered, TornTail, recover
-from metadata_log.recovery_verdict import Damage
-from metadata_log.segment_reader import SegmentReader
+from quorate.metadata_log.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, checked_header
+from quorate.metadata_log.batch_run import BatchRun
+from quorate.metadata_log.checkpoint_files import CheckpointSurvey
+from quorate.metadata_log.disk import Disk
+from quorate.metadata_log.errors import CorruptBatch, InvariantViolation, MalformedData, StorageError
+from quorate.metadata_log.flush import CutTail, DiskStep, DropLog, DropPrefix, FlushJob, StartSegment, WriteBatches
+from quorate.metadata_log.log_index import BatchRef, EpochEnd, LogIndex, OffsetOutOfRange
+from quorate.metadata_log.mark import Mark
+from quorate.metadata_log.recovery import Recovered, TornTail, recover
+from quorate.metadata_log.recovery_verdict import Damage
+from quorate.metadata_log.segment_reader import SegmentReader
 
 __all__ = ["BatchRef", "Damage", "DamagedLog", "EpochEnd", "FlushJob", "LogConfig", "MetadataLog", "OffsetOutOfRange"]
 

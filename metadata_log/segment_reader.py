@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metadata_log.disk import Disk, DiskFile, OpenMode
-from metadata_log.segment_files import segment_name
+from quorate.metadata_log.disk import Disk, DiskFile, OpenMode
+from quorate.metadata_log.segment_files import segment_name
 
 
 class SegmentReader:

@@ -8,9 +8,9 @@ from typing import Final
 
 from crc32c import crc32c
 
-from metadata_log.batch import CRC_START, HEADER_BYTES, HeaderFields, header_fields
-from metadata_log.disk import DiskFile
-from metadata_log.errors import MalformedData
+from quorate.metadata_log.batch import CRC_START, HEADER_BYTES, HeaderFields, header_fields
+from quorate.metadata_log.disk import DiskFile
+from quorate.metadata_log.errors import MalformedData
 
 #: Bytes read at once: a batch of the usual limit fits.
 _WINDOW_BYTES: Final = 8 * 1024 * 1024

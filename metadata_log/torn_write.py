@@ -10,10 +10,10 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from metadata_log.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, crc_ok, parse_header
-from metadata_log.disk import DiskFile
-from metadata_log.errors import MalformedData
-from metadata_log.segment_scan import BadBatch, Window
+from quorate.metadata_log.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, crc_ok, parse_header
+from quorate.metadata_log.disk import DiskFile
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.segment_scan import BadBatch, Window
 
 # Producer id, producer epoch and base sequence are -1 in every metadata batch: 14 bytes 0xff, 43 bytes into the header.
 _SIGNATURE: Final = b"\xff" * 14

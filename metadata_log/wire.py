@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from metadata_log.errors import MalformedData
-from metadata_log.limits import STRING_BYTES_MAX
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.limits import STRING_BYTES_MAX
 
 Buffer = bytes | bytearray | memoryview
 

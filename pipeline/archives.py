@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import BinaryIO, Final, cast
 
-from metadata_log.errors import StorageError
-from pipeline import storage
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline import storage
 
 #: Positions in a segment are int32 in Kafka: no file of a log has more bytes, so what expands to more is none.
 FILE_BYTES_MAX: Final = 2**31 - 1

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from pipeline.errors import PipelineError
+from quorate.pipeline.errors import PipelineError
 
 #: What signs a certificate.
 SigningKey: TypeAlias = Ed25519PrivateKey

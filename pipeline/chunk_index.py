@@ -14,16 +14,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from metadata_log import wire
-from metadata_log.batch import CONTROL_ATTRIBUTE, HEADER_BYTES, HeaderFields, iter_records, read_frame
-from metadata_log.codec import FRAME_VERSION, decode_value_at
-from metadata_log.errors import MalformedData
-from metadata_log.gathering import gather_numbered_runs
-from metadata_log.record_index import UNUSUAL, Positions, RecordIndex, index_at
-from metadata_log.records import VersionedRecord
-from metadata_log.run_layout import RUN_CLASSES
-from metadata_log.runs import Run
-from metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.metadata_log import wire
+from quorate.metadata_log.batch import CONTROL_ATTRIBUTE, HEADER_BYTES, HeaderFields, iter_records, read_frame
+from quorate.metadata_log.codec import FRAME_VERSION, decode_value_at
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.gathering import gather_numbered_runs
+from quorate.metadata_log.record_index import UNUSUAL, Positions, RecordIndex, index_at
+from quorate.metadata_log.records import VersionedRecord
+from quorate.metadata_log.run_layout import RUN_CLASSES
+from quorate.metadata_log.runs import Run
+from quorate.metadata_log.schema import SCHEMA_OF_CLASS
 
 #: Records of one size in a row from which on a stride pays, and after how many others another look is worth its while.
 _STRIDE_MIN: Final = 24

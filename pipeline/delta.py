@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from pipeline.storage import is_remote
-from pipeline.table_format import require_delta
-from pipeline.written import Written
+from quorate.pipeline.storage import is_remote
+from quorate.pipeline.table_format import require_delta
+from quorate.pipeline.written import Written
 
 _LOG: Final = "_delta_log"
 #: By this name a table's log keeps which of our changes it has.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from metadata_log.errors import QuorateError
+from quorate.metadata_log.errors import QuorateError
 
 
 class PipelineError(QuorateError):

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from metadata_log.errors import QuorateError
-from pipeline.errors import PipelineError, SparkFailed, WorkerError
+from quorate.metadata_log.errors import QuorateError
+from quorate.pipeline.errors import PipelineError, SparkFailed, WorkerError
 
 #: The end of a Python traceback, as a worker's is handed on in an exception's text: class and message.
 _RAISED: Final = re.compile(r"^(?:\w+: )?([a-z_]\w*(?:\.\w+)*)\.(\w+): (.*)$", flags=re.MULTILINE)
@@ -56,7 +56,7 @@ def sentence_of_log(log: Path) -> str:
 
 def _is_ours(module: str, kind: str) -> bool:
     """Whether the name is that of an error class that we raise on purpose. Imports nothing that is not ours."""
-    if module.partition(".")[0] not in ("metadata_log", "pipeline", "snapshots"):
+    if not module.startswith(("quorate.metadata_log.", "quorate.pipeline.", "quorate.snapshots.")):
         return False
     try:
         found = getattr(import_module(module), kind, None)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from pipeline.errors import BadSetting
+from quorate.pipeline.errors import BadSetting
 
 #: Each is a state of its own to fold, and its row in the result.
 _DIGESTS_MAX: Final = 1_000

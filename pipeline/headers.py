@@ -9,11 +9,11 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from metadata_log.batch import HEADER_BYTES, HeaderFields, checked_fields, header_fields
-from metadata_log.errors import MalformedData
-from pipeline import storage
-from pipeline.archives import unreadable
-from pipeline.inputs import InputFile
+from quorate.metadata_log.batch import HEADER_BYTES, HeaderFields, checked_fields, header_fields
+from quorate.metadata_log.errors import MalformedData
+from quorate.pipeline import storage
+from quorate.pipeline.archives import unreadable
+from quorate.pipeline.inputs import InputFile
 
 #: Read at once, so that small batches do not cost a call of the system each.
 _BLOCK_BYTES: Final = 64 * 1024

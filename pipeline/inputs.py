@@ -21,16 +21,16 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
 
-from metadata_log.batch import HEADER_BYTES, parse_header
-from metadata_log.checkpoint_files import checkpoint_id
-from metadata_log.directory import LOG_DIRECTORY_NAME
-from metadata_log.disk import RealDisk
-from metadata_log.errors import MalformedData, QuorateError, StorageError
-from metadata_log.mark import MARK_NAME, Mark, decode_mark, read_mark
-from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from metadata_log.segment_files import segment_base
-from pipeline import storage
-from pipeline.archives import Form, Member, Place, form_of, members, open_place, read_fully
+from quorate.metadata_log.batch import HEADER_BYTES, parse_header
+from quorate.metadata_log.checkpoint_files import checkpoint_id
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import MalformedData, QuorateError, StorageError
+from quorate.metadata_log.mark import MARK_NAME, Mark, decode_mark, read_mark
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
+from quorate.metadata_log.segment_files import segment_base
+from quorate.pipeline import storage
+from quorate.pipeline.archives import Form, Member, Place, form_of, members, open_place, read_fully
 
 #: What a member of an archive is read for at first: the header of its first batch, or all of a meta.properties.
 _HEAD_BYTES: Final = 4096

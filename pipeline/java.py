@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipeline.errors import JavaNotFound
+from quorate.pipeline.errors import JavaNotFound
 
 #: The oldest that Spark 4 starts on.
 JAVA_VERSION_MIN: Final = 17

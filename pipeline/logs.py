@@ -2,7 +2,7 @@
 
 ::
 
-    from pipeline import Logs
+    from quorate.pipeline import Logs
 
     with Logs(spark, "var/up/controller-1") as logs:
         logs.records().where("type = 'TopicRecord'").show()
@@ -25,16 +25,16 @@ from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.errors import BadSetting
-from pipeline.history.plan import HistoryOptions
-from pipeline.incidents.incident_table import incident_table
-from pipeline.incidents.thresholds import Thresholds
-from pipeline.jobs.history import make_history
-from pipeline.jobs.incidents import find_incidents
-from pipeline.jobs.replay import ReplayOptions, replay
-from pipeline.source.data_source import FORMAT
-from pipeline.source.registering import register
-from pipeline.uris import local
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.history.plan import HistoryOptions
+from quorate.pipeline.incidents.incident_table import incident_table
+from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.jobs.history import make_history
+from quorate.pipeline.jobs.incidents import find_incidents
+from quorate.pipeline.jobs.replay import ReplayOptions, replay
+from quorate.pipeline.source.data_source import FORMAT
+from quorate.pipeline.source.registering import register
+from quorate.pipeline.uris import local
 
 __all__ = ["History", "Logs", "State", "Thresholds"]
 

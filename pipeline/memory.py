@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from pipeline.errors import BadSetting
+from quorate.pipeline.errors import BadSetting
 
 _MIB: Final = 2**20
 _UNITS: Final = {"k": 2**10, "m": _MIB, "g": 2**30, "t": 2**40}

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from pipeline.archives import Form, Place
-from pipeline.headers import batch_headers
-from pipeline.inputs import InputCluster, InputFile
+from quorate.pipeline.archives import Form, Place
+from quorate.pipeline.headers import batch_headers
+from quorate.pipeline.inputs import InputCluster, InputFile
 
 #: Bytes of log in a task: a second or two of work, and some 200 MB of memory.
 RANGE_BYTES: Final = 32 * 1024 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.inputs import InputCluster, InputError, InputFile
+from quorate.pipeline.inputs import InputCluster, InputError, InputFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
-from metadata_log.errors import StorageError
-from pipeline.delta import make_delta
-from pipeline.storage import absolute, checked, files_under, is_remote, remove_file, write_file
-from pipeline.table_format import TableFormat
-from pipeline.written import STARTED, Written, require_written
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline.delta import make_delta
+from quorate.pipeline.storage import absolute, checked, files_under, is_remote, remove_file, write_file
+from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.written import STARTED, Written, require_written
 
 #: What the run came to, beside the tables.
 MANIFEST: Final = "manifest.json"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import BinaryIO, Final, NamedTuple
 
-from metadata_log.batch import HEADER_BYTES, checked_fields, header_fields
-from metadata_log.errors import MalformedData
-from pipeline.archives import open_place, read_fully, skip
-from pipeline.ranges import Range
+from quorate.metadata_log.batch import HEADER_BYTES, checked_fields, header_fields
+from quorate.metadata_log.errors import MalformedData
+from quorate.pipeline.archives import open_place, read_fully, skip
+from quorate.pipeline.ranges import Range
 
 #: Producer id, producer epoch and base sequence are -1 in every metadata batch: where a header may be.
 _SIGNATURE: Final = b"\xff" * 14

@@ -22,15 +22,15 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from pipeline.errors import SparkFailed
-from pipeline.failures import sentence_of_log, translated
-from pipeline.interrupts import interruptible
-from pipeline.java import find_java, home_for_spark
-from pipeline.memory import driver_memory, machine_bytes
-from pipeline.scratch import scratch_directory
-from pipeline.shipping import write_packages
-from pipeline.source.registering import SETTINGS, add_source
-from pipeline.spark_home import make_spark_home
+from quorate.pipeline.errors import SparkFailed
+from quorate.pipeline.failures import sentence_of_log, translated
+from quorate.pipeline.interrupts import interruptible
+from quorate.pipeline.java import find_java, home_for_spark
+from quorate.pipeline.memory import driver_memory, machine_bytes
+from quorate.pipeline.scratch import scratch_directory
+from quorate.pipeline.shipping import write_packages
+from quorate.pipeline.source.registering import SETTINGS, add_source
+from quorate.pipeline.spark_home import make_spark_home
 
 __all__ = ["SessionSettings", "SparkSession", "spark_session"]
 
@@ -112,6 +112,8 @@ def _conf(settings: SessionSettings, memory: str, scratch: Path) -> dict[str, st
         "spark.master": settings.master,
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": " ".join((*java_options, *settings.java_options)),
+        # Workers start in the caller's directory: nothing in it takes the place of a package.
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
@@ -124,7 +126,7 @@ def _conf(settings: SessionSettings, memory: str, scratch: Path) -> dict[str, st
         conf |= {
             # Nearly all tasks hand blobs on: hundreds of small ones would cost more than what is in them.
             "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
-            "spark.python.daemon.module": "pipeline.worker_daemon",
+            "spark.python.daemon.module": "quorate.pipeline.worker_daemon",
         }
     return {**conf, **settings.conf}
 

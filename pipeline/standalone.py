@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from pipeline.errors import ClusterFailed
-from pipeline.java import HANDS_ON, find_java, home_for_spark
-from pipeline.spark_home import make_spark_home
+from quorate.pipeline.errors import ClusterFailed
+from quorate.pipeline.java import HANDS_ON, find_java, home_for_spark
+from quorate.pipeline.spark_home import make_spark_home
 
 _STATE_FILE: Final = "cluster.json"
 _LOOPBACK: Final = "127.0.0.1"

@@ -13,17 +13,23 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from metadata_log.ids import uuid_from_text, uuid_text
-from metadata_log.json_form import json_type, record_data, record_from_data
-from metadata_log.records import Record
-from metadata_log.runs import ByteColumn
-from metadata_log.schema import SCHEMA_OF_CLASS
-from pipeline.fold.catalogue import Catalogue
-from pipeline.fold.elements import Elements
-from pipeline.fold.fields import ALL_FIELDS, BASE, DIRECTORIES, ID_LISTS, LISTS, uuid_array
-from pipeline.fold.timeline import BASE_OFFSET, Located
-from pipeline.history.schema import BROKER_VERSIONS, CONFIG_VERSIONS, PARTITION_VERSIONS, TOPIC_VERSIONS, VALIDITY
-from pipeline.source.uuid_column import uuid_texts
+from quorate.metadata_log.ids import uuid_from_text, uuid_text
+from quorate.metadata_log.json_form import json_type, record_data, record_from_data
+from quorate.metadata_log.records import Record
+from quorate.metadata_log.runs import ByteColumn
+from quorate.metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.pipeline.fold.catalogue import Catalogue
+from quorate.pipeline.fold.elements import Elements
+from quorate.pipeline.fold.fields import ALL_FIELDS, BASE, DIRECTORIES, ID_LISTS, LISTS, uuid_array
+from quorate.pipeline.fold.timeline import BASE_OFFSET, Located
+from quorate.pipeline.history.schema import (
+    BROKER_VERSIONS,
+    CONFIG_VERSIONS,
+    PARTITION_VERSIONS,
+    TOPIC_VERSIONS,
+    VALIDITY,
+)
+from quorate.pipeline.source.uuid_column import uuid_texts
 
 _SCALARS: Final = ("leader", "leader_epoch", "partition_epoch", "leader_recovery_state")
 #: Partitions of a base come behind its topics.

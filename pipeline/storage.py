@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from metadata_log.errors import StorageError
-from pipeline.errors import BadSetting
-from pipeline.uris import URI, local_path
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.uris import URI, local_path
 
 #: What a store's client needs that is often not there.
 _AZURE: Final = "; a URI is abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, and Azure's variables say who one is"

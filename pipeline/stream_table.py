@@ -28,10 +28,10 @@ import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
-from pipeline.entering import enter
-from pipeline.errors import PipelineError
-from pipeline.uris import local
-from pipeline.written import require_rows
+from quorate.pipeline.entering import enter
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.uris import local
+from quorate.pipeline.written import require_rows
 
 _CHUNK: Final = re.compile(r"chunk=(\d{12})")
 _NOTE: Final = "_chunk.json"

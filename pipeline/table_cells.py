@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pipeline.fold.fields import Longs
+from quorate.pipeline.fold.fields import Longs
 
 
 def to_bytes(table: pa.Table | pa.RecordBatch) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from pipeline.errors import PipelineError
+from quorate.pipeline.errors import PipelineError
 
 
 class WhichCluster(PipelineError):

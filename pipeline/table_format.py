@@ -6,8 +6,8 @@ from enum import StrEnum
 from importlib.util import find_spec
 from typing import Final
 
-from pipeline.errors import BadSetting, PipelineError
-from pipeline.storage import is_remote
+from quorate.pipeline.errors import BadSetting, PipelineError
+from quorate.pipeline.storage import is_remote
 
 _PACKAGE: Final = "deltalake"
 

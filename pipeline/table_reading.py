@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline import storage
-from pipeline.delta import is_delta, live_files
+from quorate.pipeline import storage
+from quorate.pipeline.delta import is_delta, live_files
 
 
 def table_files(table: str) -> dict[str, int]:

@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from metadata_log.batch import HeaderFields
-from metadata_log.errors import CorruptBatch
-from pipeline.archives import Form
-from pipeline.headers import batch_headers
-from pipeline.inputs import InputCluster, InputError, InputFile
-from pipeline.ranges import Range, Task, grouped
-from pipeline.resync import next_batch
+from quorate.metadata_log.batch import HeaderFields
+from quorate.metadata_log.errors import CorruptBatch
+from quorate.pipeline.archives import Form
+from quorate.pipeline.headers import batch_headers
+from quorate.pipeline.inputs import InputCluster, InputError, InputFile
+from quorate.pipeline.ranges import Range, Task, grouped
+from quorate.pipeline.resync import next_batch
 
 #: Of a place whose segment is to be looked up.
 UNKNOWN: Final = -1

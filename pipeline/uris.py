@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from pipeline.errors import BadSetting
+from quorate.pipeline.errors import BadSetting
 
 #: RFC 3986; also with one slash, which is what ``pathlib`` makes of two. A directory of such a name is ``./name:/...``.
 URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")

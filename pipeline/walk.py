@@ -29,13 +29,13 @@ from typing import BinaryIO, Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from metadata_log.batch import HEADER_BYTES, HeaderFields, checked_fields, header_fields, iter_records
-from metadata_log.errors import CorruptBatch, MalformedData, StorageError, UnsupportedRecord
-from metadata_log.records import Record, SnapshotFooterRecord
-from metadata_log.runs import Run
-from pipeline.archives import open_place, read_fully, skip
-from pipeline.chunk_index import BadRow, ChunkIndex
-from pipeline.ranges import Range
+from quorate.metadata_log.batch import HEADER_BYTES, HeaderFields, checked_fields, header_fields, iter_records
+from quorate.metadata_log.errors import CorruptBatch, MalformedData, StorageError, UnsupportedRecord
+from quorate.metadata_log.records import Record, SnapshotFooterRecord
+from quorate.metadata_log.runs import Run
+from quorate.pipeline.archives import open_place, read_fully, skip
+from quorate.pipeline.chunk_index import BadRow, ChunkIndex
+from quorate.pipeline.ranges import Range
 
 #: Bytes read at once: chunks are about as large. Of some 150,000 records, what a call costs is little for each.
 CHUNK_BYTES: Final = 8 * 1024 * 1024

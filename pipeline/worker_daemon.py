@@ -12,10 +12,10 @@ import pyarrow.parquet  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import pipeline.comparing.differences
-import pipeline.history.partitions
-import pipeline.jobs.audit
-import pipeline.source.batch_reader  # noqa: F401
+import quorate.pipeline.comparing.differences
+import quorate.pipeline.history.partitions
+import quorate.pipeline.jobs.audit
+import quorate.pipeline.source.batch_reader  # noqa: F401
 
 if __name__ == "__main__":
     # No worker looks through all of it for garbage, and so each shares it with the others.

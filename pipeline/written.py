@@ -16,8 +16,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.errors import PipelineError
-from pipeline.storage import files_under, is_file, is_remote, open_file, write_file
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.storage import files_under, is_file, is_remote, open_file, write_file
 
 #: What the driver puts into a store first: there are no directories to be seen there.
 STARTED: Final = "_writing"

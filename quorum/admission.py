@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorum.core import RaftCore
-from quorum.errors import ProtocolError, SecondLeader
-from quorum.membership import Membership
+from quorate.quorum.core import RaftCore
+from quorate.quorum.errors import ProtocolError, SecondLeader
+from quorate.quorum.membership import Membership
 
 LEAP_MAX: Final = 1_000_000
 #: More leap for each second that passes, up to the most.

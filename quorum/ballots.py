@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from metadata_log.limits import EPOCH_MAX
-from metadata_log.segment_log import MetadataLog
-from quorum.core import RaftCore
-from quorum.elections import Elections, LogPosition, PreVoteAnswer
-from quorum.errors import FatalFault
-from quorum.fitness import Fitness
-from quorum.journal import LogJournal
-from quorum.membership import Membership
-from quorum.messages import EndEpoch, PreVote, PreVoteReply, StaleEpoch, Vote, VoteReply
-from quorum.outbox import Outbox
+from quorate.metadata_log.limits import EPOCH_MAX
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.core import RaftCore
+from quorate.quorum.elections import Elections, LogPosition, PreVoteAnswer
+from quorate.quorum.errors import FatalFault
+from quorate.quorum.fitness import Fitness
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.membership import Membership
+from quorate.quorum.messages import EndEpoch, PreVote, PreVoteReply, StaleEpoch, Vote, VoteReply
+from quorate.quorum.outbox import Outbox
 
 
 class Ballots:

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metadata_log.disk import DiskJob
-from metadata_log.errors import StorageError
+from quorate.metadata_log.disk import DiskJob
+from quorate.metadata_log.errors import StorageError
 
 #: Called with None when the job ran to its end, with the error when what it worked on was no checkpoint.
 BulkDone = Callable[[StorageError | None], None]

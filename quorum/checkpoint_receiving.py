@@ -11,16 +11,16 @@ import logging
 import math
 from typing import Final
 
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
-from metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointDownload, InvalidChunk
-from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
-from metadata_log.checkpoints import CheckpointStore
-from metadata_log.disk import Disk
-from metadata_log.errors import StorageError
-from quorum.bulk_queue import BulkQueue
-from quorum.messages import CheckpointOffer, CheckpointProgress, Chunk, ChunkRequest
-from quorum.outbox import Channel, Outbox
-from quorum.own_checkpoints import Checkpoint
+from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
+from quorate.metadata_log.checkpoint_transfer import CheckpointChunk, CheckpointDownload, InvalidChunk
+from quorate.metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
+from quorate.metadata_log.checkpoints import CheckpointStore
+from quorate.metadata_log.disk import Disk
+from quorate.metadata_log.errors import StorageError
+from quorate.quorum.bulk_queue import BulkQueue
+from quorate.quorum.messages import CheckpointOffer, CheckpointProgress, Chunk, ChunkRequest
+from quorate.quorum.outbox import Channel, Outbox
+from quorate.quorum.own_checkpoints import Checkpoint
 
 #: Seconds until a chunk that has not come is asked for again: twice what the last one took, then doubled, from the
 #: first to the last. On a slow link it may still be on its way, and every request would bring it once more.

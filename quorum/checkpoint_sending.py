@@ -16,14 +16,14 @@ from typing import Final
 
 from crc32c import crc32c
 
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId
-from metadata_log.checkpoint_transfer import CheckpointChunk
-from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
-from metadata_log.checkpoints import CheckpointStore, PositionOutOfRange, UnknownCheckpoint
-from metadata_log.errors import CorruptCheckpoint
-from quorum.bulk_queue import BulkQueue
-from quorum.messages import Chunk, ChunkRequest
-from quorum.outbox import Channel, Outbox
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId
+from quorate.metadata_log.checkpoint_transfer import CheckpointChunk
+from quorate.metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
+from quorate.metadata_log.checkpoints import CheckpointStore, PositionOutOfRange, UnknownCheckpoint
+from quorate.metadata_log.errors import CorruptCheckpoint
+from quorate.quorum.bulk_queue import BulkQueue
+from quorate.quorum.messages import Chunk, ChunkRequest
+from quorate.quorum.outbox import Channel, Outbox
 
 #: Seconds without progress for which a follower's checkpoint is kept: the first; or as many times as long as its last
 #: chunk took (the requests before it may have brought others more than once), up to the last.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorum.host import Host
+from quorate.quorum.host import Host
 
 #: Turns of the loop that a moved commit point waits for entries to go with. Whoever wrote what was committed writes
 #: again, if at all, within the next turns; followers are spared a message for every one of a stream of writes.

@@ -6,10 +6,10 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Final
 
-from metadata_log.ids import ZERO_UUID, Uuid, uuid_text
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.retention import RetentionConfig
-from quorum.errors import ProtocolError
+from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_text
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.retention import RetentionConfig
+from quorate.quorum.errors import ProtocolError
 
 #: Version of the messages between nodes; both sides must have the same.
 PROTOCOL_VERSION: Final = 3

@@ -10,13 +10,13 @@ import secrets
 import socket
 from typing import Final, Protocol
 
-from quorum.config import QuorumConfig
-from quorum.errors import HandshakeRefused, ProtocolError, Superseded
-from quorum.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
-from quorum.handshake import Hello, check_generation, check_hello, decode_hello, proof
-from quorum.outbox import Channel
-from quorum.silence import Pulse
-from quorum.stray_http import http_answer, is_http
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.errors import HandshakeRefused, ProtocolError, Superseded
+from quorate.quorum.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
+from quorate.quorum.handshake import Hello, check_generation, check_hello, decode_hello, proof
+from quorate.quorum.outbox import Channel
+from quorate.quorum.silence import Pulse
+from quorate.quorum.stray_http import http_answer, is_http
 
 #: Seconds from the first byte to the second proof.
 HANDSHAKE_TIMEOUT: Final = 2.0

@@ -19,9 +19,9 @@ from pysyncobj import SyncObj, SyncObjConf
 from pysyncobj.node import Node
 from pysyncobj.transport import Transport
 
-from quorum.errors import FatalFault
-from quorum.journal import LogJournal
-from quorum.self_check import check_library
+from quorate.quorum.errors import FatalFault
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.self_check import check_library
 
 _FOLLOWER: Final = 0
 _CANDIDATE: Final = 1

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoints import CheckpointContent
-from metadata_log.errors import StorageError
-from metadata_log.segment_log import MetadataLog
-from quorum.config import QuorumConfig
-from quorum.core import RaftCore
-from quorum.errors import InvalidCheckpointOffset
-from quorum.host import CommittedBatches, Host, QuorumListener
-from quorum.journal import LogJournal
-from quorum.leader_change import VoterHistory
-from quorum.metrics import QuorumMetrics
-from quorum.own_checkpoints import Checkpoint, OwnCheckpoints
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoints import CheckpointContent
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.core import RaftCore
+from quorate.quorum.errors import InvalidCheckpointOffset
+from quorate.quorum.host import CommittedBatches, Host, QuorumListener
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.leader_change import VoterHistory
+from quorate.quorum.metrics import QuorumMetrics
+from quorate.quorum.own_checkpoints import Checkpoint, OwnCheckpoints
 
 
 class Delivery:

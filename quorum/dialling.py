@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from quorum.addresses import PeerAddresses
-from quorum.connection import Connection
+from quorate.quorum.addresses import PeerAddresses
+from quorate.quorum.connection import Connection
 
 #: Seconds between two attempts to reach a peer: doubled from the first to the last. The last is short beside an
 #: election timeout, for after an outage of the network nobody leads before somebody was reached.

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from metadata_log.segment_log import FlushJob, MetadataLog
-from quorum.errors import DiskFailed
-from quorum.metrics import QuorumMetrics
-from quorum.votes import VoteJob, VoteState
+from quorate.metadata_log.segment_log import FlushJob, MetadataLog
+from quorate.quorum.errors import DiskFailed
+from quorate.quorum.metrics import QuorumMetrics
+from quorate.quorum.votes import VoteJob, VoteState
 
 #: Copied to the page cache in some 50 µs.
 _SHORT_BYTES: Final = 256 * 1024

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from metadata_log.disk import DiskJob, drain
+from quorate.metadata_log.disk import DiskJob, drain
 
 #: Called on the disk thread with the job and what it raised, None when it ran to its end.
 Report = Callable[[DiskJob, Exception | None], None]

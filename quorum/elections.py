@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, NamedTuple
 
-from quorum.config import QuorumTiming
+from quorate.quorum.config import QuorumTiming
 
 #: Fast rounds before the election timeout takes over: 8 x ~35 ms is still well under it.
 FAST_ROUNDS_MAX: Final = 8

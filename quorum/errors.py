@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metadata_log.errors import NotController, QuorateError
-from metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.errors import NotController, QuorateError
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
 
 
 class ProtocolError(QuorateError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorum.errors import ProtocolError
+from quorate.quorum.errors import ProtocolError
 
 
 class FailStop:

@@ -19,9 +19,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from metadata_log.segment_log import MetadataLog
-from quorum.config import QuorumConfig
-from quorum.disk_queue import DiskQueue
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.disk_queue import DiskQueue
 
 logger = logging.getLogger(__name__)
 

@@ -10,17 +10,17 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Final
 
-from metadata_log.batch_run import BatchRun, split_run
-from metadata_log.errors import StorageError
-from metadata_log.segment_log import MetadataLog
-from quorum.core import RaftCore
-from quorum.errors import FatalFault, ProtocolError
-from quorum.fitness import Fitness
-from quorum.journal import LogJournal
-from quorum.leader_change import voters_in
-from quorum.membership import Membership
-from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, Commit
-from quorum.outbox import Outbox
+from quorate.metadata_log.batch_run import BatchRun, split_run
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.core import RaftCore
+from quorate.quorum.errors import FatalFault, ProtocolError
+from quorate.quorum.fitness import Fitness
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.leader_change import voters_in
+from quorate.quorum.membership import Membership
+from quorate.quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, Commit
+from quorate.quorum.outbox import Outbox
 
 #: An index and an epoch that match no entry: what the library is given where no entry ends at the leader's prev_end.
 _NO_INDEX: Final = 1 << 60

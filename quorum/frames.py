@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from metadata_log.limits import BATCH_BYTES_MAX
-from quorum.errors import ProtocolError
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.quorum.errors import ProtocolError
 
 _LENGTH: Final = struct.Struct(">I")
 #: What a message has around its batches or its piece of a checkpoint: numbers, and two for each voter.

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import msgpack
 
-from metadata_log.ids import Uuid
-from quorum.config import PROTOCOL_VERSION, InvalidQuorumConfig, QuorumConfig
-from quorum.errors import HandshakeRefused, Superseded
-from quorum.outbox import Channel
+from quorate.metadata_log.ids import Uuid
+from quorate.quorum.config import PROTOCOL_VERSION, InvalidQuorumConfig, QuorumConfig
+from quorate.quorum.errors import HandshakeRefused, Superseded
+from quorate.quorum.outbox import Channel
 
 NONCE_BYTES: Final = 16
 _FIELDS: Final = 9

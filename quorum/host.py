@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.disk import DiskJob
-from quorum.disk_queue import DiskGroup
-from quorum.journal import LogJournal
-from quorum.outbox import Channel
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.disk import DiskJob
+from quorate.quorum.disk_queue import DiskGroup
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.outbox import Channel
 
 
 class Host(Protocol):

@@ -15,12 +15,12 @@ from typing import Final, overload
 
 from pysyncobj.journal import Journal
 
-from metadata_log.batch import parse_header, place_batch
-from metadata_log.batch_run import BatchRun
-from metadata_log.segment_log import MetadataLog
-from quorum.errors import FatalFault, ProtocolError
-from quorum.leader_change import VoterHistory
-from quorum.votes import VoteState
+from quorate.metadata_log.batch import parse_header, place_batch
+from quorate.metadata_log.batch_run import BatchRun
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.errors import FatalFault, ProtocolError
+from quorate.quorum.leader_change import VoterHistory
+from quorate.quorum.votes import VoteState
 
 Entry = tuple[int, int, int]
 

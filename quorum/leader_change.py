@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metadata_log.batch import control_batch, iter_records, parse_header
-from metadata_log.ids import Uuid
-from metadata_log.records import (
+from quorate.metadata_log.batch import control_batch, iter_records, parse_header
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import (
     KRaftVersionFeature,
     KRaftVersionRecord,
     LeaderChangeMessage,
@@ -16,8 +16,8 @@ from metadata_log.records import (
     VotersRecord,
     VotersVoter,
 )
-from metadata_log.segment_log import MetadataLog
-from quorum.config import QuorumConfig
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.config import QuorumConfig
 
 #: Where the attributes lie in a batch, and their bit for control batches: most batches are told apart by this alone.
 _ATTRIBUTES_AT = 22

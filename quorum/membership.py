@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metadata_log.segment_log import MetadataLog
-from quorum.votes import VoteState
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.votes import VoteState
 
 
 class Membership:

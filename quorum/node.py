@@ -12,40 +12,40 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoints import CheckpointContent
-from metadata_log.errors import StorageError
-from metadata_log.segment_log import MetadataLog
-from quorum import messages
-from quorum.admission import Admission
-from quorum.ballots import Ballots
-from quorum.bulk_queue import BulkQueue
-from quorum.checkpoint_receiving import CheckpointReceiver
-from quorum.checkpoint_sending import CheckpointSender
-from quorum.commit_notice import CommitNotice
-from quorum.config import QuorumConfig
-from quorum.core import RaftCore
-from quorum.delivery import Delivery
-from quorum.disk_queue import DiskGroup, DiskQueue
-from quorum.elections import Elections
-from quorum.errors import FatalFault, NotLeader, SecondLeader
-from quorum.fail_stop import FailStop
-from quorum.fitness import Fitness
-from quorum.following import Follower
-from quorum.host import Host, QuorumListener, QuorumStatus
-from quorum.journal import LogJournal
-from quorum.leader_change import VoterHistory, first_batch
-from quorum.membership import Membership
-from quorum.message_handlers import message_handlers
-from quorum.messages import Message
-from quorum.metrics import QuorumMetrics
-from quorum.outbox import Outbox
-from quorum.own_checkpoints import OwnCheckpoints
-from quorum.payload import placed_payload
-from quorum.read_barrier import ReadBarrier
-from quorum.replication import Replication
-from quorum.storage import NodeStorage
-from quorum.wire import decode
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoints import CheckpointContent
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum import messages
+from quorate.quorum.admission import Admission
+from quorate.quorum.ballots import Ballots
+from quorate.quorum.bulk_queue import BulkQueue
+from quorate.quorum.checkpoint_receiving import CheckpointReceiver
+from quorate.quorum.checkpoint_sending import CheckpointSender
+from quorate.quorum.commit_notice import CommitNotice
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.core import RaftCore
+from quorate.quorum.delivery import Delivery
+from quorate.quorum.disk_queue import DiskGroup, DiskQueue
+from quorate.quorum.elections import Elections
+from quorate.quorum.errors import FatalFault, NotLeader, SecondLeader
+from quorate.quorum.fail_stop import FailStop
+from quorate.quorum.fitness import Fitness
+from quorate.quorum.following import Follower
+from quorate.quorum.host import Host, QuorumListener, QuorumStatus
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.leader_change import VoterHistory, first_batch
+from quorate.quorum.membership import Membership
+from quorate.quorum.message_handlers import message_handlers
+from quorate.quorum.messages import Message
+from quorate.quorum.metrics import QuorumMetrics
+from quorate.quorum.outbox import Outbox
+from quorate.quorum.own_checkpoints import OwnCheckpoints
+from quorate.quorum.payload import placed_payload
+from quorate.quorum.read_barrier import ReadBarrier
+from quorate.quorum.replication import Replication
+from quorate.quorum.storage import NodeStorage
+from quorate.quorum.wire import decode
 
 _OF_A_LEADER: Final = (messages.Append, messages.Commit, messages.CheckpointOffer)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-from quorum.messages import Message
-from quorum.votes import VoteState
-from quorum.wire import encode
+from quorate.quorum.messages import Message
+from quorate.quorum.votes import VoteState
+from quorate.quorum.wire import encode
 
 
 class Channel(Enum):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
-from metadata_log.batch import iter_records
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoints import CheckpointContent, CheckpointStore
-from metadata_log.disk import Disk, OpenMode
-from metadata_log.errors import StorageError
-from metadata_log.records import VotersRecord
-from metadata_log.retention import RetentionConfig, superseded
-from metadata_log.segment_log import MetadataLog
-from quorum.bulk_queue import BulkQueue
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoints import CheckpointContent, CheckpointStore
+from quorate.metadata_log.disk import Disk, OpenMode
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.records import VotersRecord
+from quorate.metadata_log.retention import RetentionConfig, superseded
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.bulk_queue import BulkQueue
 
 #: Bytes of a checkpoint's beginning that hold its first batch: header, kraft.version and voters.
 _FIRST_BATCH_BYTES: Final = 64 * 1024

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from metadata_log.batch import checked_fields, parse_header, place_batch
-from metadata_log.errors import LimitExceeded
-from metadata_log.limits import BATCH_BYTES_MAX
-from quorum.errors import ProtocolError
+from quorate.metadata_log.batch import checked_fields, parse_header, place_batch
+from quorate.metadata_log.errors import LimitExceeded
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.quorum.errors import ProtocolError
 
 
 def placed_payload(payload: bytes, record_count: int, base_offset: int, epoch: int) -> bytes:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quorum.errors import NotLeader
+from quorate.quorum.errors import NotLeader
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,18 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
-from quorum.commit_notice import CommitNotice
-from quorum.config import QuorumConfig
-from quorum.core import RaftCore
-from quorum.held_back import HeldBack
-from quorum.host import PeerStatus
-from quorum.journal import LogJournal
-from quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
-from quorum.outbox import Outbox
-from quorum.progress import Progress
-from quorum.reply_checks import check_round, matched_entries, next_to_try
-from quorum.vouching import Vouching
+from quorate.metadata_log.checkpoint_transfer import CheckpointOffer as StoredOffer
+from quorate.quorum.commit_notice import CommitNotice
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.core import RaftCore
+from quorate.quorum.held_back import HeldBack
+from quorate.quorum.host import PeerStatus
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.messages import Append, AppendConflict, AppendReply, CheckpointOffer, CheckpointProgress, Commit
+from quorate.quorum.outbox import Outbox
+from quorate.quorum.progress import Progress
+from quorate.quorum.reply_checks import check_round, matched_entries, next_to_try
+from quorate.quorum.vouching import Vouching
 
 
 class OfferSource(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quorum.errors import ProtocolError
-from quorum.journal import LogJournal
-from quorum.messages import AppendConflict, AppendReply
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.messages import AppendConflict, AppendReply
 
 
 def check_round(peer: int, epoch: int, answered: int, last: int) -> None:

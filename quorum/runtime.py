@@ -10,19 +10,19 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from metadata_log.disk import DiskJob, drain
-from metadata_log.errors import StorageError
-from quorum.config import QuorumConfig
-from quorum.disk_pace import DiskPace
-from quorum.disk_queue import DiskGroup
-from quorum.disk_thread import DiskThread
-from quorum.errors import DiskFailed, NotLeader, Superseded
-from quorum.host import QuorumListener
-from quorum.node import QuorumNode
-from quorum.outbox import Channel
-from quorum.storage import NodeStorage
-from quorum.sync_watch import SyncWatch
-from quorum.transport import PeerTransport
+from quorate.metadata_log.disk import DiskJob, drain
+from quorate.metadata_log.errors import StorageError
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.disk_pace import DiskPace
+from quorate.quorum.disk_queue import DiskGroup
+from quorate.quorum.disk_thread import DiskThread
+from quorate.quorum.errors import DiskFailed, NotLeader, Superseded
+from quorate.quorum.host import QuorumListener
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.outbox import Channel
+from quorate.quorum.storage import NodeStorage
+from quorate.quorum.sync_watch import SyncWatch
+from quorate.quorum.transport import PeerTransport
 
 logger = logging.getLogger(__name__)
 

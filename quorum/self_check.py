@@ -15,7 +15,7 @@ from typing import Any, Final
 from pysyncobj import SyncObj, syncobj
 from pysyncobj.version import VERSION
 
-from quorum.errors import UnsupportedLibrary
+from quorate.quorum.errors import UnsupportedLibrary
 
 SUPPORTED_VERSION: Final = "0.3.17"
 

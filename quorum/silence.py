@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from quorum.config import QuorumTiming
+from quorate.quorum.config import QuorumTiming
 
 
 class Pulse:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metadata_log.checkpoints import CheckpointStore
-from metadata_log.disk import Disk
-from metadata_log.errors import CorruptState
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.quarantine import set_aside
-from metadata_log.quorum_state import QuorumState, QuorumStateStore
-from metadata_log.segment_log import Damage, LogConfig, MetadataLog
-from quorum.config import QuorumConfig
-from quorum.errors import BatchTooLarge
-from quorum.votes import VoteState
+from quorate.metadata_log.checkpoints import CheckpointStore
+from quorate.metadata_log.disk import Disk
+from quorate.metadata_log.errors import CorruptState
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.quarantine import set_aside
+from quorate.metadata_log.quorum_state import QuorumState, QuorumStateStore
+from quorate.metadata_log.segment_log import Damage, LogConfig, MetadataLog
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.errors import BatchTooLarge
+from quorate.quorum.votes import VoteState
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import logging
 import threading
 from typing import Final
 
-from quorum.disk_queue import DiskGroup
+from quorate.quorum.disk_queue import DiskGroup
 
 logger = logging.getLogger(__name__)
 

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
-from quorum.addresses import PeerAddresses
-from quorum.closed_log import ClosedLog
-from quorum.config import QuorumConfig
-from quorum.connection import Connection
-from quorum.dialling import keep_connected
-from quorum.errors import Superseded
-from quorum.handshake import NONCE_BYTES, check_binding, encode_hello, own_hello
-from quorum.outbox import Channel
-from quorum.silence import SilenceWatch
+from quorate.quorum.addresses import PeerAddresses
+from quorate.quorum.closed_log import ClosedLog
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.connection import Connection
+from quorate.quorum.dialling import keep_connected
+from quorate.quorum.errors import Superseded
+from quorate.quorum.handshake import NONCE_BYTES, check_binding, encode_hello, own_hello
+from quorate.quorum.outbox import Channel
+from quorate.quorum.silence import SilenceWatch
 
 #: Connections that were accepted and have proved nothing yet, at most. Over it the oldest one goes: a handshake takes
 #: milliseconds, so a peer's is never the oldest for long, however many others come and say nothing.

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from metadata_log.ids import ZERO_UUID
-from metadata_log.quorum_state import NOBODY, QuorumState, QuorumStateJob, QuorumStateStore
-from quorum.config import QuorumConfig
+from quorate.metadata_log.ids import ZERO_UUID
+from quorate.metadata_log.quorum_state import NOBODY, QuorumState, QuorumStateJob, QuorumStateStore
+from quorate.quorum.config import QuorumConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quorum.progress import Progress
+from quorate.quorum.progress import Progress
 
 
 class Vouching:

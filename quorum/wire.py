@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import msgpack
 
-from metadata_log.limits import EPOCH_MAX, OFFSET_MAX
-from quorum import messages
-from quorum.errors import ProtocolError
-from quorum.messages import Message
+from quorate.metadata_log.limits import EPOCH_MAX, OFFSET_MAX
+from quorate.quorum import messages
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.messages import Message
 
 #: The numbers are the protocol: never reused, never renumbered without a new protocol version.
 _TYPES: Final[dict[int, type[Any]]] = {

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import typer
 
-from metadata_log.errors import ApiError, QuorateError
-from scripts.cli import exit_codes
+from quorate.metadata_log.errors import ApiError, QuorateError
+from quorate.scripts.cli import exit_codes
 
 
 def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, obj: object = None) -> NoReturn:

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 
 
 @contextmanager

@@ -180,7 +180,7 @@ def install() -> None:
     keeps_pipeline = had_pipeline and pins_of_pipeline() == pipeline_before
     pins = PIPELINE_PINS if keeps_pipeline else PINS
     run("installing the lock", UV, "pip", "sync", "--quiet", *installer_choice(), pins, env=variables)
-    project = ("--quiet", "--python", PYTHON, "--no-deps", "--editable", ROOT)
+    project = ("--quiet", "--python", PYTHON, "--build-constraints", BUILD_PINS, "--no-deps", "--editable", ROOT)
     run("installing the project", UV, "pip", "install", *project, env=variables)
     if keeps_pipeline:
         write_stamp(PIPELINE_STAMP)

@@ -1,4 +1,4 @@
-"""Write docs/configuration.md from the settings classes: `python -m scripts.generate_configuration_docs`.
+"""Write docs/configuration.md from the settings classes: `python -m quorate.scripts.generate_configuration_docs`.
 
 A test compares the file with what this makes, so that the reference cannot fall behind the program.
 """
@@ -16,17 +16,17 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
-from broker.settings import BrokerSettings
-from controller.attribute_docs import attribute_docs
-from controller.settings import Address, ControllerSettings
-from controller.settings_source import environment_name
+from quorate.broker.settings import BrokerSettings
+from quorate.controller.attribute_docs import attribute_docs
+from quorate.controller.settings import Address, ControllerSettings
+from quorate.controller.settings_source import environment_name
 
-PATH: Final = Path(__file__).parent.parent / "docs" / "configuration.md"
+PATH: Final = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
 _INTRODUCTION: Final = """\
 # Configuration
 
-Made from the settings classes by `python -m scripts.generate_configuration_docs`; do not edit.
+Made from the settings classes by `python -m quorate.scripts.generate_configuration_docs`; do not edit.
 
 Every process reads its settings from these places, the later winning over the earlier:
 

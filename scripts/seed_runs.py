@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Final, Generic, Self, TypeVar
 
-from scripts.worker_pool import worker_pool
+from quorate.scripts.worker_pool import worker_pool
 
 #: On a terminal, how often the state of a long run is said (seconds).
 _PROGRESS_SECONDS: Final = 1.0

@@ -2,7 +2,7 @@
 
 import sys
 
-from scripts.cli.__main__ import main
+from quorate.scripts.cli.__main__ import main
 
 if __name__ == "__main__":
     sys.argv.insert(1, "pipeline")

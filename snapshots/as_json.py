@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from metadata_log.ids import Uuid, uuid_text
-from metadata_log.records import (
+from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.records import (
     AccessControlEntryRecord,
     BrokerEndpoint,
     ControllerEndpoint,
     DelegationTokenRecord,
     VotersVoter,
 )
-from snapshots.cluster import BrokerRegistration, ControllerRegistration
-from snapshots.derived_states import offline_replicas, replica_states
-from snapshots.image import MetadataImage
-from snapshots.image_parts import (
+from quorate.snapshots.cluster import BrokerRegistration, ControllerRegistration
+from quorate.snapshots.derived_states import offline_replicas, replica_states
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
     KRaftImage,
 )
-from snapshots.kafka_names import (
+from quorate.snapshots.kafka_names import (
     ACL_OPERATIONS,
     ACL_RESOURCE_TYPES,
     INTERNAL_TOPICS,
@@ -38,8 +38,8 @@ from snapshots.kafka_names import (
     ZK_MIGRATION_STATES,
     name_of,
 )
-from snapshots.partition import Partition
-from snapshots.record_versions import CORDONED_LEVEL
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.record_versions import CORDONED_LEVEL
 
 PARTITION_COLUMNS: Final = (
     "leader",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from metadata_log.records import (
+from quorate.metadata_log.records import (
     BrokerEndpoint,
     BrokerFeature,
     ClientQuotaRecord,
@@ -21,11 +21,11 @@ from metadata_log.records import (
     VersionedRecord,
     ZkMigrationStateRecord,
 )
-from snapshots.cluster import BrokerRegistration, ControllerRegistration
-from snapshots.hash_map_order import in_hash_map_order
-from snapshots.image import MetadataImage
-from snapshots.image_parts import METADATA_VERSION, FeaturesImage, ProducerIdsImage, QuotaEntity
-from snapshots.record_versions import (
+from quorate.snapshots.cluster import BrokerRegistration, ControllerRegistration
+from quorate.snapshots.hash_map_order import in_hash_map_order
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import METADATA_VERSION, FeaturesImage, ProducerIdsImage, QuotaEntity
+from quorate.snapshots.record_versions import (
     NEWEST_LEVEL,
     REGISTER_BROKER_NEWEST,
     partition_version,

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-from metadata_log.batch import control_batch, parse_header, place_batch
-from metadata_log.builder import filled_builders
-from metadata_log.columns import decode_batch
-from metadata_log.errors import MalformedData
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.records import (
+from quorate.metadata_log.batch import control_batch, parse_header, place_batch
+from quorate.metadata_log.builder import filled_builders
+from quorate.metadata_log.columns import decode_batch
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.records import (
     KRaftVersionRecord,
     PartitionRecord,
     Record,
@@ -25,16 +25,16 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from metadata_log.runs import BatchItem
-from metadata_log.wire import Buffer
-from snapshots.as_records import after_topics, before_topics
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_editor import ImageEditor
-from snapshots.image_parts import Provenance
-from snapshots.pauses import Pause, no_pause, rows_at_once
-from snapshots.record_versions import NEWEST_LEVEL
-from snapshots.replay import replay_items
-from snapshots.table_to_runs import partition_runs, rows_by_shape
+from quorate.metadata_log.runs import BatchItem
+from quorate.metadata_log.wire import Buffer
+from quorate.snapshots.as_records import after_topics, before_topics
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_editor import ImageEditor
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.pauses import Pause, no_pause, rows_at_once
+from quorate.snapshots.record_versions import NEWEST_LEVEL
+from quorate.snapshots.replay import replay_items
+from quorate.snapshots.table_to_runs import partition_runs, rows_by_shape
 
 #: Rows that are gathered by shape: their records stand in runs, which are quicker to read the longer they are.
 _ROWS_BY_SHAPE: Final = 16_384

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, Uuid
-from metadata_log.records import (
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, Uuid
+from quorate.metadata_log.records import (
     BrokerEndpoint,
     BrokerFeature,
     ControllerEndpoint,
@@ -13,7 +13,7 @@ from metadata_log.records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
 )
-from snapshots.persistent_map import PersistentMap
+from quorate.snapshots.persistent_map import PersistentMap
 
 
 def directory_order(uuid: Uuid) -> tuple[int, int]:

@@ -13,13 +13,13 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import Uuid
-from snapshots.image import MetadataImage
-from snapshots.image_parts import QuotaEntity
-from snapshots.pages import Rows
-from snapshots.partition_columns import PartitionColumns
-from snapshots.persistent_map import PersistentMap
-from snapshots.table_difference import TableDifference, table_difference
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import QuotaEntity
+from quorate.snapshots.pages import Rows
+from quorate.snapshots.partition_columns import PartitionColumns
+from quorate.snapshots.persistent_map import PersistentMap
+from quorate.snapshots.table_difference import TableDifference, table_difference
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

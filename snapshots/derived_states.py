@@ -14,12 +14,12 @@ from typing import Final
 
 import numpy as np
 
-from snapshots.image import MetadataImage
-from snapshots.online_replicas import OnlineDirectories
-from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION
-from snapshots.partition import Partition
-from snapshots.partition_columns import PartitionColumns
-from snapshots.state_names import (
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.online_replicas import OnlineDirectories
+from quorate.snapshots.pages import NO_LEADER_SLOT, NO_PARTITION
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.partition_columns import PartitionColumns
+from quorate.snapshots.state_names import (
     DELETION_INELIGIBLE,
     DELETION_STARTED,
     DELETION_SUCCESSFUL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metadata_log.errors import QuorateError
+from quorate.metadata_log.errors import QuorateError
 
 
 class ReplayError(QuorateError):

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import UUID_BYTES, Uuid
-from snapshots.pages import Rows
-from snapshots.persistent_map import PersistentMap
+from quorate.metadata_log.ids import UUID_BYTES, Uuid
+from quorate.snapshots.pages import Rows
+from quorate.snapshots.persistent_map import PersistentMap
 
 
 class Extent(NamedTuple):

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from metadata_log.audit_lines import AuditLine
-from metadata_log.batch import BatchHeader, parse_header
-from metadata_log.epoch_leader import named_leader
-from metadata_log.wire import Buffer
-from snapshots.difference_entries import Entry
-from snapshots.image import MetadataImage
-from snapshots.image_difference import IsSecret, image_difference
-from snapshots.replay_state import ReplayState
+from quorate.metadata_log.audit_lines import AuditLine
+from quorate.metadata_log.batch import BatchHeader, parse_header
+from quorate.metadata_log.epoch_leader import named_leader
+from quorate.metadata_log.wire import Buffer
+from quorate.snapshots.difference_entries import Entry
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_difference import IsSecret, image_difference
+from quorate.snapshots.replay_state import ReplayState
 
 #: Larger batches are cut at the ends of events only.
 _SINGLE_RECORDS_MAX: Final = 64

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from snapshots.cluster import ClusterImage
-from snapshots.image_parts import (
+from quorate.snapshots.cluster import ClusterImage
+from quorate.snapshots.image_parts import (
     AclsImage,
     ClientQuotasImage,
     ConfigsImage,
@@ -21,7 +21,7 @@ from snapshots.image_parts import (
     ScramImage,
     TopicsImage,
 )
-from snapshots.partition_table import PartitionTable
+from quorate.snapshots.partition_table import PartitionTable
 
 
 class MetadataImage(NamedTuple):

@@ -11,12 +11,12 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from metadata_log.ids import Uuid, uuid_text
-from metadata_log.records import AccessControlEntryRecord, EntityData
-from snapshots.as_json import acl_json, broker_json, controller_json, token_json, voter_json
-from snapshots.difference_entries import Fields, PartDifference, Secret, part_difference
-from snapshots.image import MetadataImage
-from snapshots.image_parts import (
+from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.records import AccessControlEntryRecord, EntityData
+from quorate.snapshots.as_json import acl_json, broker_json, controller_json, token_json, voter_json
+from quorate.snapshots.difference_entries import Fields, PartDifference, Secret, part_difference
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -24,11 +24,11 @@ from snapshots.image_parts import (
     TOPIC_RESOURCE,
     KRaftImage,
 )
-from snapshots.kafka_names import SCRAM_MECHANISMS, ZK_MIGRATION_STATES, name_of
-from snapshots.pages import NO_PARTITION
-from snapshots.partition_difference import partition_difference
-from snapshots.persistent_map import PersistentMap
-from snapshots.table_difference import table_difference
+from quorate.snapshots.kafka_names import SCRAM_MECHANISMS, ZK_MIGRATION_STATES, name_of
+from quorate.snapshots.pages import NO_PARTITION
+from quorate.snapshots.partition_difference import partition_difference
+from quorate.snapshots.persistent_map import PersistentMap
+from quorate.snapshots.table_difference import table_difference
 
 K = TypeVar("K")
 V = TypeVar("V")

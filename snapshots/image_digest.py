@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import Uuid
-from metadata_log.records import ControlRecord, DataRecord, KRaftVersionRecord, TopicRecord
-from snapshots.as_records import (
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import ControlRecord, DataRecord, KRaftVersionRecord, TopicRecord
+from quorate.snapshots.as_records import (
     broker_record,
     config_records,
     controller_record,
@@ -22,15 +22,15 @@ from snapshots.as_records import (
     quota_records,
     zk_records,
 )
-from snapshots.digest import DIGEST_BYTES, MODULUS, canonical_value, digest_bytes, entry_leaf
-from snapshots.extents import extent_column
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import KRaftImage
-from snapshots.pages import NO_PARTITION
-from snapshots.pauses import Pause, no_pause, rows_at_once
-from snapshots.persistent_map import PersistentMap
-from snapshots.table_difference import changed_topics
-from snapshots.table_values import partition_values
+from quorate.snapshots.digest import DIGEST_BYTES, MODULUS, canonical_value, digest_bytes, entry_leaf
+from quorate.snapshots.extents import extent_column
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import KRaftImage
+from quorate.snapshots.pages import NO_PARTITION
+from quorate.snapshots.pauses import Pause, no_pause, rows_at_once
+from quorate.snapshots.persistent_map import PersistentMap
+from quorate.snapshots.table_difference import changed_topics
+from quorate.snapshots.table_values import partition_values
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from metadata_log.ids import Uuid
-from metadata_log.records import AccessControlEntryRecord, DelegationTokenRecord, UserScramCredentialRecord
-from snapshots.cluster import BrokerRegistration, ClusterImage, ControllerRegistration
-from snapshots.image import MetadataImage
-from snapshots.image_parts import (
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import AccessControlEntryRecord, DelegationTokenRecord, UserScramCredentialRecord
+from quorate.snapshots.cluster import BrokerRegistration, ClusterImage, ControllerRegistration
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import (
     AclsImage,
     ClientQuotasImage,
     ConfigsImage,
@@ -20,9 +20,9 @@ from snapshots.image_parts import (
     Topic,
     TopicsImage,
 )
-from snapshots.nested_map import NestedMapEditor
-from snapshots.persistent_map import MapEditor
-from snapshots.table_editor import TableEditor
+from quorate.snapshots.nested_map import NestedMapEditor
+from quorate.snapshots.persistent_map import MapEditor
+from quorate.snapshots.table_editor import TableEditor
 
 E = TypeVar("E")
 

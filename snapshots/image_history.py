@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from snapshots.image import MetadataImage
+from quorate.snapshots.image import MetadataImage
 
 #: With a NoOp record every 500 ms in an idle cluster these are the last eight seconds.
 IMAGES_KEPT: Final = 16

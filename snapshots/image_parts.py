@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from metadata_log.ids import Uuid
-from metadata_log.records import (
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import (
     AccessControlEntryRecord,
     DelegationTokenRecord,
     EntityData,
     UserScramCredentialRecord,
     VotersRecord,
 )
-from snapshots.persistent_map import PersistentMap
+from quorate.snapshots.persistent_map import PersistentMap
 
 METADATA_VERSION: Final = "metadata.version"
 ELR_VERSION: Final = "eligible.leader.replicas.version"

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from metadata_log.batch import BatchHeader
-from metadata_log.errors import CorruptBatch, MalformedData, StorageError
-from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
-from snapshots.errors import ImageNotAvailable
-from snapshots.image import MetadataImage
-from snapshots.moments import Moment
-from snapshots.replay_state import ReplayState
-from snapshots.whole_checkpoints import PassedOver, TellPassedOver, first_whole, load_checkpoint, usable_at
+from quorate.metadata_log.batch import BatchHeader
+from quorate.metadata_log.errors import CorruptBatch, MalformedData, StorageError
+from quorate.metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.moments import Moment
+from quorate.snapshots.replay_state import ReplayState
+from quorate.snapshots.whole_checkpoints import PassedOver, TellPassedOver, first_whole, load_checkpoint, usable_at
 
 
 def load_image(

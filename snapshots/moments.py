@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from metadata_log.batch import BatchHeader
-from metadata_log.errors import QuorateError
+from quorate.metadata_log.batch import BatchHeader
+from quorate.metadata_log.errors import QuorateError
 
 #: As a moment is written: what ``parse_moment`` takes, but for whether the calendar has such a day.
 MOMENT_FORM: Final = (

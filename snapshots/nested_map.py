@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from snapshots.persistent_map import PersistentMap
+from quorate.snapshots.persistent_map import PersistentMap
 
 K = TypeVar("K")
 N = TypeVar("N")

@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
-from snapshots.image import MetadataImage
-from snapshots.partition_columns import Masks, PartitionColumns
+from quorate.snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.partition_columns import Masks, PartitionColumns
 
 _ANY_OWNER: Final = -1
 _NO_OWNER: Final = -2

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import NO_LEADER
-from snapshots.directories import DirectoryDictionary
-from snapshots.pages import (
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.directories import DirectoryDictionary
+from quorate.snapshots.pages import (
     COLUMNS,
     LIST_COLUMNS,
     NO_BROKER,
@@ -25,8 +25,8 @@ from snapshots.pages import (
     blank_column,
     spans,
 )
-from snapshots.partition import Partition
-from snapshots.slot_layout import IdColumns
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.slot_layout import IdColumns
 
 
 def read_partition(page: Page, local: int, directories: DirectoryDictionary) -> Partition:

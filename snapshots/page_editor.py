@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from snapshots import page_access
-from snapshots.errors import ReplayError
-from snapshots.pages import (
+from quorate.snapshots import page_access
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.pages import (
     COLUMNS,
     LIST_COLUMNS,
     MASK_COLUMNS,

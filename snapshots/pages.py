@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import UUID_BYTES
+from quorate.metadata_log.ids import UUID_BYTES
 
 PAGE_SHIFT: Final = 12
 PAGE_ROWS: Final = 1 << PAGE_SHIFT

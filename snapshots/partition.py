@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from metadata_log.ids import DIRECTORY_MIGRATING, NO_LEADER, Uuid, uuid_text
-from metadata_log.limits import PARTITION_SLOTS_MAX
-from metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord, PartitionRecord
-from snapshots.errors import ReplayError
-from snapshots.pages import NO_BROKER
+from quorate.metadata_log.ids import DIRECTORY_MIGRATING, NO_LEADER, Uuid, uuid_text
+from quorate.metadata_log.limits import PARTITION_SLOTS_MAX
+from quorate.metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord, PartitionRecord
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.pages import NO_BROKER
 
 RECOVERED: Final = 0
 RECOVERING: Final = 1

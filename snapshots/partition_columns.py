@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import NO_LEADER
-from snapshots.pages import NO_SLOT, Rows
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.pages import NO_SLOT, Rows
 
 Masks = NDArray[np.uint64]
 Ints = NDArray[np.int32]

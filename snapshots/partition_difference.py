@@ -11,16 +11,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import Uuid, uuid_text
-from snapshots.difference_entries import Entry, PartDifference, entry_of
-from snapshots.extents import TopicStretches
-from snapshots.image import MetadataImage
-from snapshots.pages import NO_BROKER, NO_PARTITION, Rows
-from snapshots.partition import Partition
-from snapshots.partition_columns import Masks, PartitionColumns
-from snapshots.partition_table import PartitionTable
-from snapshots.slot_layout import resized
-from snapshots.table_difference import table_difference
+from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.snapshots.difference_entries import Entry, PartDifference, entry_of
+from quorate.snapshots.extents import TopicStretches
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.pages import NO_BROKER, NO_PARTITION, Rows
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.partition_columns import Masks, PartitionColumns
+from quorate.snapshots.partition_table import PartitionTable
+from quorate.snapshots.slot_layout import resized
+from quorate.snapshots.table_difference import table_difference
 
 #: Fields of a partition that are sets of brokers, and their columns.
 _SETS: Final = {

@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import NO_LEADER, Uuid
-from snapshots import page_access
-from snapshots.directories import DirectoryDictionary
-from snapshots.extents import Extent, ExtentFinder, TopicStretches
-from snapshots.pages import (
+from quorate.metadata_log.ids import NO_LEADER, Uuid
+from quorate.snapshots import page_access
+from quorate.snapshots.directories import DirectoryDictionary
+from quorate.snapshots.extents import Extent, ExtentFinder, TopicStretches
+from quorate.snapshots.pages import (
     COLUMNS,
     LIST_COLUMNS,
     MASK_COLUMNS,
@@ -28,10 +28,10 @@ from snapshots.pages import (
     Rows,
     ascending_rows,
 )
-from snapshots.partition import Partition
-from snapshots.partition_columns import PartitionColumns
-from snapshots.persistent_map import PersistentMap
-from snapshots.table_difference import tables_equal
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.partition_columns import PartitionColumns
+from quorate.snapshots.persistent_map import PersistentMap
+from quorate.snapshots.table_difference import tables_equal
 
 #: Partitions that are found quicker one by one than as columns.
 _FEW_ROWS: Final = 4

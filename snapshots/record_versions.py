@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from metadata_log.ids import DIRECTORY_MIGRATING
-from snapshots.cluster import BrokerRegistration
-from snapshots.partition import Partition
+from quorate.metadata_log.ids import DIRECTORY_MIGRATING
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.partition import Partition
 
 # Levels of metadata.version (Kafka's ``MetadataVersion``) from which something can be written.
 CONTROLLED_SHUTDOWN_LEVEL: Final = 7

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from metadata_log.ids import Uuid, uuid_text
-from metadata_log.records import (
+from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     ClearElrRecord,
@@ -31,14 +31,14 @@ from metadata_log.records import (
     VotersRecord,
     ZkMigrationStateRecord,
 )
-from metadata_log.runs import BatchItem, PartitionRun
-from snapshots import replay_cluster, replay_resources
-from snapshots.errors import ReplayError
-from snapshots.extents import TopicStretches
-from snapshots.image import MetadataImage
-from snapshots.image_editor import ImageEditor
-from snapshots.image_parts import TOPIC_RESOURCE, Provenance, Topic
-from snapshots.table_runs import change_run, clear_elrs, put_run, reserve_rows
+from quorate.metadata_log.runs import BatchItem, PartitionRun
+from quorate.snapshots import replay_cluster, replay_resources
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.extents import TopicStretches
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_editor import ImageEditor
+from quorate.snapshots.image_parts import TOPIC_RESOURCE, Provenance, Topic
+from quorate.snapshots.table_runs import change_run, clear_elrs, put_run, reserve_rows
 
 
 def replay(image: MetadataImage, items: Sequence[BatchItem], provenance: Provenance | None = None) -> MetadataImage:

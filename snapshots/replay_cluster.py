@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from metadata_log.records import (
+from quorate.metadata_log.records import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
     RegisterBrokerRecord,
@@ -14,9 +14,9 @@ from metadata_log.records import (
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
 )
-from snapshots.cluster import BrokerRegistration, ControllerRegistration, directory_order
-from snapshots.errors import ReplayError
-from snapshots.image_editor import ImageEditor
+from quorate.snapshots.cluster import BrokerRegistration, ControllerRegistration, directory_order
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image_editor import ImageEditor
 
 #: ``BrokerRegistrationChangeRecord.fenced`` -> the state after it; None = unchanged.
 _FENCING: Final[dict[int, bool | None]] = {-1: False, 0: None, 1: True}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from metadata_log.ids import uuid_text
-from metadata_log.records import (
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.records import (
     AccessControlEntryRecord,
     ClientQuotaRecord,
     ConfigRecord,
@@ -17,9 +17,9 @@ from metadata_log.records import (
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
-from snapshots.errors import ReplayError
-from snapshots.image_editor import ImageEditor
-from snapshots.image_parts import ProducerIdsImage
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image_editor import ImageEditor
+from quorate.snapshots.image_parts import ProducerIdsImage
 
 
 def _config(editor: ImageEditor, record: ConfigRecord) -> None:

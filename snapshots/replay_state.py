@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, NoReturn
 
-from metadata_log.batch import BatchHeader, iter_records, parse_header
-from metadata_log.columns import decode_batch
-from metadata_log.records import (
+from quorate.metadata_log.batch import BatchHeader, iter_records, parse_header
+from quorate.metadata_log.columns import decode_batch
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     VersionedRecord,
 )
-from metadata_log.runs import BatchItem
-from metadata_log.wire import Buffer
-from snapshots.errors import ReplayError
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import Provenance
-from snapshots.replay import replay
+from quorate.metadata_log.runs import BatchItem
+from quorate.metadata_log.wire import Buffer
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.replay import replay
 
 _MARKERS: Final = frozenset({BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord})
 

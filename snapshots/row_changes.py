@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from metadata_log.ids import NO_LEADER
-from metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord
-from snapshots.pages import NO_BROKER, NO_LEADER_SLOT, Page
-from snapshots.partition import RECOVERED, RECOVERING
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord
+from quorate.snapshots.pages import NO_BROKER, NO_LEADER_SLOT, Page
+from quorate.snapshots.partition import RECOVERED, RECOVERING
 
 
 def columns_in_place(page: Page, local: int, change: PartitionChangeRecord) -> dict[str, Any] | None:

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import NO_LEADER
-from metadata_log.limits import PARTITION_SLOTS_MAX
-from snapshots.errors import ReplayError
-from snapshots.pages import (
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.metadata_log.limits import PARTITION_SLOTS_MAX
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.pages import (
     LIST_COLUMNS,
     MASK_COLUMNS,
     NO_BROKER,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snapshots.image import MetadataImage
-from snapshots.page_access import holds_partition, is_led_by_preferred
-from snapshots.pages import NO_BROKER, AnyColumn, Page
-from snapshots.partition import RECOVERING
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.page_access import holds_partition, is_led_by_preferred
+from quorate.snapshots.pages import NO_BROKER, AnyColumn, Page
+from quorate.snapshots.partition import RECOVERING
 
 
 @dataclass(frozen=True, slots=True)

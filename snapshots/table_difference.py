@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import Uuid
-from snapshots.extents import NO_ROWS, TopicStretches
-from snapshots.pages import COLUMNS, LIST_COLUMNS, NO_PARTITION, PAGE_SHIFT, AnyColumn, Page, Rows
-from snapshots.pauses import Pause
-from snapshots.slot_layout import resized
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.extents import NO_ROWS, TopicStretches
+from quorate.snapshots.pages import COLUMNS, LIST_COLUMNS, NO_PARTITION, PAGE_SHIFT, AnyColumn, Page, Rows
+from quorate.snapshots.pauses import Pause
+from quorate.snapshots.slot_layout import resized
 
 if TYPE_CHECKING:
-    from snapshots.partition_table import PartitionTable
+    from quorate.snapshots.partition_table import PartitionTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,17 +12,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import NO_LEADER, Uuid, uuid_text
-from metadata_log.records import PartitionChangeRecord, PartitionRecord
-from snapshots.errors import ReplayError
-from snapshots.extents import NO_ROWS, Extent, TopicStretches, extent_column
-from snapshots.page_access import holds_partition, read_partition, search
-from snapshots.page_editor import PageEditor
-from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
-from snapshots.partition import Partition
-from snapshots.partition_table import PartitionTable
-from snapshots.persistent_map import MapEditor, PersistentMap
-from snapshots.row_changes import columns_in_place
+from quorate.metadata_log.ids import NO_LEADER, Uuid, uuid_text
+from quorate.metadata_log.records import PartitionChangeRecord, PartitionRecord
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.extents import NO_ROWS, Extent, TopicStretches, extent_column
+from quorate.snapshots.page_access import holds_partition, read_partition, search
+from quorate.snapshots.page_editor import PageEditor
+from quorate.snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.partition_table import PartitionTable
+from quorate.snapshots.persistent_map import MapEditor, PersistentMap
+from quorate.snapshots.row_changes import columns_in_place
 
 #: Partitions of one topic. Rows are reserved up to the highest number, some 64 bytes each: a record with a number gone
 #: wild must not take gigabytes.

@@ -12,22 +12,22 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.ids import Uuid
-from metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
-from metadata_log.runs import PartitionChangeRun, PartitionRun
-from snapshots.directories import MIGRATING_CODE
-from snapshots.errors import ReplayError
-from snapshots.extents import TopicStretches
-from snapshots.page_access import ids_of
-from snapshots.pages import (
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
+from quorate.metadata_log.runs import PartitionChangeRun, PartitionRun
+from quorate.snapshots.directories import MIGRATING_CODE
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.extents import TopicStretches
+from quorate.snapshots.page_access import ids_of
+from quorate.snapshots.pages import (
     NO_BROKER,
     NO_PARTITION,
     AnyColumn,
     Rows,
 )
-from snapshots.partition import RECOVERED, RECOVERING
-from snapshots.slot_layout import IdColumns, SlotPlacer, lay_out, resized
-from snapshots.table_editor import TableEditor, check_partition_number, unknown_partition
+from quorate.snapshots.partition import RECOVERED, RECOVERING
+from quorate.snapshots.slot_layout import IdColumns, SlotPlacer, lay_out, resized
+from quorate.snapshots.table_editor import TableEditor, check_partition_number, unknown_partition
 
 AnyRun = TypeVar("AnyRun", PartitionRun, PartitionChangeRun)
 

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.runs import PartitionRun
-from snapshots import page_access
-from snapshots.directories import MIGRATING_CODE
-from snapshots.pages import MASK_COLUMNS, NO_SLOT, AnyColumn, Rows
-from snapshots.partition_table import PartitionTable
-from snapshots.record_versions import DIRECTORIES_LEVEL, ELR_LEVEL
+from quorate.metadata_log.runs import PartitionRun
+from quorate.snapshots import page_access
+from quorate.snapshots.directories import MIGRATING_CODE
+from quorate.snapshots.pages import MASK_COLUMNS, NO_SLOT, AnyColumn, Rows
+from quorate.snapshots.partition_table import PartitionTable
+from quorate.snapshots.record_versions import DIRECTORIES_LEVEL, ELR_LEVEL
 
 _LARGEST: Final = 2**31 - 1
 #: What the shape of a row's record depends on; below ``ELR_LEVEL`` also on its directories.

@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.batch import read_frame
-from metadata_log.run_codec import encode_run
-from metadata_log.runs import PartitionRun
-from snapshots.pages import Rows
-from snapshots.partition_table import PartitionTable
-from snapshots.record_versions import NEWEST_LEVEL
-from snapshots.table_to_runs import partition_runs
+from quorate.metadata_log.batch import read_frame
+from quorate.metadata_log.run_codec import encode_run
+from quorate.metadata_log.runs import PartitionRun
+from quorate.snapshots.pages import Rows
+from quorate.snapshots.partition_table import PartitionTable
+from quorate.snapshots.record_versions import NEWEST_LEVEL
+from quorate.snapshots.table_to_runs import partition_runs
 
 #: An offset delta from which on a million records have deltas of one width, so that all records are equally long.
 _FIRST_DELTA: Final = 8192

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from metadata_log.batch import iter_records
-from metadata_log.errors import CorruptBatch, CorruptCheckpoint, MalformedData, StorageError
-from metadata_log.reader import LogFile, iter_batches
-from metadata_log.records import SnapshotHeaderRecord
-from metadata_log.wire import Buffer
-from snapshots.checkpoint import read_checkpoint
-from snapshots.errors import ReplayError
-from snapshots.image import MetadataImage
-from snapshots.moments import Moment
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.errors import CorruptBatch, CorruptCheckpoint, MalformedData, StorageError
+from quorate.metadata_log.reader import LogFile, iter_batches
+from quorate.metadata_log.records import SnapshotHeaderRecord
+from quorate.metadata_log.wire import Buffer
+from quorate.snapshots.checkpoint import read_checkpoint
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.moments import Moment
 
 
 @dataclass(frozen=True, slots=True)

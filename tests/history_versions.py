@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-from metadata_log.ids import uuid_text
-from snapshots.image import MetadataImage
+from quorate.metadata_log.ids import uuid_text
+from quorate.snapshots.image import MetadataImage
 
 Row = dict[str, Any]
 #: By table: what a row is a version of.

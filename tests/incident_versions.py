@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.history.schema import PARTITION_VERSIONS
-from pipeline.incidents.brokers import BrokerEvent
-from pipeline.incidents.bucket import Known, tables_of
-from pipeline.incidents.changes import NAMES, Changes
-from pipeline.incidents.min_isr import ConfigSpan, min_isr_steps
-from pipeline.incidents.thresholds import Thresholds
-from pipeline.incidents.versions import Versions
+from quorate.pipeline.history.schema import PARTITION_VERSIONS
+from quorate.pipeline.incidents.brokers import BrokerEvent
+from quorate.pipeline.incidents.bucket import Known, tables_of
+from quorate.pipeline.incidents.changes import NAMES, Changes
+from quorate.pipeline.incidents.min_isr import ConfigSpan, min_isr_steps
+from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.incidents.versions import Versions
 
 SECOND = 1_000_000
 CLUSTER = "c"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from metadata_log.batch import place_batch
-from metadata_log.builder import build_batches
-from metadata_log.directory import LOG_DIRECTORY_NAME
-from metadata_log.disk import RealDisk
-from metadata_log.records import (
+from quorate.metadata_log.batch import place_batch
+from quorate.metadata_log.builder import build_batches
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.records import (
     ConfigRecord,
     Record,
     VersionedRecord,
 )
-from metadata_log.segment_log import MetadataLog
-from scripts.cluster.making import Ports, controller_directory, make_twin
-from scripts.recovery.holdings import Holding, survey_directory
-from scripts.recovery.judgement import Answer, Judgement, judge
-from scripts.recovery.plan import RecoveryPlan, Targets, plan_from_survivors
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.scripts.cluster.making import Ports, controller_directory, make_twin
+from quorate.scripts.recovery.holdings import Holding, survey_directory
+from quorate.scripts.recovery.judgement import Answer, Judgement, judge
+from quorate.scripts.recovery.plan import RecoveryPlan, Targets, plan_from_survivors
 from tests.log_support import SMALL_SEGMENTS, flush
 
 #: Epoch of the captured log, and one above.

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from metadata_log.batch import control_batch, data_batch, place_batch
-from metadata_log.directory import LOG_DIRECTORY_NAME
-from metadata_log.disk import RealDisk
-from metadata_log.ids import ZERO_UUID
-from metadata_log.mark import Mark, MarkFile
-from metadata_log.meta_properties import MetaProperties, encode_meta_properties
-from metadata_log.records import (
+from quorate.metadata_log.batch import control_batch, data_batch, place_batch
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.ids import ZERO_UUID
+from quorate.metadata_log.mark import Mark, MarkFile
+from quorate.metadata_log.meta_properties import MetaProperties, encode_meta_properties
+from quorate.metadata_log.records import (
     ConfigRecord,
     NoOpRecord,
     PartitionChangeRecord,
@@ -21,7 +21,7 @@ from metadata_log.records import (
     SnapshotHeaderRecord,
     TopicRecord,
 )
-from metadata_log.segment_files import segment_name
+from quorate.metadata_log.segment_files import segment_name
 
 KAFKA = Path(__file__).parent / "data" / "kafka"
 #: A real log of two thousand small and a few large batches in five segments, with three checkpoints.

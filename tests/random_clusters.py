@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from pipeline.planning.cluster import Brokers, Cluster, Role
+from quorate.pipeline.planning.cluster import Brokers, Cluster, Role
 
 
 def random_cluster(seed: int) -> Cluster:

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from metadata_log import records as r
-from metadata_log.batch import BatchHeader, data_batch, iter_records, parse_header, place_batch
-from metadata_log.columns import decode_batch
-from metadata_log.records import VersionedRecord
-from metadata_log.runs import BatchItem
-from pipeline.fold.state import FoldedState, state_at
-from pipeline.fold.task import FoldedTask, TaskFold
-from snapshots.digest import digest_bytes, entry_leaf, root, topic_leaf
+from quorate.metadata_log import records as r
+from quorate.metadata_log.batch import BatchHeader, data_batch, iter_records, parse_header, place_batch
+from quorate.metadata_log.columns import decode_batch
+from quorate.metadata_log.records import VersionedRecord
+from quorate.metadata_log.runs import BatchItem
+from quorate.pipeline.fold.state import FoldedState, state_at
+from quorate.pipeline.fold.task import FoldedTask, TaskFold
+from quorate.snapshots.digest import digest_bytes, entry_leaf, root, topic_leaf
 from tests.image_model import NaiveImage
 from tests.record_stream import RecordStream, versioned
 

@@ -17,14 +17,24 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.replicas.isr_proposals import IsrProposals, proposals_of
-from broker.replicas.led_rows import ALWAYS, NEVER, UNKNOWN, Group, LedRows, Standing, Times, carry, with_new_isr
-from broker.replicas.online_replicas import online_places
-from broker.replicas.places import Flags, Ints, in_slots, is_among, remembered
-from metadata_log.errors import ErrorCode
-from snapshots import page_access
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.pages import PAGE_ROWS, PAGE_SHIFT
+from quorate.broker.replicas.isr_proposals import IsrProposals, proposals_of
+from quorate.broker.replicas.led_rows import (
+    ALWAYS,
+    NEVER,
+    UNKNOWN,
+    Group,
+    LedRows,
+    Standing,
+    Times,
+    carry,
+    with_new_isr,
+)
+from quorate.broker.replicas.online_replicas import online_places
+from quorate.broker.replicas.places import Flags, Ints, in_slots, is_among, remembered
+from quorate.metadata_log.errors import ErrorCode
+from quorate.snapshots import page_access
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.pages import PAGE_ROWS, PAGE_SHIFT
 
 #: Answered "done": the image shows it soon. If it does not by then, ask again; that is harmless.
 CONFIRM_MS: Final = 10_000.0

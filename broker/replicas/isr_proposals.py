@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from snapshots.image import MetadataImage
-from snapshots.partition_columns import PartitionColumns
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.partition_columns import PartitionColumns
 
 #: Padding of an ISR.
 NO_MEMBER: Final = -1

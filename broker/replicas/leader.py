@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.replicas.isr_book import AS_BEFORE, IsrBook, restarted_brokers
-from broker.replicas.led_rows import Group
-from broker.replicas.messages import EVERYTHING, UNSAID, FollowAnswer, FollowedRows, FollowMessage, over
-from broker.replicas.stand_in import StandInLog
-from metadata_log.errors import ErrorCode
-from snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.broker.replicas.isr_book import AS_BEFORE, IsrBook, restarted_brokers
+from quorate.broker.replicas.led_rows import Group
+from quorate.broker.replicas.messages import EVERYTHING, UNSAID, FollowAnswer, FollowedRows, FollowMessage, over
+from quorate.broker.replicas.stand_in import StandInLog
+from quorate.metadata_log.errors import ErrorCode
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker.publisher import MetadataPublisher
-from broker.replicas.isr_requests import IsrCounters
-from metadata_log.ids import Uuid
+from quorate.broker.publisher import MetadataPublisher
+from quorate.broker.replicas.isr_requests import IsrCounters
+from quorate.metadata_log.ids import Uuid
 
 if TYPE_CHECKING:
-    from broker.controller_rpc import ControllerRpc
+    from quorate.broker.controller_rpc import ControllerRpc
 
 
 @dataclass(frozen=True, slots=True)

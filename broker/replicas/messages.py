@@ -19,8 +19,8 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from metadata_log.errors import ErrorCode, QuorateError
-from metadata_log.ids import UUID_BYTES
+from quorate.metadata_log.errors import ErrorCode, QuorateError
+from quorate.metadata_log.ids import UUID_BYTES
 
 #: Partitions that one message names.
 ROWS_MAX: Final = 50_000

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.replicas.places import Flags, Ints, is_among
-from snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
-from snapshots.image import MetadataImage
+from quorate.broker.replicas.places import Flags, Ints, is_among
+from quorate.snapshots.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
+from quorate.snapshots.image import MetadataImage
 
 
 @dataclass(frozen=True, slots=True, eq=False)

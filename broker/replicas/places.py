@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from snapshots.pages import PAGE_ROWS, PAGE_SHIFT, Page
-from snapshots.partition_table import PartitionTable
+from quorate.snapshots.pages import PAGE_ROWS, PAGE_SHIFT, Page
+from quorate.snapshots.partition_table import PartitionTable
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -13,14 +13,14 @@ from typing import Final
 
 import structlog
 
-from broker.identity import Endpoint
-from broker.publisher import Manifest
-from broker.replicas.attended import AttendedClock
-from broker.replicas.follower import FollowerCore, Link
-from broker.replicas.isr_requests import IsrRequests
-from broker.replicas.leader import LeaderCore
-from broker.replicas.manager import ReplicaManager, ReplicaReport, Station
-from broker.replicas.messages import (
+from quorate.broker.identity import Endpoint
+from quorate.broker.publisher import Manifest
+from quorate.broker.replicas.attended import AttendedClock
+from quorate.broker.replicas.follower import FollowerCore, Link
+from quorate.broker.replicas.isr_requests import IsrRequests
+from quorate.broker.replicas.leader import LeaderCore
+from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
+from quorate.broker.replicas.messages import (
     FollowAnswer,
     FollowMessage,
     decode_answer,
@@ -28,12 +28,12 @@ from broker.replicas.messages import (
     encode_answer,
     encode_message,
 )
-from broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls, host_and_port
-from broker.replicas.stand_in import Pace, StandInLog
-from broker.surroundings import Surroundings
-from metadata_log.errors import QuorateError
-from snapshots.delta import MetadataDelta
-from snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls, host_and_port
+from quorate.broker.replicas.stand_in import Pace, StandInLog
+from quorate.broker.surroundings import Surroundings
+from quorate.metadata_log.errors import QuorateError
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
 
 log = structlog.get_logger(__name__)
 

@@ -13,15 +13,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.publisher import Manifest
-from broker.replicas.isr_book import IsrBook
-from broker.replicas.isr_requests import IsrRequests
-from broker.replicas.led_rows import ALWAYS, UNKNOWN
-from broker.replicas.manager import ReplicaManager, ReplicaReport, Station
-from metadata_log.errors import ErrorCode, QuorateError
-from metadata_log.ids import UUID_BYTES, Uuid
-from snapshots.delta import MetadataDelta
-from snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.broker.publisher import Manifest
+from quorate.broker.replicas.isr_book import IsrBook
+from quorate.broker.replicas.isr_requests import IsrRequests
+from quorate.broker.replicas.led_rows import ALWAYS, UNKNOWN
+from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
+from quorate.metadata_log.errors import ErrorCode, QuorateError
+from quorate.metadata_log.ids import UUID_BYTES, Uuid
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
 
 NOTICE: Final = "a replica is in sync when the service says so"
 

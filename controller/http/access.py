@@ -7,8 +7,8 @@ import ipaddress
 import re
 from typing import Final
 
-from controller.http.errors import HttpRefusal
-from metadata_log.errors import ErrorCode
+from quorate.controller.http.errors import HttpRefusal
+from quorate.metadata_log.errors import ErrorCode
 
 #: A `Host` header: a name or an address, perhaps with a port.
 _HOST: Final = re.compile(r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<plain>[A-Za-z0-9.-]+))(?::[0-9]{1,5})?")

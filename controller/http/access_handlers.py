@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controller.client_quotas import CLIENT_ID, IP, USER
-from controller.http.access_models import AclParameters, QuotaParameters, UserParameters
-from controller.http.handlers import is_linearizable
-from controller.http.models import Nothing
-from controller.http.routing import Call
-from controller.protocol_acls import (
+from quorate.controller.client_quotas import CLIENT_ID, IP, USER
+from quorate.controller.http.access_models import AclParameters, QuotaParameters, UserParameters
+from quorate.controller.http.handlers import is_linearizable
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.routing import Call
+from quorate.controller.protocol_acls import (
     AclFilter,
     CreateAclsRequest,
     CreateAclsResponse,
@@ -15,14 +15,14 @@ from controller.protocol_acls import (
     DeleteAclsResponse,
     DescribeAclsResponse,
 )
-from controller.protocol_quotas import (
+from quorate.controller.protocol_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     QuotaFilterComponent,
 )
-from controller.protocol_scram import (
+from quorate.controller.protocol_scram import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,

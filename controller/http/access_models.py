@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.http.models import ReadParameters
-from controller.protocol_acls import AclOperation, AclPatternType, AclPermissionType, AclResourceType
-from controller.protocol_quotas import QuotaMatch
-from controller.protocol_types import Name
+from quorate.controller.http.models import ReadParameters
+from quorate.controller.protocol_acls import AclOperation, AclPatternType, AclPermissionType, AclResourceType
+from quorate.controller.protocol_quotas import QuotaMatch
+from quorate.controller.protocol_types import Name
 
 
 class QuotaParameters(ReadParameters):

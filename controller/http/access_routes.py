@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http import access_handlers
-from controller.http.access_models import AclParameters, QuotaParameters, UserParameters
-from controller.http.models import Nothing
-from controller.http.routing import Route, Serving, route
-from controller.protocol_acls import (
+from quorate.controller.http import access_handlers
+from quorate.controller.http.access_models import AclParameters, QuotaParameters, UserParameters
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.protocol_acls import (
     CreateAclsRequest,
     CreateAclsResponse,
     DeleteAclsRequest,
     DeleteAclsResponse,
     DescribeAclsResponse,
 )
-from controller.protocol_quotas import (
+from quorate.controller.protocol_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasResponse,
 )
-from controller.protocol_scram import (
+from quorate.controller.protocol_scram import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsResponse,

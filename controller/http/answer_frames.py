@@ -13,12 +13,12 @@ from typing import NamedTuple
 from aiohttp.http import SERVER_SOFTWARE
 from pydantic import BaseModel
 
-from controller.http import headers
-from controller.http.answers import node_headers, status_headers
-from controller.http.content import JSON
-from controller.http.dispatch import encode
-from controller.http.ports import Node, NodePosition
-from controller.http.routing import Route
+from quorate.controller.http import headers
+from quorate.controller.http.answers import node_headers, status_headers
+from quorate.controller.http.content import JSON
+from quorate.controller.http.dispatch import encode
+from quorate.controller.http.ports import Node, NodePosition
+from quorate.controller.http.routing import Route
 
 _SECOND_MS = 1_000
 

@@ -8,8 +8,8 @@ import secrets
 from http import HTTPStatus
 from typing import Final
 
-from controller.http import headers
-from controller.http.ports import Node
+from quorate.controller.http import headers
+from quorate.controller.http.ports import Node
 
 #: Names of requests differ within a process by their number, and between processes by chance.
 _NUMBERS: Final = itertools.count()

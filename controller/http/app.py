@@ -7,22 +7,22 @@ from typing import Final
 
 from aiohttp import web
 
-from controller.connection import make_session
-from controller.http import headers
-from controller.http.access import check_access
-from controller.http.answers import node_headers, request_id_of, status_headers
-from controller.http.content import JSON
-from controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
-from controller.http.errors import HttpRefusal
-from controller.http.failures import failure_answer
-from controller.http.forward_line import ForwardLine
-from controller.http.openapi import DOCUMENT_KEY, Document
-from controller.http.ports import Node
-from controller.http.refusals import asked_by
-from controller.http.routes import ROUTES
-from controller.http.routing import Route
-from controller.origin import ORIGIN
-from metadata_log.errors import ErrorCode
+from quorate.controller.connection import make_session
+from quorate.controller.http import headers
+from quorate.controller.http.access import check_access
+from quorate.controller.http.answers import node_headers, request_id_of, status_headers
+from quorate.controller.http.content import JSON
+from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
+from quorate.controller.http.errors import HttpRefusal
+from quorate.controller.http.failures import failure_answer
+from quorate.controller.http.forward_line import ForwardLine
+from quorate.controller.http.openapi import DOCUMENT_KEY, Document
+from quorate.controller.http.ports import Node
+from quorate.controller.http.refusals import asked_by
+from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routing import Route
+from quorate.controller.origin import ORIGIN
+from quorate.metadata_log.errors import ErrorCode
 
 #: What an orchestrator may ask without the secret.
 _OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from controller.http.models import HttpModel, OffsetField
+from quorate.controller.http.models import HttpModel, OffsetField
 
 
 class AuditParameters(HttpModel):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from controller.http.audit_models import AuditParameters
-from metadata_log.audit_pages import AuditPage
+from quorate.controller.http.audit_models import AuditParameters
+from quorate.metadata_log.audit_pages import AuditPage
 
 
 class AuditLines(Protocol):

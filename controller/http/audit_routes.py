@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http.audit_models import (
+from quorate.controller.http.audit_models import (
     AuditLineReply,
     AuditParameters,
     AuditReply,
@@ -12,8 +12,8 @@ from controller.http.audit_models import (
     RefusalReply,
     RefusalsReply,
 )
-from controller.http.models import Nothing
-from controller.http.routing import Call, Route, Serving, route
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.routing import Call, Route, Serving, route
 
 
 async def list_audit_lines(call: Call, parameters: AuditParameters, body: Nothing) -> AuditReply:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http import handlers
-from controller.http.columns import AlterPartitionColumnsRequest, AlterPartitionColumnsResponse
-from controller.http.content import JSON_OR_MSGPACK, MSGPACK
-from controller.http.models import Nothing
-from controller.http.repeated_heartbeats import repeated_heartbeat
-from controller.http.routing import Route, Serving, route
-from controller.protocol import (
+from quorate.controller.http import handlers
+from quorate.controller.http.columns import AlterPartitionColumnsRequest, AlterPartitionColumnsResponse
+from quorate.controller.http.content import JSON_OR_MSGPACK, MSGPACK
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.repeated_heartbeats import repeated_heartbeat
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.protocol import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     AlterPartitionRequest,

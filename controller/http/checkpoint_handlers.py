@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from controller.checkpoint_writer import TakenCheckpoint
-from controller.http.checkpoint_models import CheckpointReply, CheckpointsReply, TakenCheckpointReply
-from controller.http.checkpoint_views import checkpoint_reply, checkpoints_with_state
-from controller.http.models import Nothing
-from controller.http.ports import Node
-from controller.http.routing import Call
-from controller.seams import FutureReply
-from metadata_log.checkpoint_files import CheckpointInfo
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller.checkpoint_writer import TakenCheckpoint
+from quorate.controller.http.checkpoint_models import CheckpointReply, CheckpointsReply, TakenCheckpointReply
+from quorate.controller.http.checkpoint_views import checkpoint_reply, checkpoints_with_state
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.ports import Node
+from quorate.controller.http.routing import Call
+from quorate.controller.seams import FutureReply
+from quorate.metadata_log.checkpoint_files import CheckpointInfo
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 #: Part of the client's time: whoever waits is told in time that the writing goes on.
 _ANSWERED_BY: Final = 0.9

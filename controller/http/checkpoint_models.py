@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from controller.http.models import HttpModel
+from quorate.controller.http.models import HttpModel
 
 ManifestState = Literal["whole", "none", "damaged"]
 

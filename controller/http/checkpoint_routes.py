@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http import checkpoint_handlers
-from controller.http.checkpoint_models import CheckpointsReply, TakenCheckpointReply
-from controller.http.models import Nothing
-from controller.http.routing import Route, Serving, route
+from quorate.controller.http import checkpoint_handlers
+from quorate.controller.http.checkpoint_models import CheckpointsReply, TakenCheckpointReply
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.routing import Route, Serving, route
 
 CHECKPOINT_ROUTES: Final[tuple[Route, ...]] = (
     route(

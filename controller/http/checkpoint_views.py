@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.http.checkpoint_models import CheckpointReply, ManifestState
-from controller.http.past import Checkpoints
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo
-from metadata_log.errors import CorruptState
+from quorate.controller.http.checkpoint_models import CheckpointReply, ManifestState
+from quorate.controller.http.past import Checkpoints
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointInfo
+from quorate.metadata_log.errors import CorruptState
 
 
 def checkpoints_with_state(checkpoints: Checkpoints) -> list[CheckpointInfo]:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
-from controller.http.errors import HttpRefusal
-from controller.protocol_types import BrokerIdField, Int64, Message
-from metadata_log.ids import UUID_BYTES
-from metadata_log.limits import PARTITION_SLOTS_MAX
+from quorate.controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
+from quorate.controller.http.errors import HttpRefusal
+from quorate.controller.protocol_types import BrokerIdField, Int64, Message
+from quorate.metadata_log.ids import UUID_BYTES
+from quorate.metadata_log.limits import PARTITION_SLOTS_MAX
 
 #: A body of 8 MiB holds about that many partitions with three replicas.
 PARTITIONS_MAX: Final = 150_000

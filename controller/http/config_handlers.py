@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from controller.broker_config_checks import refused_by_brokers, with_refused
-from controller.http.handlers import is_linearizable
-from controller.http.models import ConfigParameters, Nothing, ReadParameters
-from controller.http.routing import Call
-from controller.protocol_configs import (
+from quorate.controller.broker_config_checks import refused_by_brokers, with_refused
+from quorate.controller.http.handlers import is_linearizable
+from quorate.controller.http.models import ConfigParameters, Nothing, ReadParameters
+from quorate.controller.http.routing import Call
+from quorate.controller.protocol_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     DescribeConfigsRequest,
@@ -17,7 +17,7 @@ from controller.protocol_configs import (
     DescribeConfigsResult,
     IncrementalAlterConfigsRequest,
 )
-from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorate.controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 B = TypeVar("B", IncrementalAlterConfigsRequest, AlterConfigsRequest)
 

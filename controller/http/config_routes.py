@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http import config_handlers
-from controller.http.models import ConfigParameters, Nothing, ReadParameters
-from controller.http.routing import Route, Serving, route
-from controller.protocol_configs import (
+from quorate.controller.http import config_handlers
+from quorate.controller.http.models import ConfigParameters, Nothing, ReadParameters
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.protocol_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     DescribeConfigsResult,
     IncrementalAlterConfigsRequest,
 )
-from controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorate.controller.protocol_features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 CONFIG_ROUTES: Final[tuple[Route, ...]] = (
     route(

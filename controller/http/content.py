@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgpack
 from pydantic import BaseModel, ValidationError
 
-from controller.http.errors import HttpRefusal
-from controller.protocol_types import SecretMessage
+from quorate.controller.http.errors import HttpRefusal
+from quorate.controller.protocol_types import SecretMessage
 
 if TYPE_CHECKING:
     # A client needs no server: commands should start fast.

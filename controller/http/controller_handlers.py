@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from controller.http.handlers import is_linearizable
-from controller.http.models import Nothing, ReadParameters
-from controller.http.resources import ControllerReply, ControllersReply
-from controller.http.routing import Call
-from controller.protocol_brokers import Listener, SupportedFeature
-from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
-from snapshots.cluster import ControllerRegistration
+from quorate.controller.http.handlers import is_linearizable
+from quorate.controller.http.models import Nothing, ReadParameters
+from quorate.controller.http.resources import ControllerReply, ControllersReply
+from quorate.controller.http.routing import Call
+from quorate.controller.protocol_brokers import Listener, SupportedFeature
+from quorate.controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+from quorate.snapshots.cluster import ControllerRegistration
 
 
 async def list_controllers(call: Call, parameters: ReadParameters, body: Nothing) -> ControllersReply:

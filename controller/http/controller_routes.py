@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http import controller_handlers
-from controller.http.content import JSON_OR_MSGPACK
-from controller.http.models import Nothing, ReadParameters
-from controller.http.resources import ControllersReply
-from controller.http.routing import Route, Serving, route
-from controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+from quorate.controller.http import controller_handlers
+from quorate.controller.http.content import JSON_OR_MSGPACK
+from quorate.controller.http.models import Nothing, ReadParameters
+from quorate.controller.http.resources import ControllersReply
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.protocol_controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
 
 CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
     route(

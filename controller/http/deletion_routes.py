@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http.models import Nothing, ViewParameters
-from controller.http.routing import Call, Route, Serving, route
-from controller.protocol_deletions import DescribeTopicDeletionsResponse
+from quorate.controller.http.models import Nothing, ViewParameters
+from quorate.controller.http.routing import Call, Route, Serving, route
+from quorate.controller.protocol_deletions import DescribeTopicDeletionsResponse
 
 
 async def list_topic_deletions(call: Call, parameters: ViewParameters, body: Nothing) -> DescribeTopicDeletionsResponse:

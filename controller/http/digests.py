@@ -11,15 +11,15 @@ import time
 from collections import deque
 from typing import Final
 
-from controller.checkpoint_pace import Pace
-from controller.digest_memory import DigestMemory
-from controller.http.feed import Bell, FeedSource
-from controller.http.past import replayed_to
-from metadata_log.errors import ApiError, ErrorCode, Overloaded
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import ImageDigest
-from snapshots.image_history import ImageHistory
-from snapshots.moments import Moment
+from quorate.controller.checkpoint_pace import Pace
+from quorate.controller.digest_memory import DigestMemory
+from quorate.controller.http.feed import Bell, FeedSource
+from quorate.controller.http.past import replayed_to
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_digest import ImageDigest
+from quorate.snapshots.image_history import ImageHistory
+from quorate.snapshots.moments import Moment
 
 #: Together they reach back for half a minute. Each may hold a table of its own in the worst case.
 ANCHORS_MAX: Final = 8

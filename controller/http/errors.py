@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from controller.http.models import ErrorReply, Retriable
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
+from quorate.controller.http.models import ErrorReply, Retriable
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 
 _400 = (
     ErrorCode.INVALID_REQUEST,

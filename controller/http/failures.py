@@ -6,8 +6,8 @@ import secrets
 
 import structlog
 
-from controller.http.errors import error_reply, status_of
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller.http.errors import error_reply, status_of
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 log = structlog.get_logger()
 

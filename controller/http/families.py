@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from controller.http.counters import Histogram
+from quorate.controller.http.counters import Histogram
 
 
 def gauge(name: str, text: str, value: float) -> Metric:

@@ -17,10 +17,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from controller.http.errors import FeedOutOfRange
-from controller.http.feed_sessions import FeedSessions
-from controller.http.feed_under_way import ChunksUnderWay
-from metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.controller.http.errors import FeedOutOfRange
+from quorate.controller.http.feed_sessions import FeedSessions
+from quorate.controller.http.feed_under_way import ChunksUnderWay
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 #: Waking a follower and answering its long poll takes some 0.3 ms of the loop, a stream half of that. News are held
 #: back for twice that time for each follower that was woken, so that at most half of the loop's time goes

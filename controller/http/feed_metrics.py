@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from prometheus_client.core import Metric, SummaryMetricFamily
 
-from controller.http.counters import Histogram
-from controller.http.families import counter, counters, gauge, gauges, histogram
-from controller.http.feed import MetadataFeed
-from controller.http.feed_sessions import FeedSession
+from quorate.controller.http.counters import Histogram
+from quorate.controller.http.families import counter, counters, gauge, gauges, histogram
+from quorate.controller.http.feed import MetadataFeed
+from quorate.controller.http.feed_sessions import FeedSession
 
 #: Label of all readers that have no session of their own.
 UNNAMED: Final = "unnamed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.http.models import HttpModel
+from quorate.controller.http.models import HttpModel
 
 
 class FeedSessionReply(HttpModel):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http.feed import MetadataFeed
-from controller.http.feed_replies import FeedSessionReply, FeedSessionsReply
-from controller.http.feed_sessions import FeedSession
-from controller.http.models import Nothing
-from controller.http.ports import Node
-from controller.http.routing import Call, Route, Serving, route
+from quorate.controller.http.feed import MetadataFeed
+from quorate.controller.http.feed_replies import FeedSessionReply, FeedSessionsReply
+from quorate.controller.http.feed_sessions import FeedSession
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.ports import Node
+from quorate.controller.http.routing import Call, Route, Serving, route
 
 
 async def list_feed_sessions(call: Call, parameters: Nothing, body: Nothing) -> FeedSessionsReply:

@@ -12,10 +12,10 @@ from typing import Final
 
 from aiohttp import web
 
-from controller.http import headers
-from controller.http.content import BATCHES
-from controller.http.feed import Chunk, MetadataFeed
-from controller.http.feed_sessions import FeedSession
+from quorate.controller.http import headers
+from quorate.controller.http.content import BATCHES
+from quorate.controller.http.feed import Chunk, MetadataFeed
+from quorate.controller.http.feed_sessions import FeedSession
 
 #: A follower that takes nothing of a piece within this time is let go; it comes back where it was.
 SEND_SECONDS_MAX: Final = 30.0

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from controller.http.counters import Histogram
+from quorate.controller.http.counters import Histogram
 
 #: A session ends once its broker has not asked, and was not being served, for so long: brokers ask twice a second.
 SILENT_SECONDS_MAX: Final = 30.0

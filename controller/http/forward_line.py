@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from metadata_log.errors import Overloaded
+from quorate.metadata_log.errors import Overloaded
 
 
 class ForwardLine:

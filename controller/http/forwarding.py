@@ -16,13 +16,13 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
-from controller.answered_while import answered_while
-from controller.connection import CONNECT_SECONDS, body_to_send, reason_of
-from controller.http import headers
-from controller.http.errors import HttpRefusal
-from controller.http.ports import Node, Peer
-from controller.origin import Origin
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
+from quorate.controller.answered_while import answered_while
+from quorate.controller.connection import CONNECT_SECONDS, body_to_send, reason_of
+from quorate.controller.http import headers
+from quorate.controller.http.errors import HttpRefusal
+from quorate.controller.http.ports import Node, Peer
+from quorate.controller.origin import Origin
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 
 HOPS_MAX: Final = 1
 #: Between two looks at who is active, while an answer is waited for: one that takes longer is rare.

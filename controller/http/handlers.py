@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from controller.http.columns import (
+from quorate.controller.http.columns import (
     AlterPartitionColumnsRequest,
     AlterPartitionColumnsResponse,
     columns_of,
     response_of,
 )
-from controller.http.models import (
+from quorate.controller.http.models import (
     BrokerParameters,
     BrokerViewParameters,
     DigestParameters,
@@ -20,8 +20,8 @@ from controller.http.models import (
     TopicParameters,
     TopicReadParameters,
 )
-from controller.http.ports import Node
-from controller.http.resources import (
+from quorate.controller.http.ports import Node
+from quorate.controller.http.resources import (
     BrokerReply,
     BrokersReply,
     ClusterReply,
@@ -30,9 +30,9 @@ from controller.http.resources import (
     StatusReply,
     TopicReply,
 )
-from controller.http.routing import Call
-from controller.http.status import judge
-from controller.http.views import (
+from quorate.controller.http.routing import Call
+from quorate.controller.http.status import judge
+from quorate.controller.http.views import (
     broker_replies,
     broker_reply,
     cluster_reply,
@@ -41,7 +41,7 @@ from controller.http.views import (
     topic_reply,
     unsupported_entities,
 )
-from controller.protocol import (
+from quorate.controller.protocol import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     AlterPartitionReassignmentsRequest,
@@ -67,9 +67,9 @@ from controller.protocol import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
-from controller.reassignments import list_partition_reassignments
-from snapshots.digest import DIGEST_FORM
-from snapshots.image import MetadataImage
+from quorate.controller.reassignments import list_partition_reassignments
+from quorate.snapshots.digest import DIGEST_FORM
+from quorate.snapshots.image import MetadataImage
 
 
 def is_linearizable(parameters: ReadParameters) -> bool:

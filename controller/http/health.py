@@ -7,9 +7,9 @@ from typing import Final
 
 from aiohttp import web
 
-from controller.http.content import JSON
-from controller.http.models import HealthCheck, HealthReply, Nothing
-from controller.http.ports import Node
+from quorate.controller.http.content import JSON
+from quorate.controller.http.models import HealthCheck, HealthReply, Nothing
+from quorate.controller.http.ports import Node
 
 #: A committed record is applied within milliseconds, a checkpoint of a million partitions within a second.
 STALLED_MS_MAX: Final = 3_000.0

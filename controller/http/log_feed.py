@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller.http.feed import Chunk
-from metadata_log.segment_log import EpochEnd, MetadataLog
+from quorate.controller.http.feed import Chunk
+from quorate.metadata_log.segment_log import EpochEnd, MetadataLog
 
 
 class LogFeedSource:

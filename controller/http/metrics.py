@@ -19,17 +19,17 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from controller.deletions import DeletionCounts
-from controller.features import SUPPORTED
-from controller.head_watch import HeadCounts
-from controller.http.counters import Counters
-from controller.http.families import counter, counters, gauge, gauges, histograms
-from controller.http.feed_metrics import FeedScrape, feed_metrics, scrape_feed
-from controller.http.ports import Node, QuorumView
-from controller.http.raft_metrics import raft_metrics
-from controller.http.resources import PartitionCounts
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
+from quorate.controller.deletions import DeletionCounts
+from quorate.controller.features import SUPPORTED
+from quorate.controller.head_watch import HeadCounts
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.families import counter, counters, gauge, gauges, histograms
+from quorate.controller.http.feed_metrics import FeedScrape, feed_metrics, scrape_feed
+from quorate.controller.http.ports import Node, QuorumView
+from quorate.controller.http.raft_metrics import raft_metrics
+from quorate.controller.http.resources import PartitionCounts
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
 
 #: Event -> number of the state of Kafka's older controller. What it did not have is 0, as when it is idle.
 CONTROLLER_STATES: Final = {

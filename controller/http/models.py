@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from controller.attribute_docs import attribute_docs
-from controller.protocol_configs import ResourceTypeName
-from snapshots.moments import MOMENT_FORM, parse_moment
+from quorate.controller.attribute_docs import attribute_docs
+from quorate.controller.protocol_configs import ResourceTypeName
+from quorate.snapshots.moments import MOMENT_FORM, parse_moment
 
 Retriable = Literal["yes", "no", "after-reading"]
 #: Offsets and positions: never negative, within an int64.

@@ -6,10 +6,10 @@ import ipaddress
 
 from aiohttp import web
 
-from controller.http import headers
-from controller.http.errors import HttpRefusal
-from controller.origin import ANONYMOUS, Origin, check_principal
-from metadata_log.errors import ApiError
+from quorate.controller.http import headers
+from quorate.controller.http.errors import HttpRefusal
+from quorate.controller.origin import ANONYMOUS, Origin, check_principal
+from quorate.metadata_log.errors import ApiError
 
 #: An IPv6 address that ends in an IPv4 address.
 _ADDRESS_CHARS_MAX = 45

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.http.resources import PartitionCounts
-from controller.partition_conditions import (
+from quorate.controller.http.resources import PartitionCounts
+from quorate.controller.partition_conditions import (
     REPLICAS_MAX,
     above_min_isr,
     is_offline,
@@ -20,10 +20,10 @@ from controller.partition_conditions import (
     is_under_replicated,
     isr_above_min,
 )
-from snapshots.image import MetadataImage
-from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
-from snapshots.page_access import holds_partition, is_led_by_preferred
-from snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, Page
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorate.snapshots.page_access import holds_partition, is_led_by_preferred
+from quorate.snapshots.pages import NO_LEADER_SLOT, NO_PARTITION, Page
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 

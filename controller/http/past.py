@@ -11,19 +11,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from controller.http.errors import EARLIEST_OFFSET
-from controller.http.feed import FeedSource
-from metadata_log.batch import BatchHeader, checked_header, parse_header
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo, checkpoint_name
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoint_transfer import CheckpointChunk
-from metadata_log.epoch_leader import named_leader
-from metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode, StorageError
-from metadata_log.wire import Buffer
-from snapshots.checkpoint import read_checkpoint
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.moments import Moment
-from snapshots.replay_state import ReplayState
+from quorate.controller.http.errors import EARLIEST_OFFSET
+from quorate.controller.http.feed import FeedSource
+from quorate.metadata_log.batch import BatchHeader, checked_header, parse_header
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo, checkpoint_name
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoint_transfer import CheckpointChunk
+from quorate.metadata_log.epoch_leader import named_leader
+from quorate.metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode, StorageError
+from quorate.metadata_log.wire import Buffer
+from quorate.snapshots.checkpoint import read_checkpoint
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.moments import Moment
+from quorate.snapshots.replay_state import ReplayState
 
 #: Whoever looks at an old state pages through it, and compares it with one or two others.
 IMAGES_MAX: Final = 4

@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from controller.checkpoint_writer import TakenCheckpoint
-from controller.event_queue import EventQueue
-from controller.head_watch import HeadWatch
-from controller.http.audit_reading import AuditReading
-from controller.http.counters import Counters
-from controller.http.digests import Digests
-from controller.http.feed import MetadataFeed
-from controller.http.heard import HeardBrokers
-from controller.http.partition_counts import CountedImages
-from controller.http.past import Checkpoints, PastImages
-from controller.http.refusals import Refusals
-from controller.http.state_counts import CountedStates
-from controller.operations import Operations
-from controller.partition_search import PartitionSearch
-from controller.purgatory import Reply
-from snapshots.image import MetadataImage
+from quorate.controller.checkpoint_writer import TakenCheckpoint
+from quorate.controller.event_queue import EventQueue
+from quorate.controller.head_watch import HeadWatch
+from quorate.controller.http.audit_reading import AuditReading
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.digests import Digests
+from quorate.controller.http.feed import MetadataFeed
+from quorate.controller.http.heard import HeardBrokers
+from quorate.controller.http.partition_counts import CountedImages
+from quorate.controller.http.past import Checkpoints, PastImages
+from quorate.controller.http.refusals import Refusals
+from quorate.controller.http.state_counts import CountedStates
+from quorate.controller.operations import Operations
+from quorate.controller.partition_search import PartitionSearch
+from quorate.controller.purgatory import Reply
+from quorate.snapshots.image import MetadataImage
 
 T = TypeVar("T")
 

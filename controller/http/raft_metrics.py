@@ -7,10 +7,10 @@ from typing import Final
 
 from prometheus_client.core import Metric
 
-from controller.head_watch import HeadCounts
-from controller.http.counters import Counters
-from controller.http.families import counter, gauge, gauges, histogram
-from controller.http.ports import QuorumView
+from quorate.controller.head_watch import HeadCounts
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.families import counter, gauge, gauges, histogram
+from quorate.controller.http.ports import QuorumView
 
 STATES: Final = ("leader", "candidate", "voted", "follower", "unattached", "observer")
 

@@ -8,16 +8,16 @@ from typing import Final
 
 from aiohttp import web
 
-from controller.http import headers
-from controller.http.content import BATCHES, OCTETS
-from controller.http.feed import MetadataFeed
-from controller.http.feed_sending import ChunkSender, chunk_headers
-from controller.http.feed_sessions import Reader
-from controller.http.models import CheckpointParameters, FeedParameters, Nothing
-from controller.http.ports import Node
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
-from metadata_log.checkpoints import PositionOutOfRange, UnknownCheckpoint
-from metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode
+from quorate.controller.http import headers
+from quorate.controller.http.content import BATCHES, OCTETS
+from quorate.controller.http.feed import MetadataFeed
+from quorate.controller.http.feed_sending import ChunkSender, chunk_headers
+from quorate.controller.http.feed_sessions import Reader
+from quorate.controller.http.models import CheckpointParameters, FeedParameters, Nothing
+from quorate.controller.http.ports import Node
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
+from quorate.metadata_log.checkpoints import PositionOutOfRange, UnknownCheckpoint
+from quorate.metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode
 
 METRICS_MEDIA: Final = "text/plain"
 _METRICS_VERSION: Final = "0.0.4"
@@ -108,7 +108,7 @@ def _not_found(checkpoint: CheckpointId) -> ApiError:
 
 async def get_metrics(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
     # Imported by the first scrape: many processes are never scraped, and none while it starts.
-    from controller.http.metrics import render_metrics
+    from quorate.controller.http.metrics import render_metrics
 
     answer = web.Response(body=await render_metrics(node))
     answer.headers["Content-Type"] = f"{METRICS_MEDIA}; version={_METRICS_VERSION}; charset=utf-8"

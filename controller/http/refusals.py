@@ -8,10 +8,10 @@ from typing import Final, NamedTuple, Protocol
 
 from aiohttp import web
 
-from controller.origin import Origin
-from controller.protocol import ItemResult
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.refusal_lines import Refusal, RefusalLine
+from quorate.controller.origin import Origin
+from quorate.controller.protocol import ItemResult
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.refusal_lines import Refusal, RefusalLine
 
 #: Of one reply: each has a line of its own.
 _ERRORS_MAX: Final = 16

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller.http.content import pack
-from controller.http.packed_forms import PackedForm
-from controller.http.ports import Node
-from controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from controller.steady_heartbeats import standing_or_none
+from quorate.controller.http.content import pack
+from quorate.controller.http.packed_forms import PackedForm
+from quorate.controller.http.ports import Node
+from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from quorate.controller.steady_heartbeats import standing_or_none
 
 #: What changes with every heartbeat, in the order of the body: offsets in the log, which never stands still.
 _APPLIED = "current_metadata_offset"

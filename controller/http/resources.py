@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from controller.http.models import HttpModel
-from controller.protocol_brokers import Listener, SupportedFeature
-from controller.protocol_topics import DescribedTopic, TopicConfig
-from controller.protocol_types import UuidField
-from snapshots.state_names import PartitionState, ReplicaState
+from quorate.controller.http.models import HttpModel
+from quorate.controller.protocol_brokers import Listener, SupportedFeature
+from quorate.controller.protocol_topics import DescribedTopic, TopicConfig
+from quorate.controller.protocol_types import UuidField
+from quorate.snapshots.state_names import PartitionState, ReplicaState
 
 Verdict = Literal["healthy", "degraded", "critical", "no-quorum"]
 VoterRole = Literal["active", "standby", "non-voter", "unreachable", "unknown"]

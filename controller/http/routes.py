@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http import handlers, headers
-from controller.http.access_routes import ACCESS_ROUTES
-from controller.http.audit_routes import AUDIT_ROUTES
-from controller.http.broker_routes import BROKER_ROUTES
-from controller.http.checkpoint_routes import CHECKPOINT_ROUTES
-from controller.http.config_routes import CONFIG_ROUTES
-from controller.http.content import BATCHES, JSON, OCTETS
-from controller.http.controller_routes import CONTROLLER_ROUTES
-from controller.http.deletion_routes import DELETION_ROUTES
-from controller.http.feed_routes import FEED_ROUTES
-from controller.http.health import get_livez, get_readyz
-from controller.http.models import (
+from quorate.controller.http import handlers, headers
+from quorate.controller.http.access_routes import ACCESS_ROUTES
+from quorate.controller.http.audit_routes import AUDIT_ROUTES
+from quorate.controller.http.broker_routes import BROKER_ROUTES
+from quorate.controller.http.checkpoint_routes import CHECKPOINT_ROUTES
+from quorate.controller.http.config_routes import CONFIG_ROUTES
+from quorate.controller.http.content import BATCHES, JSON, OCTETS
+from quorate.controller.http.controller_routes import CONTROLLER_ROUTES
+from quorate.controller.http.deletion_routes import DELETION_ROUTES
+from quorate.controller.http.feed_routes import FEED_ROUTES
+from quorate.controller.http.health import get_livez, get_readyz
+from quorate.controller.http.models import (
     BrokerParameters,
     BrokerViewParameters,
     CheckpointParameters,
@@ -28,9 +28,9 @@ from controller.http.models import (
     TopicParameters,
     TopicReadParameters,
 )
-from controller.http.openapi import get_openapi
-from controller.http.raw_handlers import METRICS_MEDIA, get_batches, get_checkpoint, get_metrics
-from controller.http.resources import (
+from quorate.controller.http.openapi import get_openapi
+from quorate.controller.http.raw_handlers import METRICS_MEDIA, get_batches, get_checkpoint, get_metrics
+from quorate.controller.http.resources import (
     BrokerReply,
     BrokersReply,
     ClusterReply,
@@ -39,10 +39,10 @@ from controller.http.resources import (
     StatusReply,
     TopicReply,
 )
-from controller.http.routing import Route, Serving, raw_route, route
-from controller.http.search_routes import SEARCH_ROUTES
-from controller.http.token_routes import TOKEN_ROUTES
-from controller.protocol import (
+from quorate.controller.http.routing import Route, Serving, raw_route, route
+from quorate.controller.http.search_routes import SEARCH_ROUTES
+from quorate.controller.http.token_routes import TOKEN_ROUTES
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     CreatePartitionsRequest,

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from aiohttp import web
 from pydantic import BaseModel
 
-from controller.http.content import JSON
-from controller.http.models import MomentParameters, Nothing
-from controller.http.ports import Node
+from quorate.controller.http.content import JSON
+from quorate.controller.http.models import MomentParameters, Nothing
+from quorate.controller.http.ports import Node
 
 P = TypeVar("P", bound=BaseModel)
 B = TypeVar("B", bound=BaseModel)

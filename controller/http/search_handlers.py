@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from controller.http.handlers import read_image
-from controller.http.models import Nothing
-from controller.http.resources import PartitionsReply, TopicsReply, TopicSummary
-from controller.http.routing import Call
-from controller.http.search_models import PartitionListParameters, TopicListParameters
-from controller.http.views import topic_configs
-from controller.partition_search import PartitionSearch, TopicFound
-from controller.topic_description import describe_rows
-from snapshots.image import MetadataImage
+from quorate.controller.http.handlers import read_image
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.resources import PartitionsReply, TopicsReply, TopicSummary
+from quorate.controller.http.routing import Call
+from quorate.controller.http.search_models import PartitionListParameters, TopicListParameters
+from quorate.controller.http.views import topic_configs
+from quorate.controller.partition_search import PartitionSearch, TopicFound
+from quorate.controller.topic_description import describe_rows
+from quorate.snapshots.image import MetadataImage
 
 
 async def list_topics(call: Call, parameters: TopicListParameters, body: Nothing) -> TopicsReply:

@@ -6,10 +6,10 @@ from typing import Final, get_args
 
 from pydantic import Field, field_validator
 
-from controller.http.models import ReadParameters
-from controller.name_patterns import PATTERNS_CHARS_MAX, NamePatterns
-from controller.partition_filter import Condition, PartitionFilter
-from metadata_log.limits import TOPIC_NAME_CHARS_MAX
+from quorate.controller.http.models import ReadParameters
+from quorate.controller.name_patterns import PATTERNS_CHARS_MAX, NamePatterns
+from quorate.controller.partition_filter import Condition, PartitionFilter
+from quorate.metadata_log.limits import TOPIC_NAME_CHARS_MAX
 
 _CONDITIONS: Final = "|".join(get_args(Condition))
 #: A topic's name, a dash, and a partition number.

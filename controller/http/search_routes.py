@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http import search_handlers
-from controller.http.models import Nothing
-from controller.http.resources import PartitionsReply, TopicsReply
-from controller.http.routing import Route, Serving, route
-from controller.http.search_models import PartitionListParameters, TopicListParameters
+from quorate.controller.http import search_handlers
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.resources import PartitionsReply, TopicsReply
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.http.search_models import PartitionListParameters, TopicListParameters
 
 SEARCH_ROUTES: Final[tuple[Route, ...]] = (
     route(

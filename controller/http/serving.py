@@ -8,12 +8,12 @@ from typing import Final
 
 from aiohttp import web
 
-from controller.http.app import make_app
-from controller.http.express import ExpressLane
-from controller.http.framework_connection import mark_answering
-from controller.http.ports import Node
-from controller.http.routes import ROUTES
-from controller.http.routing import Route
+from quorate.controller.http.app import make_app
+from quorate.controller.http.express import ExpressLane
+from quorate.controller.http.framework_connection import mark_answering
+from quorate.controller.http.ports import Node
+from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routing import Route
 
 #: Connections that may wait to be accepted: all brokers come at once after a failover.
 _BACKLOG: Final = 1_024

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.http.resources import StatesReply
-from snapshots.derived_states import StateCounting
-from snapshots.image import MetadataImage
-from snapshots.pages import PAGE_ROWS, Page
-from snapshots.state_names import (
+from quorate.controller.http.resources import StatesReply
+from quorate.snapshots.derived_states import StateCounting
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.pages import PAGE_ROWS, Page
+from quorate.snapshots.state_names import (
     NEW_PARTITION,
     NEW_REPLICA,
     OFFLINE_PARTITION,

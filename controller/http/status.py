@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from controller.http.resources import BrokerReply, PartitionCounts, QuorumReply, Verdict
+from quorate.controller.http.resources import BrokerReply, PartitionCounts, QuorumReply, Verdict
 
 #: A voter or broker that lags by more than this is worth a sentence: several seconds of a busy cluster's records.
 LAG_RECORDS_NOTABLE: Final = 10_000

@@ -11,30 +11,30 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from controller.active_role import ActiveRole, RoleSettings
-from controller.checkpoint_pace import Unpaced
-from controller.checkpoint_writer import TakenCheckpoint
-from controller.config_resources import controller_ids
-from controller.controller_config import ControllerConfig, TokenConfig
-from controller.digest_memory import DigestMemory
-from controller.http.counters import Counters
-from controller.http.digests import Digests
-from controller.http.feed import Chunk, EpochEnd, FeedLimits, MetadataFeed
-from controller.http.heard import HeardBrokers
-from controller.http.partition_counts import CountedImages
-from controller.http.past import PastImages
-from controller.http.ports import Node, NodePosition, Peer, QuorumView, VoterView
-from controller.operations import Operations
-from controller.partition_search import PartitionSearch
-from controller.purgatory import Reply
-from controller.quorum_controller import QuorumController
-from controller.still_controller import still_controller
-from controller.surroundings import OsRandom, new_uuid
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoint_transfer import CheckpointChunk
-from metadata_log.errors import NotController
-from snapshots.image import MetadataImage
+from quorate.controller.active_role import ActiveRole, RoleSettings
+from quorate.controller.checkpoint_pace import Unpaced
+from quorate.controller.checkpoint_writer import TakenCheckpoint
+from quorate.controller.config_resources import controller_ids
+from quorate.controller.controller_config import ControllerConfig, TokenConfig
+from quorate.controller.digest_memory import DigestMemory
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.digests import Digests
+from quorate.controller.http.feed import Chunk, EpochEnd, FeedLimits, MetadataFeed
+from quorate.controller.http.heard import HeardBrokers
+from quorate.controller.http.partition_counts import CountedImages
+from quorate.controller.http.past import PastImages
+from quorate.controller.http.ports import Node, NodePosition, Peer, QuorumView, VoterView
+from quorate.controller.operations import Operations
+from quorate.controller.partition_search import PartitionSearch
+from quorate.controller.purgatory import Reply
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.still_controller import still_controller
+from quorate.controller.surroundings import OsRandom, new_uuid
+from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoint_transfer import CheckpointChunk
+from quorate.metadata_log.errors import NotController
+from quorate.snapshots.image import MetadataImage
 
 #: No node: ids of nodes begin at 0.
 _NOBODY: Final = -1

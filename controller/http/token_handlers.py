@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from controller.http.handlers import is_linearizable
-from controller.http.models import Nothing, ReadParameters
-from controller.http.routing import Call
-from controller.protocol_tokens import (
+from quorate.controller.http.handlers import is_linearizable
+from quorate.controller.http.models import Nothing, ReadParameters
+from quorate.controller.http.routing import Call
+from quorate.controller.protocol_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
     DescribeDelegationTokenResponse,
@@ -16,7 +16,7 @@ from controller.protocol_tokens import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
-from controller.protocol_types import Name
+from quorate.controller.protocol_types import Name
 
 
 class TokenParameters(ReadParameters):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.http import token_handlers
-from controller.http.models import Nothing
-from controller.http.routing import Route, Serving, route
-from controller.http.token_handlers import TokenParameters
-from controller.protocol_tokens import (
+from quorate.controller.http import token_handlers
+from quorate.controller.http.models import Nothing
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.http.token_handlers import TokenParameters
+from quorate.controller.protocol_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
     DescribeDelegationTokenResponse,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from controller.config_resources import is_sensitive
-from controller.head_watch import HeadCounts
-from controller.http.heard import BrokerSession
-from controller.http.ports import Peer, QuorumView, VoterView
-from controller.http.resources import (
+from quorate.controller.config_resources import is_sensitive
+from quorate.controller.head_watch import HeadCounts
+from quorate.controller.http.heard import BrokerSession
+from quorate.controller.http.ports import Peer, QuorumView, VoterView
+from quorate.controller.http.resources import (
     BrokerEndpointReply,
     BrokerReply,
     BrokerStateName,
@@ -21,13 +21,13 @@ from controller.http.resources import (
     VoterReply,
     VoterRole,
 )
-from controller.protocol import TopicConfig
-from controller.topic_description import describe_topic
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import Uuid
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
-from snapshots.image_parts import TOPIC_RESOURCE
+from quorate.controller.protocol import TopicConfig
+from quorate.controller.topic_description import describe_topic
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import TOPIC_RESOURCE
 
 #: A voter that has not answered for so long is called unreachable: twice the default election timeout.
 SILENT_MS: Final = 2_000.0

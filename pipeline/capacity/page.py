@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.capacity.report import plan_lines
-from pipeline.capacity.trend import RecordsByDay, Trend, by_racks
-from pipeline.pages import Page, bars, by_day, heat_map, over_time
-from pipeline.planning.summary import BrokerFigures, PlanSummary
+from quorate.pipeline.capacity.report import plan_lines
+from quorate.pipeline.capacity.trend import RecordsByDay, Trend, by_racks
+from quorate.pipeline.pages import Page, bars, by_day, heat_map, over_time
+from quorate.pipeline.planning.summary import BrokerFigures, PlanSummary
 
 
 def capacity_page(

@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from metadata_log.ids import uuid_text
-from pipeline.fold.fields import DIRECTORIES
-from pipeline.fold.state import FoldedState
-from pipeline.inputs import InputCluster
-from pipeline.ranges import Task, plan_checkpoint, plan_log
-from pipeline.replay_bases import replay_base
-from pipeline.state_tables import directory_texts
-from pipeline.walk import EVERYTHING, Wanted
+from quorate.metadata_log.ids import uuid_text
+from quorate.pipeline.fold.fields import DIRECTORIES
+from quorate.pipeline.fold.state import FoldedState
+from quorate.pipeline.inputs import InputCluster
+from quorate.pipeline.ranges import Task, plan_checkpoint, plan_log
+from quorate.pipeline.replay_bases import replay_base
+from quorate.pipeline.state_tables import directory_texts
+from quorate.pipeline.walk import EVERYTHING, Wanted
 
 #: An offset that no log reaches: the state at it is the last.
 LAST: Final = 1 << 60

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col
 
-from pipeline.comparing.kinds import KINDS, Kind, fields_of, key_of
-from pipeline.comparing.matching import CHANGED, CHANGES, matched
-from pipeline.comparing.report import Differences
-from pipeline.comparing.rows import Rows, all_bytes
-from pipeline.fold.fields import Longs
-from pipeline.table_cells import from_bytes, shared_out, to_bytes
+from quorate.pipeline.comparing.kinds import KINDS, Kind, fields_of, key_of
+from quorate.pipeline.comparing.matching import CHANGED, CHANGES, matched
+from quorate.pipeline.comparing.report import Differences
+from quorate.pipeline.comparing.rows import Rows, all_bytes
+from quorate.pipeline.fold.fields import Longs
+from quorate.pipeline.table_cells import from_bytes, shared_out, to_bytes
 
 #: Bytes of Parquet that are compared at once: some million rows, which take a worker a few hundred MB.
 _PLACE_BYTES: Final = 16 * 1024 * 1024

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from pipeline.comparing.report import Differences
+from quorate.pipeline.comparing.report import Differences
 
 
 @dataclass(frozen=True, slots=True)

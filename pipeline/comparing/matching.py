@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.fields import Bools, Longs
+from quorate.pipeline.fold.fields import Bools, Longs
 
 ONLY_A: Final = "only_a"
 ONLY_B: Final = "only_b"

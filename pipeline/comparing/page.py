@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.comparing.report import Differences, Side, not_compared_text
-from pipeline.pages import Page, bars
+from quorate.pipeline.comparing.report import Differences, Side, not_compared_text
+from quorate.pipeline.pages import Page, bars
 
 _ROWS_SHOWN = 500
 

@@ -19,15 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipeline.comparing.entries import OF_TABLES
-from pipeline.comparing.rows import Moment, Rows
-from pipeline.errors import BadSetting, PipelineError
-from pipeline.inputs import InputError, find_inputs
-from pipeline.jobs.replay import ReplayOptions, replay, state_manifest
-from pipeline.result_directory import MANIFEST
-from pipeline.storage import is_directory, read
-from pipeline.table_clusters import chosen_cluster
-from pipeline.table_reading import read_table
+from quorate.pipeline.comparing.entries import OF_TABLES
+from quorate.pipeline.comparing.rows import Moment, Rows
+from quorate.pipeline.errors import BadSetting, PipelineError
+from quorate.pipeline.inputs import InputError, find_inputs
+from quorate.pipeline.jobs.replay import ReplayOptions, replay, state_manifest
+from quorate.pipeline.result_directory import MANIFEST
+from quorate.pipeline.storage import is_directory, read
+from quorate.pipeline.table_clusters import chosen_cluster
+from quorate.pipeline.table_reading import read_table
 
 _TABLES: Final = {
     "topics": "topic_versions",

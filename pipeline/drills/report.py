@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any, Final
 
-from pipeline.pages import Page, over_time
+from quorate.pipeline.pages import Page, over_time
 
 _ROWS_SHOWN: Final = 500
 #: The last run against the median of those before: beyond that it is worth a word.

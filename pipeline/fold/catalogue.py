@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from metadata_log import records as r
-from metadata_log.ids import Uuid, uuid_text
-from pipeline.fold.errors import FoldRefused
-from pipeline.fold.timeline import Located
+from quorate.metadata_log import records as r
+from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.pipeline.fold.errors import FoldRefused
+from quorate.pipeline.fold.timeline import Located
 
 _TOPIC_RESOURCE: Final = 2
 _QuotaKey = tuple[tuple[tuple[str, str | None], ...], str]

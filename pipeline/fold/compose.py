@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metadata_log.errors import InvariantViolation
-from metadata_log.ids import DIRECTORY_MIGRATING, Uuid, uuid_text
-from metadata_log.runs import ByteColumn
-from pipeline.fold.elements import Elements
-from pipeline.fold.errors import FoldRefused
-from pipeline.fold.fields import (
+from quorate.metadata_log.errors import InvariantViolation
+from quorate.metadata_log.ids import DIRECTORY_MIGRATING, Uuid, uuid_text
+from quorate.metadata_log.runs import ByteColumn
+from quorate.pipeline.fold.elements import Elements
+from quorate.pipeline.fold.errors import FoldRefused
+from quorate.pipeline.fold.fields import (
     ALL_FIELDS,
     BASE,
     BIT,
@@ -32,8 +32,8 @@ from pipeline.fold.fields import (
     uuid_array,
     uuid_bytes,
 )
-from pipeline.fold.grouping import ids_by_code, order_by, partition_codes, topic_codes
-from pipeline.fold.timeline import NEVER, NEVER_YET, Life, Topics, Transactions
+from quorate.pipeline.fold.grouping import ids_by_code, order_by, partition_codes, topic_codes
+from quorate.pipeline.fold.timeline import NEVER, NEVER_YET, Life, Topics, Transactions
 
 _ELR_LISTS: Final = ("eligible_leader_replicas", "last_known_elr")
 _PLAIN_LISTS: Final = tuple(name for name in LISTS if name not in (*_ELR_LISTS, DIRECTORIES))

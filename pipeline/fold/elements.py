@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from metadata_log.runs import ByteColumn
-from pipeline.fold.fields import (
+from quorate.metadata_log.runs import ByteColumn
+from quorate.pipeline.fold.fields import (
     BASE,
     BIT,
     KEEPS_DIRECTORIES,
@@ -28,8 +28,8 @@ from pipeline.fold.fields import (
     uuid_array,
     uuid_bytes,
 )
-from pipeline.fold.grouping import order_by, partition_codes, topic_hashes
-from pipeline.fold.rows import RowTable
+from quorate.pipeline.fold.grouping import order_by, partition_codes, topic_hashes
+from quorate.pipeline.fold.rows import RowTable
 
 _INT_COLUMNS: Final = (
     "partition_ids",

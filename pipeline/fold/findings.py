@@ -9,15 +9,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from pipeline.fold.compose import compose
-from pipeline.fold.elements import Elements, empty_elements
-from pipeline.fold.errors import FoldRefused
-from pipeline.fold.fields import Longs
-from pipeline.fold.invariants import broken, fallen_epochs
-from pipeline.fold.leaves import topic_leaves
-from pipeline.fold.state import catalogue_leaves, replayed
-from pipeline.fold.timeline import Located, Topics, Transactions
-from snapshots.digest import DIGEST_BYTES
+from quorate.pipeline.fold.compose import compose
+from quorate.pipeline.fold.elements import Elements, empty_elements
+from quorate.pipeline.fold.errors import FoldRefused
+from quorate.pipeline.fold.fields import Longs
+from quorate.pipeline.fold.invariants import broken, fallen_epochs
+from quorate.pipeline.fold.leaves import topic_leaves
+from quorate.pipeline.fold.state import catalogue_leaves, replayed
+from quorate.pipeline.fold.timeline import Located, Topics, Transactions
+from quorate.snapshots.digest import DIGEST_BYTES
 
 #: Of one kind at one moment in one bucket; one is enough to fail.
 _PROBLEMS_MAX: Final = 5

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from metadata_log.ids import Uuid
-from metadata_log.runs import ByteColumn
-from pipeline.fold.fields import Ints, Longs
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.runs import ByteColumn
+from quorate.pipeline.fold.fields import Ints, Longs
 
 #: Odd multipliers that spread ids over 64 bits.
 _TOPIC_FACTORS: Final = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metadata_log.ids import NO_LEADER, uuid_text
-from pipeline.fold.elements import Elements, joined_elements
-from pipeline.fold.fields import DIRECTORIES, Bools, Ints, Longs
-from pipeline.fold.grouping import partition_codes
+from quorate.metadata_log.ids import NO_LEADER, uuid_text
+from quorate.pipeline.fold.elements import Elements, joined_elements
+from quorate.pipeline.fold.fields import DIRECTORIES, Bools, Ints, Longs
+from quorate.pipeline.fold.grouping import partition_codes
 
 
 def broken(state: Elements) -> Iterator[tuple[str, Longs]]:

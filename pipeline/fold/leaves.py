@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from metadata_log.batch import read_frame
-from metadata_log.ids import Uuid
-from metadata_log.records import PartitionRecord, TopicRecord
-from metadata_log.run_codec import encode_run
-from metadata_log.runs import PartitionRun
-from metadata_log.schema import SCHEMA_OF_CLASS
-from pipeline.fold.elements import Elements
-from pipeline.fold.fields import LISTS, Longs, uuid_bytes
-from snapshots.digest import DIGEST_BYTES, canonical_value, root
+from quorate.metadata_log.batch import read_frame
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import PartitionRecord, TopicRecord
+from quorate.metadata_log.run_codec import encode_run
+from quorate.metadata_log.runs import PartitionRun
+from quorate.metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.pipeline.fold.elements import Elements
+from quorate.pipeline.fold.fields import LISTS, Longs, uuid_bytes
+from quorate.snapshots.digest import DIGEST_BYTES, canonical_value, root
 
 _VERSION: Final = SCHEMA_OF_CLASS[PartitionRecord].versions.last
 #: Lists that are sets: sorted in a leaf.

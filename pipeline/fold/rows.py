@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord, PartitionRecord
-from metadata_log.runs import ByteColumn, PartitionRun, Run
-from pipeline.fold.fields import (
+from quorate.metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord, PartitionRecord
+from quorate.metadata_log.runs import ByteColumn, PartitionRun, Run
+from quorate.pipeline.fold.fields import (
     ALL_FIELDS,
     BASE,
     BIT,

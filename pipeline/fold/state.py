@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.fold.catalogue import Catalogue
-from pipeline.fold.compose import compose
-from pipeline.fold.elements import Elements, joined_elements
-from pipeline.fold.leaves import topic_leaves
-from pipeline.fold.task import FoldedTask
-from pipeline.fold.timeline import Located, Topics, Transactions
-from snapshots.digest import digest_bytes, entry_leaf, root
+from quorate.pipeline.fold.catalogue import Catalogue
+from quorate.pipeline.fold.compose import compose
+from quorate.pipeline.fold.elements import Elements, joined_elements
+from quorate.pipeline.fold.leaves import topic_leaves
+from quorate.pipeline.fold.task import FoldedTask
+from quorate.pipeline.fold.timeline import Located, Topics, Transactions
+from quorate.snapshots.digest import digest_bytes, entry_leaf, root
 
 
 @dataclass(frozen=True, slots=True)

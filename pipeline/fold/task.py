@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from metadata_log.ids import Uuid
-from metadata_log.records import (
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     ClearElrRecord,
     EndTransactionRecord,
@@ -23,11 +23,11 @@ from metadata_log.records import (
     SnapshotHeaderRecord,
     TopicRecord,
 )
-from metadata_log.runs import Run
-from pipeline.fold.elements import Cuts, Elements, fold_rows
-from pipeline.fold.fields import Longs
-from pipeline.fold.rows import MassRows, RowTable
-from pipeline.fold.timeline import BASE_OFFSET, MARKERS, NEVER, NEVER_YET, Located, Transactions
+from quorate.metadata_log.runs import Run
+from quorate.pipeline.fold.elements import Cuts, Elements, fold_rows
+from quorate.pipeline.fold.fields import Longs
+from quorate.pipeline.fold.rows import MassRows, RowTable
+from quorate.pipeline.fold.timeline import BASE_OFFSET, MARKERS, NEVER, NEVER_YET, Located, Transactions
 
 #: Records without any state.
 _STATELESS: Final = (NoOpRecord, LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord)

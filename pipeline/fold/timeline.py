@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from metadata_log.ids import Uuid, uuid_text
-from metadata_log.records import (
+from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     ClearElrRecord,
@@ -20,8 +20,8 @@ from metadata_log.records import (
     TopicRecord,
     VotersRecord,
 )
-from pipeline.fold.errors import FoldRefused
-from pipeline.fold.fields import Bools, Longs
+from quorate.pipeline.fold.errors import FoldRefused
+from quorate.pipeline.fold.fields import Bools, Longs
 
 
 class Located(NamedTuple):

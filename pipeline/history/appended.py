@@ -25,17 +25,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
-from metadata_log.errors import StorageError
-from pipeline.delta import Change, apply_change, is_delta, open_files, table_sum
-from pipeline.entering import enter
-from pipeline.history.resuming import ClusterRead
-from pipeline.history.schema import KEYS, TABLES
-from pipeline.history.states import STATES
-from pipeline.history.writing import DAY
-from pipeline.result_directory import MANIFEST
-from pipeline.storage import write_file
-from pipeline.table_format import TableFormat
-from pipeline.written import Written, require_written
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline.delta import Change, apply_change, is_delta, open_files, table_sum
+from quorate.pipeline.entering import enter
+from quorate.pipeline.history.resuming import ClusterRead
+from quorate.pipeline.history.schema import KEYS, TABLES
+from quorate.pipeline.history.states import STATES
+from quorate.pipeline.history.writing import DAY
+from quorate.pipeline.result_directory import MANIFEST
+from quorate.pipeline.storage import write_file
+from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.written import Written, require_written
 
 _WRITING, _READY, _LOCK = "_writing", "_ready", "_lock"
 _NOTE: Final = "change.json"

@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple, get_args
 import msgpack
 import numpy as np
 
-from metadata_log.codec import decode_control, decode_value_at, encode_control, encode_value
-from metadata_log.records import ControlRecord, Record
-from pipeline.fold.fields import Longs
-from pipeline.fold.grouping import topic_hashes
-from pipeline.fold.rows import RowTable, ShapeTable
+from quorate.metadata_log.codec import decode_control, decode_value_at, encode_control, encode_value
+from quorate.metadata_log.records import ControlRecord, Record
+from quorate.pipeline.fold.fields import Longs
+from quorate.pipeline.fold.grouping import topic_hashes
+from quorate.pipeline.fold.rows import RowTable, ShapeTable
 
 #: Column of a cell with each record's time, milliseconds since 1970.
 TIMES: Final = "times"

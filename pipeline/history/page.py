@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.history.report import HistoryReport
-from pipeline.history.resuming import ClusterRead
-from pipeline.history.series import HistorySeries
-from pipeline.pages import Link, Page, by_day, over_time
+from quorate.pipeline.history.report import HistoryReport
+from quorate.pipeline.history.resuming import ClusterRead
+from quorate.pipeline.history.series import HistorySeries
+from quorate.pipeline.pages import Link, Page, by_day, over_time
 
 
 def history_page(report: HistoryReport, drawn: Mapping[str, HistorySeries]) -> Page:

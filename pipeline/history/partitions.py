@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metadata_log.ids import DIRECTORY_MIGRATING, Uuid, uuid_text
-from metadata_log.runs import ByteColumn
-from pipeline.fold.errors import FoldRefused
-from pipeline.fold.fields import (
+from quorate.metadata_log.ids import DIRECTORY_MIGRATING, Uuid, uuid_text
+from quorate.metadata_log.runs import ByteColumn
+from quorate.pipeline.fold.errors import FoldRefused
+from quorate.pipeline.fold.fields import (
     BASE,
     BIT,
     DIRECTORIES,
@@ -23,12 +23,12 @@ from pipeline.fold.fields import (
     Ints,
     Longs,
 )
-from pipeline.fold.grouping import ids_by_code, order_by, partition_codes, topic_codes
-from pipeline.fold.rows import RowTable
-from pipeline.fold.timeline import NEVER, NEVER_YET, Life
-from pipeline.history.cells import times_of
-from pipeline.history.schema import PARTITION_VERSIONS
-from pipeline.history.timeline import Timeline
+from quorate.pipeline.fold.grouping import ids_by_code, order_by, partition_codes, topic_codes
+from quorate.pipeline.fold.rows import RowTable
+from quorate.pipeline.fold.timeline import NEVER, NEVER_YET, Life
+from quorate.pipeline.history.cells import times_of
+from quorate.pipeline.history.schema import PARTITION_VERSIONS
+from quorate.pipeline.history.timeline import Timeline
 
 _ELR_LISTS: Final = ("eligible_leader_replicas", "last_known_elr")
 _ELR_BITS: Final = BIT["eligible_leader_replicas"] | BIT["last_known_elr"]

@@ -6,15 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from metadata_log.errors import QuorateError
-from metadata_log.records import SnapshotHeaderRecord
-from pipeline.history.held import held_tasks
-from pipeline.history.resuming import ClusterRead, require_goes_on
-from pipeline.inputs import InputCluster, InputError, InputFile
-from pipeline.ranges import RANGE_BYTES, Task, all_ranges, plan_checkpoint, plan_log, task_to_json
-from pipeline.replay_bases import replay_base
-from pipeline.table_format import TableFormat
-from pipeline.walk import read_range
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.records import SnapshotHeaderRecord
+from quorate.pipeline.history.held import held_tasks
+from quorate.pipeline.history.resuming import ClusterRead, require_goes_on
+from quorate.pipeline.inputs import InputCluster, InputError, InputFile
+from quorate.pipeline.ranges import RANGE_BYTES, Task, all_ranges, plan_checkpoint, plan_log, task_to_json
+from quorate.pipeline.replay_bases import replay_base
+from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.walk import read_range
 
 #: Bytes of log in a bucket: some million records, whose versions take a worker a few hundred MB.
 BUCKET_BYTES: Final = 64 * 1024 * 1024

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from metadata_log.records import (
+from quorate.metadata_log.records import (
     LeaderChangeMessage,
     NoOpRecord,
     PartitionChangeRecord,
@@ -16,11 +16,11 @@ from metadata_log.records import (
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
 )
-from pipeline.fold.rows import MassRows, RowTable
-from pipeline.fold.timeline import BASE_OFFSET
-from pipeline.history.cells import TIMES, RareRecord
-from pipeline.ranges import Task
-from pipeline.walk import EVERYTHING, Chunk, Wanted, read_range
+from quorate.pipeline.fold.rows import MassRows, RowTable
+from quorate.pipeline.fold.timeline import BASE_OFFSET
+from quorate.pipeline.history.cells import TIMES, RareRecord
+from quorate.pipeline.ranges import Task
+from quorate.pipeline.walk import EVERYTHING, Chunk, Wanted, read_range
 
 #: Records without any state.
 _STATELESS: Final = (NoOpRecord, LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pipeline.history.counting import Counts
-from pipeline.history.resuming import ClusterRead
-from pipeline.written import Written
+from quorate.pipeline.history.counting import Counts
+from quorate.pipeline.history.resuming import ClusterRead
+from quorate.pipeline.written import Written
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.fold.fields import Longs
-from pipeline.fold.timeline import NEVER, Located, Topics, Transactions
-from pipeline.history.cells import RareRecord
+from quorate.pipeline.fold.fields import Longs
+from quorate.pipeline.fold.timeline import NEVER, Located, Topics, Transactions
+from quorate.pipeline.history.cells import RareRecord
 
 
 class Timeline:

@@ -10,10 +10,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.incidents.brokers import BrokerEvent
-from pipeline.incidents.causes import BrokerTimeline
-from pipeline.incidents.changes import Changes
-from pipeline.incidents.counts import (
+from quorate.pipeline.incidents.brokers import BrokerEvent
+from quorate.pipeline.incidents.causes import BrokerTimeline
+from quorate.pipeline.incidents.changes import Changes
+from quorate.pipeline.incidents.counts import (
     effects,
     grouped_flapping,
     grouped_runs,
@@ -22,16 +22,16 @@ from pipeline.incidents.counts import (
     spans,
     unclean_stops,
 )
-from pipeline.incidents.elections import grouped_elections, of_one_election, risky_elections
-from pipeline.incidents.flapping import flapping
-from pipeline.incidents.intervals import Moments, leaderless, runs, under_min_isr, under_replicated
-from pipeline.incidents.kinds import OPEN
-from pipeline.incidents.min_isr import MinIsrSteps
-from pipeline.incidents.reassignments import reassignments
-from pipeline.incidents.series import HEALTH, leaders_of, steps_of
-from pipeline.incidents.tables import ELECTION_GROUPS, lasted_ms, rows_of
-from pipeline.incidents.thresholds import Thresholds
-from pipeline.incidents.versions import Versions
+from quorate.pipeline.incidents.elections import grouped_elections, of_one_election, risky_elections
+from quorate.pipeline.incidents.flapping import flapping
+from quorate.pipeline.incidents.intervals import Moments, leaderless, runs, under_min_isr, under_replicated
+from quorate.pipeline.incidents.kinds import OPEN
+from quorate.pipeline.incidents.min_isr import MinIsrSteps
+from quorate.pipeline.incidents.reassignments import reassignments
+from quorate.pipeline.incidents.series import HEALTH, leaders_of, steps_of
+from quorate.pipeline.incidents.tables import ELECTION_GROUPS, lasted_ms, rows_of
+from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.incidents.versions import Versions
 
 #: Rows of single partitions that a report holds; the tables have them all.
 ROWS_MAX: Final = 1_000

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.incidents.brokers import LOSSES, UNFENCED, BrokerEvent
+from quorate.pipeline.incidents.brokers import LOSSES, UNFENCED, BrokerEvent
 
 Ints = npt.NDArray[np.int64]
 

@@ -8,11 +8,11 @@ from typing import Final, Self
 import numpy as np
 import pyarrow as pa
 
-from pipeline.fold.fields import Bools, Ints, Longs
-from pipeline.incidents import kinds
-from pipeline.incidents.causes import CAUSES, NONE, BrokerTimeline
-from pipeline.incidents.lists import NOBODY, Lists
-from pipeline.incidents.versions import Versions
+from quorate.pipeline.fold.fields import Bools, Ints, Longs
+from quorate.pipeline.incidents import kinds
+from quorate.pipeline.incidents.causes import CAUSES, NONE, BrokerTimeline
+from quorate.pipeline.incidents.lists import NOBODY, Lists
+from quorate.pipeline.incidents.versions import Versions
 
 #: All causes that a change or the end of a run can have; in the arrays they are places in it.
 NAMES: Final = (*CAUSES, *kinds.OWN_CAUSES, *kinds.ENDS)

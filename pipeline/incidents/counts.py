@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.fields import Ints, Longs
-from pipeline.incidents import kinds
-from pipeline.incidents.causes import NONE
-from pipeline.incidents.changes import CODES, Changes, cause_names
-from pipeline.incidents.lists import NOBODY
-from pipeline.incidents.tables import (
+from quorate.pipeline.fold.fields import Ints, Longs
+from quorate.pipeline.incidents import kinds
+from quorate.pipeline.incidents.causes import NONE
+from quorate.pipeline.incidents.changes import CODES, Changes, cause_names
+from quorate.pipeline.incidents.lists import NOBODY
+from quorate.pipeline.incidents.tables import (
     BY_CAUSE,
     BY_CLUSTER,
     BY_EFFECT,
@@ -27,7 +27,7 @@ from pipeline.incidents.tables import (
     table_of,
     times,
 )
-from pipeline.incidents.versions import NEVER, Versions
+from quorate.pipeline.incidents.versions import NEVER, Versions
 
 
 def instants(changes: Changes) -> pa.Table:

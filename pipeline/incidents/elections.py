@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from pipeline.fold.fields import Longs
-from pipeline.incidents import kinds
-from pipeline.incidents.changes import CODES, NAMES, Changes
-from pipeline.incidents.findings import Row
-from pipeline.incidents.tables import RISKY_ELECTIONS, table_of, times
-from pipeline.incidents.versions import Versions
+from quorate.pipeline.fold.fields import Longs
+from quorate.pipeline.incidents import kinds
+from quorate.pipeline.incidents.changes import CODES, NAMES, Changes
+from quorate.pipeline.incidents.findings import Row
+from quorate.pipeline.incidents.tables import RISKY_ELECTIONS, table_of, times
+from quorate.pipeline.incidents.versions import Versions
 
 _TOPICS_MAX: Final = 20
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pipeline.incidents.brokers import BrokerEvent, Incarnation, Outage
-from pipeline.incidents.failovers import Failover
+from quorate.pipeline.incidents.brokers import BrokerEvent, Incarnation, Outage
+from quorate.pipeline.incidents.failovers import Failover
 
 #: A row as it came from a query, times with their zone.
 Row = dict[str, Any]

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pipeline.fold.fields import Ints
-from pipeline.incidents.changes import Changes
-from pipeline.incidents.tables import FLAPPING, table_of, times
+from quorate.pipeline.fold.fields import Ints
+from quorate.pipeline.incidents.changes import Changes
+from quorate.pipeline.incidents.tables import FLAPPING, table_of, times
 
 #: Room for a time in milliseconds beside a partition's number in one int64.
 _MS_BITS: Final = 42

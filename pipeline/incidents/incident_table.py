@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.incidents.incident import Incident
-from pipeline.incidents.severity import by_severity, severity
-from pipeline.incidents.tables import TIME
+from quorate.pipeline.incidents.incident import Incident
+from quorate.pipeline.incidents.severity import by_severity, severity
+from quorate.pipeline.incidents.tables import TIME
 
 #: The name of the table, beside ``tables.TABLES``.
 NAME: Final = "incidents"

@@ -8,14 +8,14 @@ from typing import Final, Self
 import numpy as np
 import pyarrow as pa
 
-from pipeline.fold.fields import Bools, Ints, Longs
-from pipeline.incidents import kinds
-from pipeline.incidents.causes import NONE
-from pipeline.incidents.changes import CODES, Changes, cause_names
-from pipeline.incidents.lists import NOBODY
-from pipeline.incidents.min_isr import MinIsrSteps, Step
-from pipeline.incidents.tables import RUNS, table_of, times
-from pipeline.incidents.versions import NEVER, Versions
+from quorate.pipeline.fold.fields import Bools, Ints, Longs
+from quorate.pipeline.incidents import kinds
+from quorate.pipeline.incidents.causes import NONE
+from quorate.pipeline.incidents.changes import CODES, Changes, cause_names
+from quorate.pipeline.incidents.lists import NOBODY
+from quorate.pipeline.incidents.min_isr import MinIsrSteps, Step
+from quorate.pipeline.incidents.tables import RUNS, table_of, times
+from quorate.pipeline.incidents.versions import NEVER, Versions
 
 #: Room for an offset beside a topic's number in one int64.
 _OFFSET_BITS: Final = 44

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.fields import Bools, Ints, Longs
+from quorate.pipeline.fold.fields import Bools, Ints, Longs
 
 #: No broker has this id.
 NOBODY: Final = -1

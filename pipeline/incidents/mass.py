@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from itertools import groupby
 
-from pipeline.incidents.findings import Row
+from quorate.pipeline.incidents.findings import Row
 
 _SUMS = ("partitions", "leaders_moved", "leaders_lost", "isr_shrunk", "isr_grown")
 

@@ -8,11 +8,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.incidents.bucket import slow
-from pipeline.incidents.elections import grouped_elections
-from pipeline.incidents.findings import Findings, Row, Span
-from pipeline.incidents.kinds import OPEN
-from pipeline.incidents.tables import (
+from quorate.pipeline.incidents.bucket import slow
+from quorate.pipeline.incidents.elections import grouped_elections
+from quorate.pipeline.incidents.findings import Findings, Row, Span
+from quorate.pipeline.incidents.kinds import OPEN
+from quorate.pipeline.incidents.tables import (
     BY_CAUSE,
     BY_CLUSTER,
     BY_EFFECT,
@@ -24,7 +24,7 @@ from pipeline.incidents.tables import (
     Grouping,
     rows_of,
 )
-from pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.incidents.thresholds import Thresholds
 
 #: How the parts that are counts come together.
 _GROUPINGS: Final[Mapping[str, Grouping]] = {

@@ -8,16 +8,16 @@ from datetime import datetime
 from itertools import groupby, pairwise
 from typing import Any, Final
 
-from pipeline.incidents import brokers
-from pipeline.incidents.brokers import BrokerEvent
-from pipeline.incidents.failovers import Failover
-from pipeline.incidents.findings import Findings, at, at_or_none
-from pipeline.incidents.findings import Span as Stretch
-from pipeline.incidents.incident import Incident
-from pipeline.incidents.series import Series, Steps
-from pipeline.incidents.severity import SEVERITIES, by_severity, severity, worst
-from pipeline.pages import UP_TIME_COLOURS, Link, Page, Span, cell, over_time, spans
-from pipeline.pages.drawing import BAD
+from quorate.pipeline.incidents import brokers
+from quorate.pipeline.incidents.brokers import BrokerEvent
+from quorate.pipeline.incidents.failovers import Failover
+from quorate.pipeline.incidents.findings import Findings, at, at_or_none
+from quorate.pipeline.incidents.findings import Span as Stretch
+from quorate.pipeline.incidents.incident import Incident
+from quorate.pipeline.incidents.series import Series, Steps
+from quorate.pipeline.incidents.severity import SEVERITIES, by_severity, severity, worst
+from quorate.pipeline.pages import UP_TIME_COLOURS, Link, Page, Span, cell, over_time, spans
+from quorate.pipeline.pages.drawing import BAD
 
 #: Incidents before the plots, and all of them behind these.
 _WORST_SHOWN: Final = 100

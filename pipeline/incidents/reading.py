@@ -9,13 +9,13 @@ from typing import Any, Final, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.errors import PipelineError
-from pipeline.incidents.brokers import BrokerVersion
-from pipeline.incidents.findings import Row
-from pipeline.incidents.min_isr import NAME as MIN_ISR
-from pipeline.incidents.min_isr import ConfigSpan
-from pipeline.storage import is_directory
-from pipeline.table_reading import read_table, table_files
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.incidents.brokers import BrokerVersion
+from quorate.pipeline.incidents.findings import Row
+from quorate.pipeline.incidents.min_isr import NAME as MIN_ISR
+from quorate.pipeline.incidents.min_isr import ConfigSpan
+from quorate.pipeline.storage import is_directory
+from quorate.pipeline.table_reading import read_table, table_files
 
 UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
 

@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pipeline.fold.fields import Bools, Longs
-from pipeline.incidents.intervals import edges
-from pipeline.incidents.kinds import OPEN, TOPIC_REMOVED
-from pipeline.incidents.lists import Lists
-from pipeline.incidents.tables import REASSIGNMENTS, table_of, times
-from pipeline.incidents.versions import NEVER, Versions
+from quorate.pipeline.fold.fields import Bools, Longs
+from quorate.pipeline.incidents.intervals import edges
+from quorate.pipeline.incidents.kinds import OPEN, TOPIC_REMOVED
+from quorate.pipeline.incidents.lists import Lists
+from quorate.pipeline.incidents.tables import REASSIGNMENTS, table_of, times
+from quorate.pipeline.incidents.versions import NEVER, Versions
 
 _OUTCOMES: Final = ("completed", "cancelled", TOPIC_REMOVED, OPEN)
 _COMPLETED, _CANCELLED, _REMOVED, _OPEN = range(len(_OUTCOMES))

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from pipeline.incidents.findings import Findings, at_or_none
-from pipeline.incidents.incident import Incident, counted, lasting
-from pipeline.incidents.severity import SEVERITIES, by_severity, severity
+from quorate.pipeline.incidents.findings import Findings, at_or_none
+from quorate.pipeline.incidents.incident import Incident, counted, lasting
+from quorate.pipeline.incidents.severity import SEVERITIES, by_severity, severity
 
 
 def report(found: Findings, told: Sequence[Incident], limit: int) -> list[str]:

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.fields import Bools, Longs
-from pipeline.incidents.changes import Changes
-from pipeline.incidents.findings import Row, Span
-from pipeline.incidents.intervals import edges, leaderless
-from pipeline.incidents.tables import TIME, Grouping, table_of, times
-from pipeline.incidents.versions import NEVER, Versions
+from quorate.pipeline.fold.fields import Bools, Longs
+from quorate.pipeline.incidents.changes import Changes
+from quorate.pipeline.incidents.findings import Row, Span
+from quorate.pipeline.incidents.intervals import edges, leaderless
+from quorate.pipeline.incidents.tables import TIME, Grouping, table_of, times
+from quorate.pipeline.incidents.versions import NEVER, Versions
 
 #: More points than a picture is wide tell nothing.
 POINTS_MAX: Final = 2_000

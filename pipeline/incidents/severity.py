@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from pipeline.incidents.incident import Incident
+from quorate.pipeline.incidents.incident import Incident
 
 #: Acknowledged writes may be lost, or clients cannot work still.
 CRITICAL: Final = "critical"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from pipeline.incidents import brokers
-from pipeline.incidents import kinds as names
-from pipeline.incidents.brokers import BrokerEvent, Outage
-from pipeline.incidents.failovers import Failover
-from pipeline.incidents.findings import Findings, Row, at, at_or_none
-from pipeline.incidents.incident import Incident, counted, in_words, lasting, or_unknown
-from pipeline.incidents.mass import mass_events
-from pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.incidents import brokers
+from quorate.pipeline.incidents import kinds as names
+from quorate.pipeline.incidents.brokers import BrokerEvent, Outage
+from quorate.pipeline.incidents.failovers import Failover
+from quorate.pipeline.incidents.findings import Findings, Row, at, at_or_none
+from quorate.pipeline.incidents.incident import Incident, counted, in_words, lasting, or_unknown
+from quorate.pipeline.incidents.mass import mass_events
+from quorate.pipeline.incidents.thresholds import Thresholds
 
 #: Mass events that are no incident by themselves, or are told with the broker's outage that they belong to.
 _TOLD_ELSEWHERE = brokers.LOSSES | {

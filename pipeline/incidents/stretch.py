@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from metadata_log.errors import StorageError
-from pipeline.errors import PipelineError
-from pipeline.incidents.failovers import Epoch
-from pipeline.inputs import InputCluster
-from pipeline.result_directory import MANIFEST
-from pipeline.storage import read
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.incidents.failovers import Epoch
+from quorate.pipeline.inputs import InputCluster
+from quorate.pipeline.result_directory import MANIFEST
+from quorate.pipeline.storage import read
 
 
 class OtherStretch(PipelineError):

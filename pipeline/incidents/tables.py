@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.fields import Bools, Longs
+from quorate.pipeline.fold.fields import Bools, Longs
 
 TIME: Final = pa.timestamp("us", tz="UTC")
 _INTS: Final = pa.list_(pa.int32())

@@ -8,9 +8,9 @@ from typing import Final, Self
 import numpy as np
 import pyarrow as pa
 
-from pipeline.fold.fields import Bools, Ints, Longs
-from pipeline.incidents.kinds import BASE
-from pipeline.incidents.lists import Lists
+from quorate.pipeline.fold.fields import Bools, Ints, Longs
+from quorate.pipeline.incidents.kinds import BASE
+from quorate.pipeline.incidents.lists import Lists
 
 #: What is read of the table ``partition_versions``.
 COLUMNS: Final = (

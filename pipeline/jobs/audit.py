@@ -18,25 +18,25 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from metadata_log.json_form import record_from_data
-from pipeline.archives import Form, Place, open_place, read_fully
-from pipeline.errors import BadSetting, PipelineError, WorkerError
-from pipeline.failures import translated
-from pipeline.fold.elements import Elements
-from pipeline.fold.findings import COLUMNS, Problem, bucket_findings, catalogue_findings, findings_table
-from pipeline.fold.reading import ReadCounts, fold_task, joined_counts
-from pipeline.fold.state import FoldedState, state_at
-from pipeline.fold.task import TaskFold
-from pipeline.fold.timeline import Located
-from pipeline.inputs import InputCluster, InputFile, find_inputs
-from pipeline.jobs.beside import beside_digest, beside_records, manifest_digest
-from pipeline.jobs.differences import first_difference, folded_state
-from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
-from pipeline.ranges import plan_checkpoint, task_from_json, task_to_json
-from pipeline.replay_bases import ReplayBase, replay_base
-from pipeline.walk import EVERYTHING
-from pipeline.worker_use import WorkerUse
-from snapshots.digest import digest_bytes, root
+from quorate.metadata_log.json_form import record_from_data
+from quorate.pipeline.archives import Form, Place, open_place, read_fully
+from quorate.pipeline.errors import BadSetting, PipelineError, WorkerError
+from quorate.pipeline.failures import translated
+from quorate.pipeline.fold.elements import Elements
+from quorate.pipeline.fold.findings import COLUMNS, Problem, bucket_findings, catalogue_findings, findings_table
+from quorate.pipeline.fold.reading import ReadCounts, fold_task, joined_counts
+from quorate.pipeline.fold.state import FoldedState, state_at
+from quorate.pipeline.fold.task import TaskFold
+from quorate.pipeline.fold.timeline import Located
+from quorate.pipeline.inputs import InputCluster, InputFile, find_inputs
+from quorate.pipeline.jobs.beside import beside_digest, beside_records, manifest_digest
+from quorate.pipeline.jobs.differences import first_difference, folded_state
+from quorate.pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
+from quorate.pipeline.ranges import plan_checkpoint, task_from_json, task_to_json
+from quorate.pipeline.replay_bases import ReplayBase, replay_base
+from quorate.pipeline.walk import EVERYTHING
+from quorate.pipeline.worker_use import WorkerUse
+from quorate.snapshots.digest import digest_bytes, root
 
 #: Read at a time to be hashed: what stays in a core's own cache until it is.
 _READ_BYTES: Final = 256 * 1024

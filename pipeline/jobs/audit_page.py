@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.jobs.audit import AuditResult
-from pipeline.pages import Page, bars
+from quorate.pipeline.jobs.audit import AuditResult
+from quorate.pipeline.pages import Page, bars
 
 _FILES_DRAWN = 200
 

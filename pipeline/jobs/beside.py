@@ -11,12 +11,12 @@ from typing import Final
 
 from crc32c import crc32c
 
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, manifest_name
-from metadata_log.checkpoint_manifest import decode_manifest
-from pipeline import storage
-from pipeline.archives import Form
-from pipeline.errors import PipelineError
-from pipeline.inputs import InputFile
+from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, manifest_name
+from quorate.metadata_log.checkpoint_manifest import decode_manifest
+from quorate.pipeline import storage
+from quorate.pipeline.archives import Form
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.inputs import InputFile
 
 _DIGEST: Final = re.compile(r"^Digest: ([0-9a-f]{64})$", flags=re.MULTILINE)
 _READ_BYTES: Final = 4 * 1024 * 1024
@@ -69,5 +69,17 @@ def _is_replayable(paths: Sequence[str]) -> bool:
 
 def _replay(path: str, offset: int, *options: str) -> subprocess.CompletedProcess[str]:
     """``quorate image show``: that program imports the controllers' replay, this one must not."""
-    command = [sys.executable, "-m", "scripts.cli", "image", "show", "--from", path, "--at", str(offset), *options]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "quorate.scripts.cli",
+        "image",
+        "show",
+        "--from",
+        path,
+        "--at",
+        str(offset),
+        *options,
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -16,23 +16,23 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.capacity.moments import Moments
-from pipeline.capacity.state import LAST, readings, state_tables
-from pipeline.capacity.trend import RecordsByDay, Trend, standing, standing_on
-from pipeline.errors import PipelineError
-from pipeline.fold.reading import fold_task
-from pipeline.fold.state import state_at
-from pipeline.history.schema import BROKER_VERSIONS, PARTITION_VERSIONS
-from pipeline.inputs import find_inputs
-from pipeline.planning.cluster import Plan
-from pipeline.planning.summary import PlanSummary, planned
-from pipeline.planning.tables import NamedCluster, named_cluster
-from pipeline.source.data_source import FORMAT
-from pipeline.state_tables import PARTITIONS
-from pipeline.state_tables import TABLES as STATE_TABLES
-from pipeline.storage import checked, is_directory
-from pipeline.table_clusters import chosen_cluster
-from pipeline.table_frames import table_frame
+from quorate.pipeline.capacity.moments import Moments
+from quorate.pipeline.capacity.state import LAST, readings, state_tables
+from quorate.pipeline.capacity.trend import RecordsByDay, Trend, standing, standing_on
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.fold.reading import fold_task
+from quorate.pipeline.fold.state import state_at
+from quorate.pipeline.history.schema import BROKER_VERSIONS, PARTITION_VERSIONS
+from quorate.pipeline.inputs import find_inputs
+from quorate.pipeline.planning.cluster import Plan
+from quorate.pipeline.planning.summary import PlanSummary, planned
+from quorate.pipeline.planning.tables import NamedCluster, named_cluster
+from quorate.pipeline.source.data_source import FORMAT
+from quorate.pipeline.state_tables import PARTITIONS
+from quorate.pipeline.state_tables import TABLES as STATE_TABLES
+from quorate.pipeline.storage import checked, is_directory
+from quorate.pipeline.table_clusters import chosen_cluster
+from quorate.pipeline.table_frames import table_frame
 
 #: What the planner needs of a state.
 _PARTITION_COLUMNS = ("topic", "partition", "replicas", "directories", "removing_replicas", "adding_replicas", "leader")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from pipeline.comparing.differences import differences
-from pipeline.comparing.entries import ENTRY_KINDS, entry_differences
-from pipeline.comparing.report import Differences, Side
-from pipeline.comparing.sides import Asked, State, state_of
-from pipeline.scratch import scratch_directory
+from quorate.pipeline.comparing.differences import differences
+from quorate.pipeline.comparing.entries import ENTRY_KINDS, entry_differences
+from quorate.pipeline.comparing.report import Differences, Side
+from quorate.pipeline.comparing.sides import Asked, State, state_of
+from quorate.pipeline.scratch import scratch_directory
 
 
 @dataclass(frozen=True, slots=True)

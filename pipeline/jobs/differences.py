@@ -11,20 +11,20 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from metadata_log.ids import Uuid
-from pipeline.fold.catalogue import Catalogue
-from pipeline.fold.cells import join, state_cell
-from pipeline.fold.compose import compose
-from pipeline.fold.elements import Elements
-from pipeline.fold.fields import LISTS, Longs
-from pipeline.fold.findings import Problem
-from pipeline.fold.grouping import ids_by_code, topic_codes
-from pipeline.fold.reading import ReadCounts
-from pipeline.fold.state import FoldedState, replayed
-from pipeline.fold.timeline import Located, Topics, Transactions
-from pipeline.jobs.folding import FoldPlan, fold
-from pipeline.worker_use import WorkerUse
-from snapshots.digest import canonical_value
+from quorate.metadata_log.ids import Uuid
+from quorate.pipeline.fold.catalogue import Catalogue
+from quorate.pipeline.fold.cells import join, state_cell
+from quorate.pipeline.fold.compose import compose
+from quorate.pipeline.fold.elements import Elements
+from quorate.pipeline.fold.fields import LISTS, Longs
+from quorate.pipeline.fold.findings import Problem
+from quorate.pipeline.fold.grouping import ids_by_code, topic_codes
+from quorate.pipeline.fold.reading import ReadCounts
+from quorate.pipeline.fold.state import FoldedState, replayed
+from quorate.pipeline.fold.timeline import Located, Topics, Transactions
+from quorate.pipeline.jobs.folding import FoldPlan, fold
+from quorate.pipeline.worker_use import WorkerUse
+from quorate.snapshots.digest import canonical_value
 
 _SCALARS: Final = ("leader", "leader_epoch", "partition_epoch", "leader_recovery_state")
 

@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipeline.drills.report import Run, Series
-from pipeline.errors import PipelineError
+from quorate.pipeline.drills.report import Run, Series
+from quorate.pipeline.errors import PipelineError
 
 #: As `quorate drill run --report` writes them; what a comparison does not need is left out.
 _OUTCOME: Final = (

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from metadata_log.errors import QuorateError
-from pipeline.errors import WorkerError
-from pipeline.failures import translated
-from pipeline.inputs import Bearing, InputCluster, find_inputs
-from pipeline.jobs.audit import AuditOptions, AuditResult, audit_cluster
-from pipeline.storage import checked
+from quorate.metadata_log.errors import QuorateError
+from quorate.pipeline.errors import WorkerError
+from quorate.pipeline.failures import translated
+from quorate.pipeline.inputs import Bearing, InputCluster, find_inputs
+from quorate.pipeline.jobs.audit import AuditOptions, AuditResult, audit_cluster
+from quorate.pipeline.storage import checked
 
 
 @dataclass(frozen=True, slots=True)

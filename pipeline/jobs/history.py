@@ -22,30 +22,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from metadata_log.errors import QuorateError
-from pipeline.errors import BadSetting, error_from_json, error_to_json
-from pipeline.history.appended import AppendedTables
-from pipeline.history.bucket_keys import partition_keys
-from pipeline.history.catalogue import CatalogueVersions
-from pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
-from pipeline.history.counting import Counts
-from pipeline.history.held import changes_of, is_held, read_held
-from pipeline.history.partitions import partition_versions
-from pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPlan
-from pipeline.history.reading import read_task
-from pipeline.history.report import HistoryReport
-from pipeline.history.resuming import ClusterRead
-from pipeline.history.schema import TABLES
-from pipeline.history.states import States
-from pipeline.history.timeline import Timeline
-from pipeline.history.writing import DAY, part_name, write_days, write_empty
-from pipeline.inputs import find_inputs
-from pipeline.ranges import task_from_json
-from pipeline.result_directory import ResultDirectory, holds_something
-from pipeline.storage import files_under, remove_file
-from pipeline.walk import Wanted
-from pipeline.worker_use import Clock, WorkerUse
-from pipeline.written import NOTHING, Written
+from quorate.metadata_log.errors import QuorateError
+from quorate.pipeline.errors import BadSetting, error_from_json, error_to_json
+from quorate.pipeline.history.appended import AppendedTables
+from quorate.pipeline.history.bucket_keys import partition_keys
+from quorate.pipeline.history.catalogue import CatalogueVersions
+from quorate.pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
+from quorate.pipeline.history.counting import Counts
+from quorate.pipeline.history.held import changes_of, is_held, read_held
+from quorate.pipeline.history.partitions import partition_versions
+from quorate.pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPlan
+from quorate.pipeline.history.reading import read_task
+from quorate.pipeline.history.report import HistoryReport
+from quorate.pipeline.history.resuming import ClusterRead
+from quorate.pipeline.history.schema import TABLES
+from quorate.pipeline.history.states import States
+from quorate.pipeline.history.timeline import Timeline
+from quorate.pipeline.history.writing import DAY, part_name, write_days, write_empty
+from quorate.pipeline.inputs import find_inputs
+from quorate.pipeline.ranges import task_from_json
+from quorate.pipeline.result_directory import ResultDirectory, holds_something
+from quorate.pipeline.storage import files_under, remove_file
+from quorate.pipeline.walk import Wanted
+from quorate.pipeline.worker_use import Clock, WorkerUse
+from quorate.pipeline.written import NOTHING, Written
 
 _CELLS: Final = "key int, mass binary, rare binary, end_offset long, error string"
 _CELL_SCHEMA: Final = pa.schema(

@@ -12,26 +12,26 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from metadata_log.errors import StorageError
-from pipeline.errors import PipelineError
-from pipeline.fold.compose import compose
-from pipeline.fold.elements import Elements
-from pipeline.fold.leaves import topic_leaves
-from pipeline.fold.reading import ReadCounts, joined_counts
-from pipeline.fold.state import catalogue_leaves, replayed
-from pipeline.fold.timeline import Located, Topics, Transactions
-from pipeline.inputs import InputCluster, find_inputs
-from pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
-from pipeline.ranges import plan_log
-from pipeline.replay_bases import ReplayBase, replay_base, require_offset
-from pipeline.result_directory import MANIFEST, ResultDirectory
-from pipeline.state_tables import PARTITIONS, TABLES, catalogue_tables, partitions_table
-from pipeline.storage import absolute, checked, read
-from pipeline.table_format import TableFormat
-from pipeline.walk import read_range
-from pipeline.worker_use import WorkerUse
-from pipeline.written import NOTHING, Written, require_directory, write_part
-from snapshots.digest import DIGEST_BYTES, digest_bytes, root
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.fold.compose import compose
+from quorate.pipeline.fold.elements import Elements
+from quorate.pipeline.fold.leaves import topic_leaves
+from quorate.pipeline.fold.reading import ReadCounts, joined_counts
+from quorate.pipeline.fold.state import catalogue_leaves, replayed
+from quorate.pipeline.fold.timeline import Located, Topics, Transactions
+from quorate.pipeline.inputs import InputCluster, find_inputs
+from quorate.pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
+from quorate.pipeline.ranges import plan_log
+from quorate.pipeline.replay_bases import ReplayBase, replay_base, require_offset
+from quorate.pipeline.result_directory import MANIFEST, ResultDirectory
+from quorate.pipeline.state_tables import PARTITIONS, TABLES, catalogue_tables, partitions_table
+from quorate.pipeline.storage import absolute, checked, read
+from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.walk import read_range
+from quorate.pipeline.worker_use import WorkerUse
+from quorate.pipeline.written import NOTHING, Written, require_directory, write_part
+from quorate.snapshots.digest import DIGEST_BYTES, digest_bytes, root
 
 _RESULT: Final = "leaves binary, written string, counts string"
 _SCHEMA: Final = pa.schema([("leaves", pa.binary()), ("written", pa.string()), ("counts", pa.string())])

@@ -8,10 +8,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipeline.jobs.replay import ReplayResult
-from pipeline.pages import Page, bars
-from pipeline.state_tables import PARTITIONS
-from pipeline.table_frames import table_frame
+from quorate.pipeline.jobs.replay import ReplayResult
+from quorate.pipeline.pages import Page, bars
+from quorate.pipeline.state_tables import PARTITIONS
+from quorate.pipeline.table_frames import table_frame
 
 _NO_LEADER = -1
 _LISTS = ("replicas", "isr", "adding_replicas", "removing_replicas")

@@ -2,7 +2,7 @@
 
 A job's `--html OUT` is made of this:
 
-    from pipeline.pages import UP_TIME_COLOURS, Page, Span, bars, heat_map, over_time, spans
+    from quorate.pipeline.pages import UP_TIME_COLOURS, Page, Span, bars, heat_map, over_time, spans
 
     page = Page("Incidents of cluster CGX0FmftRoq9tiEOLU7vAA", "offsets 0 to 21247")
     page.facts([("Partitions", 3061), ("Without a leader", 782), ("Longest outage", timedelta(seconds=151))])
@@ -19,10 +19,10 @@ too many to read or to draw, and say so.
 - `plots`: lines, areas, bars, heat maps. `spans`: time-lines. `drawing`: what they have in common.
 """
 
-from pipeline.pages.cells import cell, duration
-from pipeline.pages.page import Link, Page, PageNotWritten
-from pipeline.pages.plots import bars, by_day, heat_map, over_time
-from pipeline.pages.spans import UP_TIME_COLOURS, Span, spans
+from quorate.pipeline.pages.cells import cell, duration
+from quorate.pipeline.pages.page import Link, Page, PageNotWritten
+from quorate.pipeline.pages.plots import bars, by_day, heat_map, over_time
+from quorate.pipeline.pages.spans import UP_TIME_COLOURS, Span, spans
 
 __all__ = [
     "UP_TIME_COLOURS",

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from pipeline.pages.cells import label
+from quorate.pipeline.pages.cells import label
 
 #: Told apart by people who see colours differently, and in grey (Okabe and Ito).
 COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#999999", "#000000")

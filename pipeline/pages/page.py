@@ -13,9 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from metadata_log.errors import QuorateError
-from pipeline.pages.cells import cell, is_number
-from pipeline.pages.drawing import Plot
+from quorate.metadata_log.errors import QuorateError
+from quorate.pipeline.pages.cells import cell, is_number
+from quorate.pipeline.pages.drawing import Plot
 
 #: Rows of a table, unless more or fewer are asked for: about four printed pages.
 ROWS_MAX: Final = 200
@@ -136,7 +136,7 @@ class Page:
     def render(self) -> str:
         """Return the page as one HTML document that refers to nothing outside itself."""
         environment = Environment(
-            loader=PackageLoader("pipeline.pages"),
+            loader=PackageLoader("quorate.pipeline.pages"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -10,8 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.pages.cells import label, labels
-from pipeline.pages.drawing import COLOURS, Plot, Times, drawn, utc
+from quorate.pipeline.pages.cells import label, labels
+from quorate.pipeline.pages.drawing import COLOURS, Plot, Times, drawn, utc
 
 #: A line of more points is drawn by the lowest and the highest of each stretch, so that no peak is lost.
 POINTS_MAX: Final = 4_000

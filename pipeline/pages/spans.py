@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import plotly.graph_objects as go
 
-from pipeline.pages.cells import duration, label
-from pipeline.pages.drawing import ABSENT, BAD, COLOURS, DOUBTFUL, GOOD, Plot, drawn, utc
+from quorate.pipeline.pages.cells import duration, label
+from quorate.pipeline.pages.drawing import ABSENT, BAD, COLOURS, DOUBTFUL, GOOD, Plot, drawn, utc
 
 #: States of brokers.
 UP_TIME_COLOURS: Final = {"up": GOOD, "shutting down": DOUBTFUL, "fenced": BAD, "not registered": ABSENT}

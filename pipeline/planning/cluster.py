@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.errors import PipelineError
+from quorate.pipeline.errors import PipelineError
 
 Indexes = NDArray[np.int32]
 Counts = NDArray[np.int64]

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.planning.cluster import NONE, Cluster, Counts, Indexes, Mask
-from pipeline.planning.exchange import pairs
-from pipeline.planning.rules import holds, racks_of
+from quorate.pipeline.planning.cluster import NONE, Cluster, Counts, Indexes, Mask
+from quorate.pipeline.planning.exchange import pairs
+from quorate.pipeline.planning.rules import holds, racks_of
 
 #: The cost where there is no such replacement. More than any path of others costs, and so small that sums are exact.
 NO_WAY: Final = 1 << 40

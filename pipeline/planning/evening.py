@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.planning.cluster import Counts, Mask
-from pipeline.planning.placement import Placement
+from quorate.pipeline.planning.cluster import Counts, Mask
+from quorate.pipeline.planning.placement import Placement
 
 #: Paths are followed so often for each broker at most: a bound of the time, far above what was ever needed.
 _PATHS_PER_BROKER: Final = 200

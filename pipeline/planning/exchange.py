@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.planning.cluster import NONE, Brokers, Counts, Indexes, Mask
-from pipeline.planning.rules import distinct, racks_of
+from quorate.pipeline.planning.cluster import NONE, Brokers, Counts, Indexes, Mask
+from quorate.pipeline.planning.rules import distinct, racks_of
 
 
 def replica_exchanges(brokers: Brokers, replicas: Indexes) -> Mask:

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from pipeline.errors import PipelineError
-from pipeline.planning.cluster import NONE, Plan
-from pipeline.planning.tables import NamedCluster
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.planning.cluster import NONE, Plan
+from quorate.pipeline.planning.tables import NamedCluster
 
 
 class PlanNotWritten(PipelineError):

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.planning.cluster import NONE, Counts, Indexes, Mask, Role
-from pipeline.planning.placement import Placement
-from pipeline.planning.rules import distinct, lost_in, racks_of
+from quorate.pipeline.planning.cluster import NONE, Counts, Indexes, Mask, Role
+from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.rules import distinct, lost_in, racks_of
 
 #: Parts in which a step is done, unless there are fewer rows.
 _PARTS = 256

@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.planning.cluster import Cluster, Counts, Indexes, Role, counts_of, even_shares
-from pipeline.planning.evening import level, reached_from
-from pipeline.planning.placement import Placement
-from pipeline.planning.rules import holds, may_lead, passes_over
+from quorate.pipeline.planning.cluster import Cluster, Counts, Indexes, Role, counts_of, even_shares
+from quorate.pipeline.planning.evening import level, reached_from
+from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.rules import holds, may_lead, passes_over
 
 #: A bound of the time: that many rounds were never needed.
 _EXCHANGES_PER_BROKER: Final = 50

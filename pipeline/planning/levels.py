@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.planning.cluster import NONE, Cluster, Counts, counts_of, even_shares
-from pipeline.planning.rules import kept, racks_of
+from quorate.pipeline.planning.cluster import NONE, Cluster, Counts, counts_of, even_shares
+from quorate.pipeline.planning.rules import kept, racks_of
 
 
 def targets(cluster: Cluster) -> Counts:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.planning.cluster import NONE, Cluster, Counts, Indexes, Mask, counts_of
-from pipeline.planning.rules import holds, racks_of
+from quorate.pipeline.planning.cluster import NONE, Cluster, Counts, Indexes, Mask, counts_of
+from quorate.pipeline.planning.rules import holds, racks_of
 
 #: Multiplied with a row's number it gives an order that has nothing to do with that of topics (Knuth).
 _SCATTER = 2_654_435_761

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pipeline.planning.cluster import Cluster, Plan
-from pipeline.planning.evening import even_replicas
-from pipeline.planning.forced import follow_rules
-from pipeline.planning.leaders import even_leaders, wanted_leads
-from pipeline.planning.levels import targets
-from pipeline.planning.placement import Placement
-from pipeline.planning.rules import racks_needed
-from pipeline.planning.thrift import save_moves
+from quorate.pipeline.planning.cluster import Cluster, Plan
+from quorate.pipeline.planning.evening import even_replicas
+from quorate.pipeline.planning.forced import follow_rules
+from quorate.pipeline.planning.leaders import even_leaders, wanted_leads
+from quorate.pipeline.planning.levels import targets
+from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.rules import racks_needed
+from quorate.pipeline.planning.thrift import save_moves
 
 
 def plan(cluster: Cluster) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.planning.cluster import NONE, Brokers, Cluster, Counts, Indexes, Mask, Role, TooFewBrokers
+from quorate.pipeline.planning.cluster import NONE, Brokers, Cluster, Counts, Indexes, Mask, Role, TooFewBrokers
 
 
 def racks_of(brokers: Brokers, replicas: Indexes) -> Indexes:

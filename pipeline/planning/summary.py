@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.planning.bounds import fewest_moves
-from pipeline.planning.cluster import NONE, Indexes, NoPlan, Plan, Role, TooFewBrokers, counts_of
-from pipeline.planning.exchange import breaks_rack_rule
-from pipeline.planning.planner import plan as plan_of
-from pipeline.planning.rules import lost_in, racks_needed
-from pipeline.planning.tables import NamedCluster
-from pipeline.planning.validator import Verdict, judge
+from quorate.pipeline.planning.bounds import fewest_moves
+from quorate.pipeline.planning.cluster import NONE, Indexes, NoPlan, Plan, Role, TooFewBrokers, counts_of
+from quorate.pipeline.planning.exchange import breaks_rack_rule
+from quorate.pipeline.planning.planner import plan as plan_of
+from quorate.pipeline.planning.rules import lost_in, racks_needed
+from quorate.pipeline.planning.tables import NamedCluster
+from quorate.pipeline.planning.validator import Verdict, judge
 
 _ROLES = {Role.TAKES: "takes", Role.KEEPS: "keeps", Role.DRAINS: "drained"}
 

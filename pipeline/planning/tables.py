@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline.errors import PipelineError
-from pipeline.planning.cluster import NONE, Brokers, Cluster, Counts, Indexes, Role
-from pipeline.planning.directories import lost_replicas
+from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.planning.cluster import NONE, Brokers, Cluster, Counts, Indexes, Role
+from quorate.pipeline.planning.directories import lost_replicas
 
 
 class UnknownBroker(PipelineError):

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.planning.cluster import NONE, Brokers, Counts, Indexes, Mask, Plan, Role, counts_of
-from pipeline.planning.exchange import breaks_rack_rule, is_evenest, leader_exchanges, reachable, replica_exchanges
-from pipeline.planning.rules import may_lead, passes_over, racks_needed
+from quorate.pipeline.planning.cluster import NONE, Brokers, Counts, Indexes, Mask, Plan, Role, counts_of
+from quorate.pipeline.planning.exchange import (
+    breaks_rack_rule,
+    is_evenest,
+    leader_exchanges,
+    reachable,
+    replica_exchanges,
+)
+from quorate.pipeline.planning.rules import may_lead, passes_over, racks_needed
 
 
 @dataclass(frozen=True)

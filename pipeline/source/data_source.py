@@ -13,11 +13,11 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipeline.errors import BadSetting
-from pipeline.source.batch_reader import LogReader
-from pipeline.source.options import parse_options
-from pipeline.source.schema import COLUMN_TYPES
-from pipeline.source.stream_reader import LogStreamReader
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.source.batch_reader import LogReader
+from quorate.pipeline.source.options import parse_options
+from quorate.pipeline.source.schema import COLUMN_TYPES
+from quorate.pipeline.source.stream_reader import LogStreamReader
 
 FORMAT = "quorate-log"
 

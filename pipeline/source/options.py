@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.errors import BadSetting
-from pipeline.ranges import RANGE_BYTES
-from pipeline.source.schema import COLUMN_TYPES, CONTROL_TYPE_NAMES, DATA_TYPE_NAMES
-from pipeline.uris import local_path
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.ranges import RANGE_BYTES
+from quorate.pipeline.source.schema import COLUMN_TYPES, CONTROL_TYPE_NAMES, DATA_TYPE_NAMES
+from quorate.pipeline.uris import local_path
 
 _TYPE_NAMES: Final = frozenset(DATA_TYPE_NAMES.values()) | frozenset(CONTROL_TYPE_NAMES.values())
 

@@ -14,11 +14,11 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from metadata_log.errors import CorruptBatch
-from pipeline.ranges import Range
-from pipeline.resync import next_batch
-from pipeline.walk import Chunk, Wanted, read_range
-from pipeline.written import require_directory, write_part
+from quorate.metadata_log.errors import CorruptBatch
+from quorate.pipeline.ranges import Range
+from quorate.pipeline.resync import next_batch
+from quorate.pipeline.walk import Chunk, Wanted, read_range
+from quorate.pipeline.written import require_directory, write_part
 
 T = TypeVar("T")
 

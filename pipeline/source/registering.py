@@ -12,9 +12,9 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pipeline.errors import BadSetting
-from pipeline.failures import translated
-from pipeline.source.data_source import QuorateLogSource
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.failures import translated
+from quorate.pipeline.source.data_source import QuorateLogSource
 
 #: What the source relies on in a session. Filters are pushed down; times are UTC, as the documents say.
 SETTINGS: Final = {
@@ -24,7 +24,7 @@ SETTINGS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 #: What a worker imports: ours, and one of each kind of what they import.
-_NEEDED: Final = ("metadata_log", "pipeline", "snapshots", "crc32c", "numpy", "pandas", "pyarrow")
+_NEEDED: Final = ("quorate", "crc32c", "numpy", "pandas", "pyarrow")
 
 
 def register(spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from metadata_log.schema import SCHEMAS, Field, RecordSchema, StructSchema
+from quorate.metadata_log.schema import SCHEMAS, Field, RecordSchema, StructSchema
 
 #: Columns of every row, in order.
 BASE_COLUMNS: Final[dict[str, pa.DataType]] = {

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from metadata_log.ids import UUID_BYTES
-from metadata_log.runs import ByteColumn
+from quorate.metadata_log.ids import UUID_BYTES
+from quorate.metadata_log.runs import ByteColumn
 
 _ALPHABET: Final = np.frombuffer(
     (string.ascii_letters[26:] + string.ascii_lowercase + string.digits + "-_").encode(), np.uint8

@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from metadata_log.errors import QuorateError
-from scripts.benchmarks.catalog import BENCHMARKS, Benchmark
-from scripts.benchmarks.figures import Outcome
-from scripts.benchmarks.machine import Machine, examine
-from scripts.benchmarks.report import print_machine, print_outcome
-from scripts.benchmarks.workspace import Workspace, temporary_directory
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.benchmarks.catalog import BENCHMARKS, Benchmark
+from quorate.scripts.benchmarks.figures import Outcome
+from quorate.scripts.benchmarks.machine import Machine, examine
+from quorate.scripts.benchmarks.report import print_machine, print_outcome
+from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
 
 _RUNS: Final = 5
 _REFUSED: Final = 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.members import processor_times, running_members
-from scripts.benchmarks.workspace import Workspace
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.members import processor_times, running_members
+from quorate.scripts.benchmarks.workspace import Workspace
 
 _IN_FLIGHT: Final = 512
 _PAYLOAD_BYTES: Final = 100
@@ -24,7 +24,7 @@ def run(workspace: Workspace) -> Outcome:
 async def _run(workspace: Workspace) -> Outcome:
     seconds = max(_RUN_S_MIN, _RUN_S * workspace.scale)
     rates, commits_per_sync, cpu = [], [], []
-    async with running_members("scripts.benchmarks.quorum_process", workspace) as members:
+    async with running_members("quorate.scripts.benchmarks.quorum_process", workspace) as members:
         leader = members[0]
         load = {"payload_bytes": _PAYLOAD_BYTES, "in_flight": _IN_FLIGHT}
         await leader.ask("append", seconds=min(seconds, _WARM_UP_S), **load)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from controller.audit_log import WAITING_MAX, AuditLog
-from controller.origin import Origin
-from controller.seams import DecidedWrite
-from metadata_log.audit_lines import audit_files
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.workspace import Workspace, temporary_directory
+from quorate.controller.audit_log import WAITING_MAX, AuditLog
+from quorate.controller.origin import Origin
+from quorate.controller.seams import DecidedWrite
+from quorate.metadata_log.audit_lines import audit_files
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
 
 _WRITES: Final = WAITING_MAX // 2
 _ORIGIN: Final = Origin("User:ana", "10.0.0.1", "6f1c2b7a90d3e845")

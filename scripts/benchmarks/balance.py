@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from scripts.benchmarks.decision_runs import partition_count, run_decisions
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.processes import brokers_sentence
-from scripts.benchmarks.workspace import Workspace
+from quorate.scripts.benchmarks.decision_runs import partition_count, run_decisions
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.processes import brokers_sentence
+from quorate.scripts.benchmarks.workspace import Workspace
 
 _PIECE_MS: Final = Target(100.0)
 

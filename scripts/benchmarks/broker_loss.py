@@ -8,14 +8,14 @@ from typing import Final
 
 import aiohttp
 
-from broker.replies import ProcessReply
-from controller.protocol import BrokerHeartbeatRequest
-from metadata_log.errors import QuorateError
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.large_cluster import partitions_of
-from scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.broker.replies import ProcessReply
+from quorate.controller.protocol import BrokerHeartbeatRequest
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.large_cluster import partitions_of
+from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
 
 _PARTITIONS: Final = 1_000_000
 _VICTIM: Final = 12

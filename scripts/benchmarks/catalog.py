@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scripts.benchmarks import (
+from quorate.scripts.benchmarks import (
     append,
     audit,
     balance,
@@ -27,8 +27,8 @@ from scripts.benchmarks import (
     stopped_follower,
     write_events,
 )
-from scripts.benchmarks.figures import Outcome
-from scripts.benchmarks.workspace import Workspace
+from quorate.scripts.benchmarks.figures import Outcome
+from quorate.scripts.benchmarks.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,16 @@ from typing import Final
 
 import uvloop
 
-from controller.client import ControllerClient
-from controller.http.checkpoint_models import CheckpointsReply
-from controller.protocol import AllocateProducerIdsRequest
-from metadata_log.errors import ApiError, ErrorCode, QuorateError
-from scripts.benchmarks.figures import Figure, Outcome, Target, percentile
-from scripts.benchmarks.http_load import PlainConnection
-from scripts.benchmarks.large_cluster import FIRST_BROKER_ID
-from scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.local import LocalCluster
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.checkpoint_models import CheckpointsReply
+from quorate.controller.protocol import AllocateProducerIdsRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target, percentile
+from quorate.scripts.benchmarks.http_load import PlainConnection
+from quorate.scripts.benchmarks.large_cluster import FIRST_BROKER_ID
+from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.local import LocalCluster
 
 _PARTITIONS: Final = 1_000_000
 _WRITES_PER_S: Final = 2_000

@@ -9,21 +9,21 @@ import time
 import uuid
 from typing import Any, Final, NoReturn
 
-from controller.active_role import RoleSettings
-from controller.assembly import NodeQuorum
-from controller.bootstrap import fresh_records
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.loop_scheduler import LoopScheduler
-from controller.quorum_controller import QuorumController
-from controller.seams import ControllerLimits, WriteContext
-from metadata_log.errors import QuorateError
-from metadata_log.records import ConfigRecord, VersionedRecord
-from quorum.host import CommittedBatches, SnapshotReader
-from quorum.runtime import QuorumRuntime
-from scripts.benchmarks.member_process import Command, MemberProcess, run_member
-from snapshots.image_parts import BROKER_RESOURCE
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.assembly import NodeQuorum
+from quorate.controller.bootstrap import fresh_records
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.loop_scheduler import LoopScheduler
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.seams import ControllerLimits, WriteContext
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.records import ConfigRecord, VersionedRecord
+from quorate.quorum.host import CommittedBatches, SnapshotReader
+from quorate.quorum.runtime import QuorumRuntime
+from quorate.scripts.benchmarks.member_process import Command, MemberProcess, run_member
+from quorate.snapshots.image_parts import BROKER_RESOURCE
 
 _FATAL: Final = 3
 #: Configs written in turn, so that the state does not grow.

@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from controller.client import ControllerClient
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from metadata_log.errors import ErrorCode, QuorateError
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
-from scripts.benchmarks.workspace import Workspace
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.errors import ErrorCode, QuorateError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
+from quorate.scripts.benchmarks.workspace import Workspace
 
 _PARTITIONS: Final = 1_000_000
 _TOPICS_PER_REQUEST: Final = 50

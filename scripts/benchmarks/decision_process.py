@@ -18,24 +18,24 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from controller.alter_partition import decide_alter_partition_columns
-from controller.alter_partition_row import UNSAID_EPOCH
-from controller.altered_partitions import AlterPartitionColumns
-from controller.cluster_control import decide_broker_heartbeat
-from controller.controller_config import ControllerConfig
-from controller.elections import decide_balance_leaders
-from controller.heartbeats import BrokerHeartbeats
-from controller.protocol import BrokerHeartbeatRequest
-from controller.record_slices import ROWS_PER_SLICE_MAX, slices_of
-from metadata_log.builder import counted, encode_items
-from metadata_log.columns import decode_body
-from metadata_log.runs import BatchItem, PartitionChangeRun
-from scripts.benchmarks.large_cluster import BROKERS, FIRST_BROKER_ID, large_image
-from snapshots.image import MetadataImage
-from snapshots.partition import RECOVERED
-from snapshots.partition_columns import PartitionColumns
-from snapshots.record_versions import PARTITION_NEWEST
-from snapshots.replay_state import ReplayState
+from quorate.controller.alter_partition import decide_alter_partition_columns
+from quorate.controller.alter_partition_row import UNSAID_EPOCH
+from quorate.controller.altered_partitions import AlterPartitionColumns
+from quorate.controller.cluster_control import decide_broker_heartbeat
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.elections import decide_balance_leaders
+from quorate.controller.heartbeats import BrokerHeartbeats
+from quorate.controller.protocol import BrokerHeartbeatRequest
+from quorate.controller.record_slices import ROWS_PER_SLICE_MAX, slices_of
+from quorate.metadata_log.builder import counted, encode_items
+from quorate.metadata_log.columns import decode_body
+from quorate.metadata_log.runs import BatchItem, PartitionChangeRun
+from quorate.scripts.benchmarks.large_cluster import BROKERS, FIRST_BROKER_ID, large_image
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.partition import RECOVERED
+from quorate.snapshots.partition_columns import PartitionColumns
+from quorate.snapshots.record_versions import PARTITION_NEWEST
+from quorate.snapshots.replay_state import ReplayState
 
 _CONFIG: Final = ControllerConfig(node_id=100, cluster_id="bench")
 _BROKER: Final = FIRST_BROKER_ID + BROKERS - 1

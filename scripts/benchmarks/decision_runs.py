@@ -7,8 +7,8 @@ import subprocess
 import sys
 from typing import Any, Final
 
-from metadata_log.errors import QuorateError
-from scripts.benchmarks.workspace import Workspace
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.benchmarks.workspace import Workspace
 
 _PARTITIONS: Final = 1_000_000
 #: Of the smallest cluster: each of twelve brokers leads some.
@@ -25,7 +25,15 @@ def run_decisions(name: str, workspace: Workspace) -> tuple[list[dict[str, Any]]
     """What each run found, and the rows of a slice; see ``decision_process``."""
     count = partition_count(workspace)
     workspace.say(f"{name}: {workspace.runs} runs on {count:,} partitions in a fresh process")
-    command = [sys.executable, "-m", "scripts.benchmarks.decision_process", name, str(count), str(workspace.runs)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "quorate.scripts.benchmarks.decision_process",
+        name,
+        str(count),
+        str(workspace.runs),
+    ]
     if workspace.profile_directory is not None:
         command.append(str(workspace.profile_directory / f"{name}.prof"))
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S)

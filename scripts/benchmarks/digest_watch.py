@@ -12,19 +12,19 @@ from typing import Final
 import aiohttp
 import uvloop
 
-from controller.client import ControllerClient
-from controller.protocol import (
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import (
     AlterPartitionData,
     AlterPartitionRequest,
     AlterPartitionTopic,
     BrokerState,
 )
-from metadata_log.errors import ErrorCode, QuorateError
-from metadata_log.ids import Uuid
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.local import LocalCluster
+from quorate.metadata_log.errors import ErrorCode, QuorateError
+from quorate.metadata_log.ids import Uuid
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.local import LocalCluster
 
 _PARTITIONS: Final = 1_000_000
 _CHANGES_PER_S: Final = 2_000

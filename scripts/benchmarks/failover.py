@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from controller.connection import Connection, NoAnswer, NotSent
-from metadata_log.errors import ApiError
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.processes import Watch, running_cluster
-from scripts.benchmarks.small_write import small_write
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.local import LocalCluster
+from quorate.controller.connection import Connection, NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.processes import Watch, running_cluster
+from quorate.scripts.benchmarks.small_write import small_write
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.local import LocalCluster
 
 _TRIALS_PER_RUN: Final = 4
 #: A write every so often, to the surviving controllers in turn.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scripts.benchmarks.decision_runs import partition_count, run_decisions
-from scripts.benchmarks.figures import Figure, Outcome
-from scripts.benchmarks.processes import brokers_sentence
-from scripts.benchmarks.workspace import Workspace
+from quorate.scripts.benchmarks.decision_runs import partition_count, run_decisions
+from quorate.scripts.benchmarks.figures import Figure, Outcome
+from quorate.scripts.benchmarks.processes import brokers_sentence
+from quorate.scripts.benchmarks.workspace import Workspace
 
 
 def run(workspace: Workspace) -> Outcome:

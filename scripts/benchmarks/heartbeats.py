@@ -12,20 +12,20 @@ from typing import Any, Final
 
 import uvloop
 
-from controller.bootstrap import FRESH_FEATURES
-from controller.http.content import unpack
-from controller.protocol import (
+from quorate.controller.bootstrap import FRESH_FEATURES
+from quorate.controller.http.content import unpack
+from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
     SupportedFeature,
 )
-from scripts.benchmarks.figures import Figure, Outcome, Target, percentile
-from scripts.benchmarks.http_load import PlainAnswer, PlainConnection
-from scripts.benchmarks.processes import Watch, processor_s, running_cluster
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target, percentile
+from quorate.scripts.benchmarks.http_load import PlainAnswer, PlainConnection
+from quorate.scripts.benchmarks.processes import Watch, processor_s, running_cluster
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
 
 _BROKERS: Final = 2_000
 _FIRST_ID: Final = 10_000

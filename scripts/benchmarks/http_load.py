@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from aiohttp.http import SERVER_SOFTWARE
 from pydantic import BaseModel
 
-from controller.http import headers
-from controller.http.content import JSON, MSGPACK, pack
-from metadata_log.errors import QuorateError
+from quorate.controller.http import headers
+from quorate.controller.http.content import JSON, MSGPACK, pack
+from quorate.metadata_log.errors import QuorateError
 
 _HEAD_END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"Content-Length: "

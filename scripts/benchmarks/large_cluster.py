@@ -10,22 +10,22 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.bootstrap import FRESH_FEATURES, fresh_records
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.ids import Uuid
-from metadata_log.records import (
+from quorate.controller.bootstrap import FRESH_FEATURES, fresh_records
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import (
     BrokerEndpoint,
     BrokerFeature,
     RegisterBrokerRecord,
     TopicRecord,
     VersionedRecord,
 )
-from metadata_log.runs import BatchItem, PartitionRun
-from snapshots.checkpoint import checkpoint_batches
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import Provenance
-from snapshots.record_versions import PARTITION_NEWEST
-from snapshots.replay import replay
+from quorate.metadata_log.runs import BatchItem, PartitionRun
+from quorate.snapshots.checkpoint import checkpoint_batches
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.record_versions import PARTITION_NEWEST
+from quorate.snapshots.replay import replay
 
 BROKERS: Final = 12
 FIRST_BROKER_ID: Final = 1

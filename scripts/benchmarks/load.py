@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from metadata_log.errors import QuorateError
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.large_cluster import BROKERS, PARTITIONS_PER_TOPIC, large_image, write_checkpoint
-from scripts.benchmarks.workspace import Workspace
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.large_cluster import BROKERS, PARTITIONS_PER_TOPIC, large_image, write_checkpoint
+from quorate.scripts.benchmarks.workspace import Workspace
 
 _PARTITIONS: Final = 1_000_000
 _TIMEOUT_S: Final = 60.0
@@ -43,7 +43,7 @@ def run(workspace: Workspace) -> Outcome:
 
 
 def _load(checkpoint: Path, count: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "scripts.benchmarks.load_process", str(checkpoint)]
+    command = [sys.executable, "-P", "-m", "quorate.scripts.benchmarks.load_process", str(checkpoint)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S)
     if done.returncode != 0:
         raise QuorateError(f"the loading process failed: {done.stderr.strip()}")

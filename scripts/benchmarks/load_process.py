@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from scripts.benchmarks.process_tree import resident_bytes
-from snapshots.loading import load_image
+from quorate.scripts.benchmarks.process_tree import resident_bytes
+from quorate.snapshots.loading import load_image
 
 
 def main(path: Path) -> None:

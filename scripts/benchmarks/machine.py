@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from metadata_log.errors import QuorateError
+from quorate.metadata_log.errors import QuorateError
 
 _MEMORY_FILESYSTEMS: Final = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 _FDATASYNC_SAMPLES: Final = 200

@@ -16,18 +16,18 @@ from typing import Any, Final, NoReturn
 
 import uvloop
 
-from metadata_log.directory import MetadataDirectory
-from metadata_log.disk import RealDisk
-from metadata_log.errors import QuorateError
-from metadata_log.ids import uuid_from_text
-from quorum.config import QuorumConfig, VoterAddress
-from quorum.host import CommittedBatches, SnapshotReader
-from quorum.runtime import QuorumRuntime
-from quorum.storage import NodeStorage
-from scripts.benchmarks.members import load_plan
-from scripts.cluster.making import controller_directory
-from scripts.cluster.plan import ClusterPlan
-from scripts.cluster.ports import LOOPBACK
+from quorate.metadata_log.directory import MetadataDirectory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.ids import uuid_from_text
+from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.host import CommittedBatches, SnapshotReader
+from quorate.quorum.runtime import QuorumRuntime
+from quorate.quorum.storage import NodeStorage
+from quorate.scripts.benchmarks.members import load_plan
+from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.cluster.ports import LOOPBACK
 
 _FATAL: Final = 3
 

@@ -14,11 +14,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from metadata_log.errors import QuorateError
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.plan import ClusterPlan
-from scripts.cluster.ports import free_ports
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.cluster.ports import free_ports
 
 _ANSWER_S: Final = 60.0
 _LEADER_S: Final = 15.0
@@ -49,6 +49,7 @@ class Member:
             arguments.append(str(workspace.profile_directory))
         process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",
             "-m",
             module,
             *arguments,

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 import uvloop
 from pydantic import BaseModel
 
-from controller.bootstrap import FRESH_FEATURES
-from controller.http.content import unpack
-from controller.protocol import (
+from quorate.controller.bootstrap import FRESH_FEATURES
+from quorate.controller.http.content import unpack
+from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
@@ -22,11 +22,11 @@ from controller.protocol import (
     CreateTopicsRequest,
     SupportedFeature,
 )
-from controller.protocol_configs import IncrementalAlterConfigsRequest
-from scripts.benchmarks.figures import Figure, Outcome, percentile
-from scripts.benchmarks.http_load import PlainConnection
-from scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
-from scripts.benchmarks.workspace import Workspace
+from quorate.controller.protocol_configs import IncrementalAlterConfigsRequest
+from quorate.scripts.benchmarks.figures import Figure, Outcome, percentile
+from quorate.scripts.benchmarks.http_load import PlainConnection
+from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
+from quorate.scripts.benchmarks.workspace import Workspace
 
 _IN_FLIGHT: Final = 64
 _REQUESTS: Final = 20_000

@@ -6,12 +6,12 @@ import asyncio
 import time
 from typing import Any, Final
 
-from metadata_log.batch import build_batch, frame_record
-from metadata_log.segment_log import LogConfig
-from quorum.errors import NotLeader
-from quorum.host import CommittedBatches, SnapshotReader
-from scripts.benchmarks.member_process import Command, MemberProcess, quorum_config, run_member
-from scripts.benchmarks.process_tree import resident_bytes
+from quorate.metadata_log.batch import build_batch, frame_record
+from quorate.metadata_log.segment_log import LogConfig
+from quorate.quorum.errors import NotLeader
+from quorate.quorum.host import CommittedBatches, SnapshotReader
+from quorate.scripts.benchmarks.member_process import Command, MemberProcess, quorum_config, run_member
+from quorate.scripts.benchmarks.process_tree import resident_bytes
 
 _TICK_S: Final = 0.01
 

@@ -17,13 +17,13 @@ from typing import Annotated, Final
 
 import typer
 
-from metadata_log.errors import QuorateError
-from metadata_log.reader import find_files, iter_batches
-from scripts.benchmarks.process_tree import watch_tree
-from scripts.cli import exit_codes
-from scripts.command_line import run
-from scripts.history.digests import states_at
-from scripts.history.making import HistoryPlan, make_history
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.scripts.benchmarks.process_tree import watch_tree
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.command_line import run
+from quorate.scripts.history.digests import states_at
+from quorate.scripts.history.making import HistoryPlan, make_history
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -119,7 +119,7 @@ def _run(arguments: list[str]) -> _Ran:
     """Run one command of the pipeline to its end."""
     started = time.monotonic()
     with tempfile.TemporaryFile() as output:
-        command = [sys.executable, "-m", "scripts.cli", "pipeline", *arguments]
+        command = [sys.executable, "-P", "-m", "quorate.scripts.cli", "pipeline", *arguments]
         process = subprocess.Popen(command, stdout=output, start_new_session=True)
         try:
             with watch_tree(process.pid) as use:

@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
-from controller.connection import Connection, NoAnswer, NotSent, Request, make_session
-from controller.http.resources import QuorumReply
-from metadata_log.errors import ApiError
-from scripts.benchmarks.large_cluster import BROKERS, large_image, write_checkpoint
-from scripts.benchmarks.workspace import Workspace, temporary_directory
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, make_twin
-from scripts.cluster.plan import ClusterPlan, PlannedBrokers
-from scripts.cluster.ports import free_ports
+from quorate.controller.connection import Connection, NoAnswer, NotSent, Request, make_session
+from quorate.controller.http.resources import QuorumReply
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.benchmarks.large_cluster import BROKERS, large_image, write_checkpoint
+from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.making import Ports, make_twin
+from quorate.scripts.cluster.plan import ClusterPlan, PlannedBrokers
+from quorate.scripts.cluster.ports import free_ports
 
 _READY_S: Final = 60.0
 _STOP_S: Final = 5.0

@@ -6,9 +6,9 @@ import asyncio
 import time
 from typing import Any, Final
 
-from metadata_log.batch import build_batch, frame_record
-from quorum.host import CommittedBatches, SnapshotReader
-from scripts.benchmarks.member_process import Command, MemberProcess, run_member
+from quorate.metadata_log.batch import build_batch, frame_record
+from quorate.quorum.host import CommittedBatches, SnapshotReader
+from quorate.scripts.benchmarks.member_process import Command, MemberProcess, run_member
 
 #: Batches that are begun in one turn of the loop at most, so that the sockets get their share.
 _APPENDS_PER_TURN: Final = 128

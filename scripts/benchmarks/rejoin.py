@@ -6,17 +6,17 @@ import asyncio
 import time
 from typing import Final
 
-from broker.replies import ImageReply, ProcessReply
-from controller.connection import Connection, NoAnswer, NotSent, Request, make_session
-from metadata_log.errors import ApiError, QuorateError
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.formatting import wipe
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import controller_directory
-from scripts.cluster.plan import PlannedBrokers
-from scripts.cluster.ports import LOOPBACK, free_ports
+from quorate.broker.replies import ImageReply, ProcessReply
+from quorate.controller.connection import Connection, NoAnswer, NotSent, Request, make_session
+from quorate.metadata_log.errors import ApiError, QuorateError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.formatting import wipe
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.plan import PlannedBrokers
+from quorate.scripts.cluster.ports import LOOPBACK, free_ports
 
 _PARTITIONS: Final = 1_000_000
 _BROKER_ID: Final = 900

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from scripts.benchmarks.figures import Figure, Outcome, number
-from scripts.benchmarks.machine import Machine
+from quorate.scripts.benchmarks.figures import Figure, Outcome, number
+from quorate.scripts.benchmarks.machine import Machine
 
 
 def print_machine(console: Console, machine: Machine) -> None:

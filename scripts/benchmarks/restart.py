@@ -8,14 +8,14 @@ import statistics
 import time
 from typing import Final
 
-from controller.connection import NoAnswer, NotSent
-from metadata_log.errors import ApiError
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
-from scripts.benchmarks.small_write import small_write
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.ports import LOOPBACK
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
+from quorate.scripts.benchmarks.small_write import small_write
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.ports import LOOPBACK
 
 _PARTITIONS: Final = 1_000_000
 _RETRY_S: Final = 0.01

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from controller.controller_config import ControllerConfig
-from controller.http.search_handlers import partitions_reply, topics_reply
-from controller.http.search_models import PartitionListParameters, TopicListParameters
-from controller.partition_search import PartitionSearch
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.large_cluster import BROKERS, PARTITIONS_PER_TOPIC, large_image
-from scripts.benchmarks.workspace import Workspace
-from snapshots.image import MetadataImage
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.http.search_handlers import partitions_reply, topics_reply
+from quorate.controller.http.search_models import PartitionListParameters, TopicListParameters
+from quorate.controller.partition_search import PartitionSearch
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.large_cluster import BROKERS, PARTITIONS_PER_TOPIC, large_image
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.snapshots.image import MetadataImage
 
 _PARTITIONS: Final = 1_000_000
 _PAGE: Final = 100

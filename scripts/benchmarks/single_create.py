@@ -9,14 +9,14 @@ from typing import Final
 
 import uvloop
 
-from controller.client import ControllerClient
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from metadata_log.errors import QuorateError
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.http_load import PlainConnection
-from scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
-from scripts.benchmarks.workspace import Workspace
-from scripts.cluster.local import LocalCluster
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.http_load import PlainConnection
+from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
+from quorate.scripts.benchmarks.workspace import Workspace
+from quorate.scripts.cluster.local import LocalCluster
 
 _IN_FLIGHT: Final = 64
 _TOPICS: Final = 20_000

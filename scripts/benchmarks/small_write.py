@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from controller.connection import Connection, Request
-from controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.controller.connection import Connection, Request
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 
 
 async def small_write(connection: Connection, name: str, timeout_ms: float) -> None:

@@ -8,10 +8,10 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from metadata_log.errors import QuorateError
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.members import Member, running_members
-from scripts.benchmarks.workspace import Workspace
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.members import Member, running_members
+from quorate.scripts.benchmarks.workspace import Workspace
 
 _SECONDS: Final = 20.0
 _WRITES_PER_S: Final = 5_000
@@ -44,7 +44,7 @@ def run(workspace: Workspace) -> Outcome:
 async def _run(workspace: Workspace) -> Outcome:
     seconds = workspace.seconds or max(1.0, _SECONDS * workspace.scale)
     runs: list[_Run] = []
-    async with running_members("scripts.benchmarks.paced_process", workspace) as members:
+    async with running_members("quorate.scripts.benchmarks.paced_process", workspace) as members:
         bounds = await members[0].ask("bounds")
         for number in range(workspace.runs):
             runs.append(await _stop_and_go(members, seconds))

@@ -6,12 +6,12 @@ import asyncio
 import statistics
 from typing import Any, Final
 
-from scripts.benchmarks.figures import Figure, Outcome, Target
-from scripts.benchmarks.machine import fdatasync_ms
-from scripts.benchmarks.members import Member, processor_times, running_members
-from scripts.benchmarks.workspace import Workspace
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.machine import fdatasync_ms
+from quorate.scripts.benchmarks.members import Member, processor_times, running_members
+from quorate.scripts.benchmarks.workspace import Workspace
 
-_MODULE: Final = "scripts.benchmarks.controller_process"
+_MODULE: Final = "quorate.scripts.benchmarks.controller_process"
 _WARM_UP_S: Final = 1.0
 _COMMIT_RUN_S: Final = 2.0
 _THROUGHPUT_RUN_S: Final = 3.0

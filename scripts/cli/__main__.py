@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scripts.early_interrupt import ending_at_once
-from scripts.lean_imports import import_lean_client, import_lean_server
+from quorate.scripts.early_interrupt import ending_at_once
+from quorate.scripts.lean_imports import import_lean_client, import_lean_server
 
 if TYPE_CHECKING:
     import typer
@@ -18,185 +18,185 @@ if TYPE_CHECKING:
 
 def _refusals(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import refusals
+    from quorate.scripts.cli import refusals
 
     app.command("refusals")(refusals.show_refusals)
 
 
 def _history(app: typer.Typer) -> None:
-    from scripts.cli import history
+    from quorate.scripts.cli import history
 
     app.command("history")(history.show_history)
 
 
 def _log(app: typer.Typer) -> None:
-    from scripts.cli import log
+    from quorate.scripts.cli import log
 
     app.add_typer(log.app, name="log")
 
 
 def _image(app: typer.Typer) -> None:
-    from scripts.cli import image
+    from quorate.scripts.cli import image
 
     app.add_typer(image.app, name="image")
 
 
 def _snapshot(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import snapshot
+    from quorate.scripts.cli import snapshot
 
     app.add_typer(snapshot.app, name="snapshot")
 
 
 def _status(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import status
+    from quorate.scripts.cli import status
 
     app.command()(status.status)
 
 
 def _broker(app: typer.Typer) -> None:
     import_lean_server()
-    from scripts.cli import broker
+    from quorate.scripts.cli import broker
 
     app.command()(broker.broker)
 
 
 def _controller(app: typer.Typer) -> None:
     import_lean_server()
-    from scripts.cli import controller
+    from quorate.scripts.cli import controller
 
     app.command()(controller.controller)
 
 
 def _up(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import up
+    from quorate.scripts.cli import up
 
     app.command()(up.up)
 
 
 def _node(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import node
+    from quorate.scripts.cli import node
 
     app.add_typer(node.app, name="node")
 
 
 def _cluster(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import cluster
+    from quorate.scripts.cli import cluster
 
     app.add_typer(cluster.app, name="cluster")
 
 
 def _quorum(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import quorum
+    from quorate.scripts.cli import quorum
 
     app.add_typer(quorum.app, name="quorum")
 
 
 def _brokers(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import brokers
+    from quorate.scripts.cli import brokers
 
     app.add_typer(brokers.app, name="brokers")
 
 
 def _topics(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import topics
+    from quorate.scripts.cli import topics
 
     app.add_typer(topics.app, name="topics")
 
 
 def _partitions(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import partitions
+    from quorate.scripts.cli import partitions
 
     app.add_typer(partitions.app, name="partitions")
 
 
 def _reassign(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import reassign
+    from quorate.scripts.cli import reassign
 
     app.add_typer(reassign.app, name="reassign")
 
 
 def _elect(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import elect
+    from quorate.scripts.cli import elect
 
     app.command()(elect.elect)
 
 
 def _configs(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import configs
+    from quorate.scripts.cli import configs
 
     app.add_typer(configs.app, name="configs")
 
 
 def _features(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import features
+    from quorate.scripts.cli import features
 
     app.add_typer(features.app, name="features")
 
 
 def _quotas(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import quotas
+    from quorate.scripts.cli import quotas
 
     app.add_typer(quotas.app, name="quotas")
 
 
 def _users(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import users
+    from quorate.scripts.cli import users
 
     app.add_typer(users.app, name="users")
 
 
 def _acls(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import acls
+    from quorate.scripts.cli import acls
 
     app.add_typer(acls.app, name="acls")
 
 
 def _tokens(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import tokens
+    from quorate.scripts.cli import tokens
 
     app.add_typer(tokens.app, name="tokens")
 
 
 def _format(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import format as format_commands
+    from quorate.scripts.cli import format as format_commands
 
     app.add_typer(format_commands.app, name="format")
 
 
 def _recover(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import recover
+    from quorate.scripts.cli import recover
 
     app.add_typer(recover.app, name="recover")
 
 
 def _drill(app: typer.Typer) -> None:
     import_lean_client()
-    from scripts.cli import drill
+    from quorate.scripts.cli import drill
 
     app.add_typer(drill.app, name="drill")
 
 
 def _pipeline(app: typer.Typer) -> None:
-    from scripts.cli import pipeline
+    from quorate.scripts.cli import pipeline
 
     app.add_typer(pipeline.app, name="pipeline")
 
@@ -326,7 +326,7 @@ def _only_listed() -> None:
 def main() -> None:
     """The command of this process."""
     with ending_at_once():
-        from scripts.command_line import run
+        from quorate.scripts.command_line import run
 
         # What is imported stays for as long as the process: the collector need not look at it, now or later.
         gc.disable()

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, get_args
 import typer
 from pydantic import BaseModel
 
-from controller.protocol_acls import (
+from quorate.controller.protocol_acls import (
     AclCreation,
     AclFilter,
     AclOperation,
@@ -22,12 +22,12 @@ from controller.protocol_acls import (
     DescribeAclsResponse,
     MatchingAcl,
 )
-from scripts.cli.arguments import AsJson, DryRun, Yes, confirm
-from scripts.cli.asking import ask
-from scripts.cli.bulk import Outcome, only, report
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, counted, reader_may_leave
-from scripts.cli.requesting import make
+from quorate.scripts.cli.arguments import AsJson, DryRun, Yes, confirm
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.bulk import Outcome, only, report
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import columns, counted, reader_may_leave
+from quorate.scripts.cli.requesting import make
 
 app = typer.Typer(
     help="Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", no_args_is_help=True

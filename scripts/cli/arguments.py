@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
-from controller.name_patterns import InvalidPattern, NamePatterns
-from metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
-from scripts.cli import exit_codes
+from quorate.controller.name_patterns import InvalidPattern, NamePatterns
+from quorate.metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
+from quorate.scripts.cli import exit_codes
 
 
 def sendable(text: str) -> str:

@@ -14,12 +14,12 @@ from typing import Any, Final, TypeVar
 
 import typer
 
-from controller.attempts import Sender
-from controller.client import ControllerClient
-from controller.http.errors import HttpRefusal
-from metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
-from scripts.cli import exit_codes
-from scripts.cli.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret
+from quorate.controller.attempts import Sender
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.errors import HttpRefusal
+from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ def ask(
         ImageNotAvailable, StorageError, ReplayError: nothing can be read from the files, or not of this moment.
     """
     if path is not None:
-        from scripts.cli.offline import FileAnswers
+        from quorate.scripts.cli.offline import FileAnswers
 
         return _run(partial(_put_to, FileAnswers(path, at), question))
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None

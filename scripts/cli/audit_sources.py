@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from metadata_log.audit_lines import AuditLine, audit_files, decode_audit_lines
-from metadata_log.audit_pages import AuditPage
-from metadata_log.errors import QuorateError
-from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from snapshots.history import Audit, HistoryStep
+from quorate.metadata_log.audit_lines import AuditLine, audit_files, decode_audit_lines
+from quorate.metadata_log.audit_pages import AuditPage
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
+from quorate.snapshots.history import Audit, HistoryStep
 
 
 class SourceSilent(QuorateError):

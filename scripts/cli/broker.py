@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 import uvloop
 
-from broker.host import BrokerReadiness, NotCaughtUp
-from broker.lifecycle import BrokerState
-from broker.process import run_broker_process
-from broker.settings import BrokerSettings
-from controller.settings_source import load_settings, read_secret
-from scripts.cli import exit_codes
-from scripts.process_log import configure_log
+from quorate.broker.host import BrokerReadiness, NotCaughtUp
+from quorate.broker.lifecycle import BrokerState
+from quorate.broker.process import run_broker_process
+from quorate.broker.settings import BrokerSettings
+from quorate.controller.settings_source import load_settings, read_secret
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.process_log import configure_log
 
 Ids = Annotated[
     str | None, typer.Option(metavar="IDS", help="Brokers to play: ids and ranges, like 11-14,20.", show_default=False)

@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict
 
-from controller.client import ControllerClient
-from controller.http.resources import BrokerReply
-from metadata_log.ids import uuid_text
-from scripts.cli import exit_codes
-from scripts.cli.arguments import AsJson, Yes, confirm
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.feed import feed
-from scripts.cli.output import ago, columns, or_dash, reader_may_leave
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.resources import BrokerReply
+from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.arguments import AsJson, Yes, confirm
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.feed import feed
+from quorate.scripts.cli.output import ago, columns, or_dash, reader_may_leave
 
 app = typer.Typer(help="List and describe brokers, and unregister those that never come back.", no_args_is_help=True)
 app.command()(feed)

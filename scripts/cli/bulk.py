@@ -9,9 +9,9 @@ from typing import NamedTuple
 import typer
 from pydantic import BaseModel
 
-from metadata_log.errors import ErrorCode
-from scripts.cli import exit_codes
-from scripts.cli.output import reader_may_leave
+from quorate.metadata_log.errors import ErrorCode
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.output import reader_may_leave
 
 
 class Outcome(NamedTuple):

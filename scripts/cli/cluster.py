@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import typer
 
-from controller.http.resources import ClusterReply
-from scripts.cli.arguments import AsJson
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, reader_may_leave
+from quorate.controller.http.resources import ClusterReply
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import columns, reader_may_leave
 
 app = typer.Typer(help="The cluster's id, active controller, versions and counts.", no_args_is_help=True)
 

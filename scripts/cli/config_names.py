@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from controller.broker_configs import BROKER_SHOWN
-from controller.group_configs import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
-from controller.protocol_configs import ResourceTypeName
-from controller.topic_configs import TOPIC_CONFIGS
+from quorate.controller.broker_configs import BROKER_SHOWN
+from quorate.controller.group_configs import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
+from quorate.controller.protocol_configs import ResourceTypeName
+from quorate.controller.topic_configs import TOPIC_CONFIGS
 
 
 class _Known(NamedTuple):

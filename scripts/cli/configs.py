@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from controller.protocol_configs import (
+from quorate.controller.protocol_configs import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -19,12 +19,12 @@ from controller.protocol_configs import (
     ReplacedConfigsResource,
     ResourceTypeName,
 )
-from metadata_log.errors import ApiError
-from scripts.cli.arguments import AsJson, DryRun, key_values
-from scripts.cli.asking import ask
-from scripts.cli.config_names import point_out_slips
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, reader_may_leave
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cli.arguments import AsJson, DryRun, key_values
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.config_names import point_out_slips
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import columns, reader_may_leave
 
 app = typer.Typer(
     help="Show and change the configs of topics, brokers, groups and client metrics subscriptions.",

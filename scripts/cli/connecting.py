@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from scripts.cluster.plan import ClusterPlan
-from snapshots.moments import InvalidMoment, parse_moment
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.snapshots.moments import InvalidMoment, parse_moment
 
 #: Where `scripts/up` keeps its cluster.
 LOCAL_DIRECTORY: Final = Path("var")
@@ -106,7 +106,7 @@ def find_controllers(controllers: str | None) -> tuple[str, ...]:
 
 
 def _addresses(text: str) -> tuple[str, ...]:
-    from controller.connection import InvalidUrl, controller_url
+    from quorate.controller.connection import InvalidUrl, controller_url
 
     try:
         urls = tuple(controller_url(part) for part in text.split(",") if part.strip())
@@ -119,6 +119,6 @@ def find_secret(file: Path | None) -> bytes | None:
     """The shared secret, if a file was named."""
     if file is None:
         return None
-    from controller.settings_source import read_secret
+    from quorate.controller.settings_source import read_secret
 
     return read_secret(file)

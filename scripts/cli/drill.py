@@ -12,16 +12,16 @@ from typing import Annotated, Final
 
 import typer
 
-from metadata_log.errors import QuorateError
-from scripts.cli import exit_codes
-from scripts.cli.arguments import AsJson
-from scripts.cli.drill_places import place_of
-from scripts.cli.output import columns, reader_may_leave
-from scripts.cluster.control import Act
-from scripts.drills.outcome import Outcome
-from scripts.drills.places import NotHere, On
-from scripts.drills.report import lines, page
-from scripts.drills.runner import DRILLS, run_drill, skipped
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cli.drill_places import place_of
+from quorate.scripts.cli.output import columns, reader_may_leave
+from quorate.scripts.cluster.control import Act
+from quorate.scripts.drills.outcome import Outcome
+from quorate.scripts.drills.places import NotHere, On
+from quorate.scripts.drills.report import lines, page
+from quorate.scripts.drills.runner import DRILLS, run_drill, skipped
 
 app = typer.Typer(help="Rehearse disasters on real processes, and measure what they cost.", no_args_is_help=True)
 

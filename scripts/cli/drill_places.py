@@ -8,10 +8,10 @@ from typing import Final, get_args
 
 import typer
 
-from scripts.cluster.control import Act
-from scripts.drills.commands import InvalidCommand, parse_command
-from scripts.drills.drill import Drill
-from scripts.drills.places import GivenDirectory, NamedCluster, On
+from quorate.scripts.cluster.control import Act
+from quorate.scripts.drills.commands import InvalidCommand, parse_command
+from quorate.scripts.drills.drill import Drill
+from quorate.scripts.drills.places import GivenDirectory, NamedCluster, On
 
 _URL: Final = "http://"
 

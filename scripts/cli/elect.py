@@ -9,21 +9,21 @@ from typing import Annotated, Literal
 
 import typer
 
-from controller.client import ControllerClient
-from controller.protocol import (
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import (
     ElectionPartitionResult,
     ElectionPartitions,
     ElectionTopicResult,
     ElectLeadersRequest,
     ElectLeadersResponse,
 )
-from metadata_log.errors import ApiError, ErrorCode
-from scripts.cli.arguments import AsJson, Yes, confirm, sendable
-from scripts.cli.asking import ask
-from scripts.cli.bulk import Outcome, only, report
-from scripts.cli.connecting import Controllers, SecretFile
-from scripts.cli.json_files import ElectionFile, read_json
-from scripts.cli.output import counted
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cli.arguments import AsJson, Yes, confirm, sendable
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.bulk import Outcome, only, report
+from quorate.scripts.cli.connecting import Controllers, SecretFile
+from quorate.scripts.cli.json_files import ElectionFile, read_json
+from quorate.scripts.cli.output import counted
 
 
 class ElectionType(StrEnum):

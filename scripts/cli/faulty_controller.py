@@ -1,6 +1,6 @@
 """A controller process on a machine with faults; nothing else of it is replaced.
 
-Run as ``python -m scripts.cli.faulty_controller FAULTS --config SETTINGS``. What is in FAULTS:
+Run as ``python -m quorate.scripts.cli.faulty_controller FAULTS --config SETTINGS``. What is in FAULTS:
 ``scripts.drills.machine_faults``.
 """
 
@@ -10,8 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
-from scripts.cli.__main__ import main as quorate
-from scripts.drills.machine_faults import Faults, install, watch
+from quorate.scripts.cli.__main__ import main as quorate
+from quorate.scripts.drills.machine_faults import Faults, install, watch
 
 
 def main() -> None:

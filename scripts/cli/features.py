@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
-from metadata_log.errors import ApiError
-from scripts.cli.arguments import AsJson, DryRun
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, reader_may_leave
+from quorate.controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cli.arguments import AsJson, DryRun
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import columns, reader_may_leave
 
 app = typer.Typer(help="Show, raise and lower the levels of a cluster's features.", no_args_is_help=True)
 

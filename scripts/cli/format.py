@@ -11,13 +11,13 @@ from typing import Annotated, Final
 
 import typer
 
-from controller.settings import ControllerSettings, parse_address
-from controller.settings_source import load_settings
-from metadata_log.errors import InvalidId
-from metadata_log.ids import uuid_from_text
-from scripts.cli.arguments import AsJson
-from scripts.cluster.formatting import new_id
-from scripts.cluster.own_machines import BROKER_SETTINGS_NAME, NewController, found_directory, write_settings
+from quorate.controller.settings import ControllerSettings, parse_address
+from quorate.controller.settings_source import load_settings
+from quorate.metadata_log.errors import InvalidId
+from quorate.metadata_log.ids import uuid_from_text
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cluster.formatting import new_id
+from quorate.scripts.cluster.own_machines import BROKER_SETTINGS_NAME, NewController, found_directory, write_settings
 
 app = typer.Typer(
     help="Make a new cluster on machines of your own: its settings, and each controller's metadata directory.",

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from scripts.cli import exit_codes
-from scripts.cli.audit_sources import AllSources
-from scripts.cli.connecting import Controllers, SecretFile
-from scripts.cli.history_places import Log, places
-from scripts.cli.image_diff import SIGNS, fields_json, fields_text
-from scripts.cli.output import format_time, reader_may_leave
-from snapshots.history import (
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.audit_sources import AllSources
+from quorate.scripts.cli.connecting import Controllers, SecretFile
+from quorate.scripts.cli.history_places import Log, places
+from quorate.scripts.cli.image_diff import SIGNS, fields_json, fields_text
+from quorate.scripts.cli.output import format_time, reader_may_leave
+from quorate.snapshots.history import (
     HistoryStep,
     Subject,
     broker_subject,
@@ -61,7 +61,7 @@ def show_history(
     Example: quorate history topic orders --from var/controller-1 --from var/controller-2 --from var/controller-3
     """
     wanted = _subject(subject or [])
-    from controller.config_resources import is_sensitive
+    from quorate.controller.config_resources import is_sensitive
 
     with places(path, controllers, secret_file) as (log, audit):
         steps = list(history(log.start, log.batches, audit, is_sensitive, wanted))

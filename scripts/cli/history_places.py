@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import typer
 
-from metadata_log.errors import NotController
-from scripts.cli import exit_codes
-from scripts.cli.audit_sources import AllSources, AuditSource, FileSource
-from scripts.cli.connecting import find_controllers
-from scripts.cli.image_sources import SCHEME
-from scripts.cli.passed_over import say_passed_over
-from snapshots.loading import batches_from_start
-from snapshots.replay_state import ReplayState
-from snapshots.whole_checkpoints import PassedOver
+from quorate.metadata_log.errors import NotController
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.audit_sources import AllSources, AuditSource, FileSource
+from quorate.scripts.cli.connecting import find_controllers
+from quorate.scripts.cli.image_sources import SCHEME
+from quorate.scripts.cli.passed_over import say_passed_over
+from quorate.snapshots.loading import batches_from_start
+from quorate.snapshots.replay_state import ReplayState
+from quorate.snapshots.whole_checkpoints import PassedOver
 
 
 class Log(NamedTuple):
@@ -76,20 +76,20 @@ def _log_of_files(path: Path) -> Log:
 
 
 def _live_sources(url: str, secret_file: Path | None) -> AbstractContextManager[Sequence[AuditSource]]:
-    from scripts.cli.live_audit import live_sources
+    from quorate.scripts.cli.live_audit import live_sources
 
     return live_sources(url, secret_file)
 
 
 def _log_of_controller(url: str, secret_file: Path | None) -> Log:
-    from scripts.cli.joined_log import log_of_controller
+    from quorate.scripts.cli.joined_log import log_of_controller
 
     log = log_of_controller(url, secret_file)
     return Log(log.start, log.batches, log.missing)
 
 
 def _log_of_quorum(controllers: Sequence[str], secret_file: Path | None) -> tuple[str, Log]:
-    from scripts.cli.joined_log import log_of_quorum
+    from quorate.scripts.cli.joined_log import log_of_quorum
 
     log = log_of_quorum(controllers, secret_file)
     return log.url, Log(log.start, log.batches, log.missing)

@@ -12,19 +12,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from metadata_log.json_form import json_type, record_data
-from scripts.cli.connecting import AtMoment, files_not_address
-from scripts.cli.image_diff import diff
-from scripts.cli.output import format_time, reader_may_leave
-from scripts.cli.passed_over import load_image_and_say, passed_over_documents
-from snapshots.as_json import summary_json, topics_json
-from snapshots.as_records import image_records
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.moments import parse_moment
-from snapshots.summary import ImageSummary, summarize
-from snapshots.whole_checkpoints import PassedOver
+from quorate.metadata_log.json_form import json_type, record_data
+from quorate.scripts.cli.connecting import AtMoment, files_not_address
+from quorate.scripts.cli.image_diff import diff
+from quorate.scripts.cli.output import format_time, reader_may_leave
+from quorate.scripts.cli.passed_over import load_image_and_say, passed_over_documents
+from quorate.snapshots.as_json import summary_json, topics_json
+from quorate.snapshots.as_records import image_records
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.moments import parse_moment
+from quorate.snapshots.summary import ImageSummary, summarize
+from quorate.snapshots.whole_checkpoints import PassedOver
 
 app = typer.Typer(
     help="The state that a log or a checkpoint adds up to; what differs between two.", no_args_is_help=True

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from metadata_log.errors import NotController, QuorateError
-from scripts.cli import exit_codes
-from scripts.cli.image_sources import Source, read_source
-from scripts.cli.output import format_time, reader_may_leave
-from scripts.cli.passed_over import passed_over_documents
-from snapshots.difference_entries import Entry, FieldChange, PartDifference
-from snapshots.image_difference import image_difference
+from quorate.metadata_log.errors import NotController, QuorateError
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.image_sources import Source, read_source
+from quorate.scripts.cli.output import format_time, reader_may_leave
+from quorate.scripts.cli.passed_over import passed_over_documents
+from quorate.snapshots.difference_entries import Entry, FieldChange, PartDifference
+from quorate.snapshots.image_difference import image_difference
 
 #: What stands before an entry.
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
@@ -54,7 +54,7 @@ def diff(
 
     Example: quorate image diff var/controller-1@2000 http://127.0.0.1:18081
     """
-    from controller.config_resources import is_sensitive
+    from quorate.controller.config_resources import is_sensitive
 
     old, new = _read(a, secret_file), _read(b, secret_file)
     parts = image_difference(old.image, new.image, is_sensitive, by_name=match_names)

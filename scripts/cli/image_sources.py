@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from scripts.cli.passed_over import load_image_and_say
-from snapshots.image import MetadataImage
-from snapshots.moments import Moment, parse_moment
-from snapshots.whole_checkpoints import PassedOver
+from quorate.scripts.cli.passed_over import load_image_and_say
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.moments import Moment, parse_moment
+from quorate.snapshots.whole_checkpoints import PassedOver
 
 SCHEME: Final = "http://"
 
@@ -31,7 +31,7 @@ def read_source(text: str, secret_file: Path | None) -> Source:
     place, moment = _taken_apart(text)
     if place.startswith(SCHEME):
         # Asking a controller takes libraries that looking into a file must not wait for.
-        from scripts.cli.live_image import live_image
+        from quorate.scripts.cli.live_image import live_image
 
         return Source(text, live_image(place, moment, secret_file))
     return Source(text, *load_image_and_say(Path(place), moment))

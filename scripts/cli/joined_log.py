@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from broker.feed import FeedUnavailable, LogPosition
-from controller.client import ControllerClient
-from controller.connection import controller_url
-from metadata_log.errors import NotController
-from scripts.cli.connecting import find_secret
-from scripts.cli.live_log import TIMEOUT_MS, LiveLog
-from snapshots.errors import ImageNotAvailable
-from snapshots.replay_state import ReplayState
+from quorate.broker.feed import FeedUnavailable, LogPosition
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import controller_url
+from quorate.metadata_log.errors import NotController
+from quorate.scripts.cli.connecting import find_secret
+from quorate.scripts.cli.live_log import TIMEOUT_MS, LiveLog
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.replay_state import ReplayState
 
 #: Nobody of a quorum that is gone is waited for any longer.
 _ABSENT_MS: Final = 2_000.0

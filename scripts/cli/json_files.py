@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal, TypeVar
 import typer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from controller.protocol_types import BrokerIdField, PartitionIdField, Text
-from metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX
+from quorate.controller.protocol_types import BrokerIdField, PartitionIdField, Text
+from quorate.metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX
 
 #: 10,000 partitions with 64 replicas each fit.
 _FILE_BYTES_MAX: Final = 16 * 1024 * 1024

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from controller.client import ControllerClient
-from controller.connection import NoAnswer, NotSent
-from metadata_log.audit_lines import AuditLine
-from metadata_log.audit_pages import AuditPage
-from metadata_log.errors import ApiError
-from scripts.cli.audit_sources import LiveSource, SourceSilent
-from scripts.cli.connecting import find_secret
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.audit_lines import AuditLine
+from quorate.metadata_log.audit_pages import AuditPage
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cli.audit_sources import LiveSource, SourceSilent
+from quorate.scripts.cli.connecting import find_secret
 
 #: Lines of a page: some milliseconds of the controller that is asked.
 _LINES: Final = 1_000

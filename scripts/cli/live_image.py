@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from broker.feed import FeedUnavailable, LogPosition
-from controller.client import ControllerClient
-from controller.connection import controller_url
-from metadata_log.errors import NotController
-from scripts.cli.connecting import find_secret
-from scripts.cli.live_log import TIMEOUT_MS, LiveLog
-from snapshots.errors import ImageNotAvailable
-from snapshots.image import MetadataImage
-from snapshots.moments import Moment
+from quorate.broker.feed import FeedUnavailable, LogPosition
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import controller_url
+from quorate.metadata_log.errors import NotController
+from quorate.scripts.cli.connecting import find_secret
+from quorate.scripts.cli.live_log import TIMEOUT_MS, LiveLog
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.moments import Moment
 
 
 def live_image(url: str, at: Moment | None, secret_file: Path | None) -> MetadataImage:

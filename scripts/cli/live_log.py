@@ -6,18 +6,25 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
-from broker.checkpoint_fetch import checkpoint_contents, fetch_checkpoint
-from broker.controllers import ControllerFeed
-from broker.feed import LOG_BEGIN, ControllerStatus, FeedUnavailable, LogPosition, PositionRefused, check_batches
-from controller.client import ControllerClient
-from controller.http.checkpoint_models import CheckpointReply
-from metadata_log.batch import BatchHeader
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.errors import QuorateError
-from snapshots.checkpoint import read_checkpoint
-from snapshots.errors import ImageNotAvailable
-from snapshots.moments import Moment
-from snapshots.replay_state import ReplayState
+from quorate.broker.checkpoint_fetch import checkpoint_contents, fetch_checkpoint
+from quorate.broker.controllers import ControllerFeed
+from quorate.broker.feed import (
+    LOG_BEGIN,
+    ControllerStatus,
+    FeedUnavailable,
+    LogPosition,
+    PositionRefused,
+    check_batches,
+)
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.checkpoint_models import CheckpointReply
+from quorate.metadata_log.batch import BatchHeader
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.errors import QuorateError
+from quorate.snapshots.checkpoint import read_checkpoint
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.moments import Moment
+from quorate.snapshots.replay_state import ReplayState
 
 _BYTES_MAX: Final = 8 * 1024 * 1024
 #: Asks for the least there is: one batch.

@@ -10,19 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
-from metadata_log.batch import BatchHeader, iter_records
-from metadata_log.errors import CorruptBatch, MalformedData
-from metadata_log.json_form import json_type, record_data
-from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
-from metadata_log.records import LoggedRecord
-from scripts.cli import exit_codes
-from scripts.cli.connecting import AtMoment
-from scripts.cli.log_verification import LogVerification, Verdict, total_bytes
-from scripts.cli.output import format_time, reader_may_leave
-from scripts.cli.progress import bytes_progress
-from snapshots.loading import headers_behind
-from snapshots.moments import Moment, parse_moment
-from snapshots.whole_checkpoints import is_at_or_before
+from quorate.metadata_log.batch import BatchHeader, iter_records
+from quorate.metadata_log.errors import CorruptBatch, MalformedData
+from quorate.metadata_log.json_form import json_type, record_data
+from quorate.metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
+from quorate.metadata_log.records import LoggedRecord
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.connecting import AtMoment
+from quorate.scripts.cli.log_verification import LogVerification, Verdict, total_bytes
+from quorate.scripts.cli.output import format_time, reader_may_leave
+from quorate.scripts.cli.progress import bytes_progress
+from quorate.snapshots.loading import headers_behind
+from quorate.snapshots.moments import Moment, parse_moment
+from quorate.snapshots.whole_checkpoints import is_at_or_before
 
 app = typer.Typer(help="Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", no_args_is_help=True)
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metadata_log.columns import decode_batch
-from metadata_log.errors import CorruptBatch, MalformedData, StorageError
-from metadata_log.reader import FileBatch, LogFile, iter_batches
-from metadata_log.wire import Buffer
-from snapshots.checkpoint import read_checkpoint
-from snapshots.errors import ReplayError
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.replay_state import ReplayState
+from quorate.metadata_log.columns import decode_batch
+from quorate.metadata_log.errors import CorruptBatch, MalformedData, StorageError
+from quorate.metadata_log.reader import FileBatch, LogFile, iter_batches
+from quorate.metadata_log.wire import Buffer
+from quorate.snapshots.checkpoint import read_checkpoint
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.replay_state import ReplayState
 
 
 @dataclass(slots=True)

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from scripts.cli import exit_codes
-from scripts.cli.arguments import AsJson
-from scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory
-from scripts.cli.output import columns, or_dash, reader_may_leave
-from scripts.cluster.control import Act
-from scripts.cluster.lending import NodeState, RemoteControl
-from scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory
+from quorate.scripts.cli.output import columns, or_dash, reader_may_leave
+from quorate.scripts.cluster.control import Act
+from quorate.scripts.cluster.lending import NodeState, RemoteControl
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 
 app = typer.Typer(
     help="The processes of a cluster that `quorate up` runs: list, kill, pause and start them, fail their disks.",

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from controller.connection import Answer, Request
-from controller.http.content import JSON, decode_parameters
-from controller.http.dispatch import encode, run_route
-from controller.http.models import MomentParameters, Nothing
-from controller.http.ports import Node
-from controller.http.routes import ROUTES
-from controller.http.routing import Call, Route
-from controller.http.still_node import node_of
-from metadata_log.epoch_leader import leader_in_files
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from scripts.cli.passed_over import load_image_and_say
-from snapshots.moments import parse_moment
+from quorate.controller.connection import Answer, Request
+from quorate.controller.http.content import JSON, decode_parameters
+from quorate.controller.http.dispatch import encode, run_route
+from quorate.controller.http.models import MomentParameters, Nothing
+from quorate.controller.http.ports import Node
+from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routing import Call, Route
+from quorate.controller.http.still_node import node_of
+from quorate.metadata_log.epoch_leader import leader_in_files
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
+from quorate.scripts.cli.passed_over import load_image_and_say
+from quorate.snapshots.moments import parse_moment
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 

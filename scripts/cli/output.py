@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 
 
 def format_time(timestamp_ms: int) -> str:

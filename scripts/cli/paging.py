@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from controller.client import ControllerClient
-from controller.http.resources import PartitionsReply, TopicsReply, TopicSummary
-from controller.name_patterns import PATTERNS_CHARS_MAX
-from controller.protocol import DescribedTopic
-from metadata_log.limits import TOPIC_NAME_CHARS_MAX
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.resources import PartitionsReply, TopicsReply, TopicSummary
+from quorate.controller.name_patterns import PATTERNS_CHARS_MAX
+from quorate.controller.protocol import DescribedTopic
+from quorate.metadata_log.limits import TOPIC_NAME_CHARS_MAX
 
 _PAGE_MAX: Final = 1000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from controller.protocol import DescribedPartition
+from quorate.controller.protocol import DescribedPartition
 
 #: The cells of ``partition_row``.
 PARTITION_HEADINGS: Final = (

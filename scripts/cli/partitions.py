@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict
 
-from controller.client import ControllerClient
-from controller.protocol import DescribedPartition
-from metadata_log.errors import QuorateError
-from metadata_log.ids import uuid_text
-from scripts.cli.arguments import (
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import DescribedPartition
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cli.arguments import (
     LIMIT_DEFAULT,
     AsJson,
     AtMinIsr,
@@ -30,11 +30,11 @@ from scripts.cli.arguments import (
     topic_partitions,
     wanted_parameters,
 )
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, reader_may_leave
-from scripts.cli.paging import all_partitions, say_if_more, topics_described
-from scripts.cli.partition_rows import PARTITION_HEADINGS, ids_text, leader_text, partition_row
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import columns, reader_may_leave
+from quorate.scripts.cli.paging import all_partitions, say_if_more, topics_described
+from quorate.scripts.cli.partition_rows import PARTITION_HEADINGS, ids_text, leader_text, partition_row
 
 app = typer.Typer(
     help="List partitions by topic, broker, leader and state, and describe single ones.", no_args_is_help=True

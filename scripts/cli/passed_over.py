@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from snapshots.image import MetadataImage
-from snapshots.loading import load_image
-from snapshots.moments import Moment
-from snapshots.whole_checkpoints import PassedOver
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.moments import Moment
+from quorate.snapshots.whole_checkpoints import PassedOver
 
 
 def say_passed_over(found: Iterable[PassedOver]) -> None:

@@ -6,17 +6,17 @@ from typing import Final
 
 import typer
 
-from scripts.cli.pipeline_jobs.audit import audit, verify_certificate
-from scripts.cli.pipeline_jobs.capacity import capacity
-from scripts.cli.pipeline_jobs.check import check
-from scripts.cli.pipeline_jobs.compare import compare
-from scripts.cli.pipeline_jobs.drill_report import drill_report
-from scripts.cli.pipeline_jobs.history import history
-from scripts.cli.pipeline_jobs.incidents import incidents
-from scripts.cli.pipeline_jobs.pack import pack
-from scripts.cli.pipeline_jobs.replay import replay
-from scripts.cli.pipeline_jobs.running import job_command
-from scripts.cli.pipeline_jobs.stream import stream
+from quorate.scripts.cli.pipeline_jobs.audit import audit, verify_certificate
+from quorate.scripts.cli.pipeline_jobs.capacity import capacity
+from quorate.scripts.cli.pipeline_jobs.check import check
+from quorate.scripts.cli.pipeline_jobs.compare import compare
+from quorate.scripts.cli.pipeline_jobs.drill_report import drill_report
+from quorate.scripts.cli.pipeline_jobs.history import history
+from quorate.scripts.cli.pipeline_jobs.incidents import incidents
+from quorate.scripts.cli.pipeline_jobs.pack import pack
+from quorate.scripts.cli.pipeline_jobs.replay import replay
+from quorate.scripts.cli.pipeline_jobs.running import job_command
+from quorate.scripts.cli.pipeline_jobs.stream import stream
 
 app = typer.Typer(
     help="Question months of logs of many clusters, with Apache Spark: replay, audit, history.", no_args_is_help=True

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from controller.http.resources import ControllerReply, QuorumReply, VoterReply
-from controller.metadata_version import METADATA_VERSION_FEATURE
-from metadata_log.ids import uuid_text
-from scripts.cli.arguments import AsJson
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import ago, columns, or_dash, reader_may_leave
+from quorate.controller.http.resources import ControllerReply, QuorumReply, VoterReply
+from quorate.controller.metadata_version import METADATA_VERSION_FEATURE
+from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import ago, columns, or_dash, reader_may_leave
 
 app = typer.Typer(help="Who leads the controllers, in which epoch, and how far each voter is.", no_args_is_help=True)
 

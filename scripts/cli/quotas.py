@@ -9,18 +9,18 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from controller.protocol_quotas import (
+from quorate.controller.protocol_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasResponse,
     QuotaEntityPart,
     QuotaMatch,
 )
-from scripts.cli.arguments import AsJson, DryRun
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, reader_may_leave
-from scripts.cli.requesting import make
+from quorate.scripts.cli.arguments import AsJson, DryRun
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import columns, reader_may_leave
+from quorate.scripts.cli.requesting import make
 
 app = typer.Typer(help="Show, set and remove the quotas of users, client ids and addresses.", no_args_is_help=True)
 

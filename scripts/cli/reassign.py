@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict
 
-from controller.client import ControllerClient
-from controller.protocol import (
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ListPartitionReassignmentsResponse,
@@ -19,15 +19,15 @@ from controller.protocol import (
     ReassignableTopic,
     ReassignableTopicResult,
 )
-from scripts.cli import exit_codes
-from scripts.cli.arguments import AsJson, Patterns, Yes, broker_ids, confirm, patterns_text
-from scripts.cli.asking import ask
-from scripts.cli.bulk import Outcome, exit_by, only, report
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.json_files import ReassignmentFile, TopicsFile, read_json
-from scripts.cli.output import columns, counted, reader_may_leave
-from scripts.cli.partition_rows import ids_text
-from scripts.cli.reassignment_steps import (
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.arguments import AsJson, Patterns, Yes, broker_ids, confirm, patterns_text
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.bulk import Outcome, exit_by, only, report
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.json_files import ReassignmentFile, TopicsFile, read_json
+from quorate.scripts.cli.output import columns, counted, reader_may_leave
+from quorate.scripts.cli.partition_rows import ids_text
+from quorate.scripts.cli.reassignment_steps import (
     MovedPartitions,
     check_none_is_open,
     current_assignment,

@@ -9,14 +9,14 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from controller.client import ControllerClient
-from controller.protocol import DescribedPartition, DescribedTopic
-from metadata_log.errors import QuorateError
-from metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from scripts.cli.json_files import PlannedPartition, ReassignmentFile
-from scripts.cli.paging import all_topics, topics_described
-from scripts.cli.partition_rows import ids_text
-from scripts.cli.round_robin import RoundRobin
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import DescribedPartition, DescribedTopic
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.scripts.cli.json_files import PlannedPartition, ReassignmentFile
+from quorate.scripts.cli.paging import all_topics, topics_described
+from quorate.scripts.cli.partition_rows import ids_text
+from quorate.scripts.cli.round_robin import RoundRobin
 
 #: Between two looks at what is still open.
 _LOOK_SECONDS: Final = 0.5

@@ -10,25 +10,25 @@ from typing import Annotated, Final
 
 import typer
 
-from scripts.cli import exit_codes
-from scripts.cli.arguments import AsJson, Yes, broker_ids, confirm
-from scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory, SecretFile, find_secret
-from scripts.cli.output import columns, format_time, reader_may_leave
-from scripts.cli.recover_rejoin import rejoin
-from scripts.cluster.making import controller_directory
-from scripts.cluster.plan import ClusterPlan
-from scripts.recovery.asking import ask_brokers, ask_controllers
-from scripts.recovery.errors import RecoveryError
-from scripts.recovery.founding import apply_plan
-from scripts.recovery.holdings import Holding, local_directories, survey_directory
-from scripts.recovery.judgement import Answer, Judgement, judge
-from scripts.recovery.plan import (
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.arguments import AsJson, Yes, broker_ids, confirm
+from quorate.scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory, SecretFile, find_secret
+from quorate.scripts.cli.output import columns, format_time, reader_may_leave
+from quorate.scripts.cli.recover_rejoin import rejoin
+from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.recovery.asking import ask_brokers, ask_controllers
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.scripts.recovery.founding import apply_plan
+from quorate.scripts.recovery.holdings import Holding, local_directories, survey_directory
+from quorate.scripts.recovery.judgement import Answer, Judgement, judge
+from quorate.scripts.recovery.plan import (
     RecoveryPlan,
     Targets,
     plan_from_backup,
     plan_from_survivors,
 )
-from scripts.recovery.verification import verify as verify_plan
+from quorate.scripts.recovery.verification import verify as verify_plan
 
 app = typer.Typer(
     help="Found a quorum anew whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",

@@ -8,15 +8,15 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from controller.settings import ControllerSettings
-from controller.settings_source import load_settings
-from metadata_log.ids import ZERO_UUID, uuid_from_text
-from scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory
-from scripts.cluster.formatting import format_to_join
-from scripts.cluster.making import controller_directory
-from scripts.cluster.own_machines import ask_generation
-from scripts.cluster.plan import ClusterPlan
-from scripts.recovery.holdings import local_directories, survey_directory
+from quorate.controller.settings import ControllerSettings
+from quorate.controller.settings_source import load_settings
+from quorate.metadata_log.ids import ZERO_UUID, uuid_from_text
+from quorate.scripts.cli.connecting import LOCAL_DIRECTORY, LocalDirectory
+from quorate.scripts.cluster.formatting import format_to_join
+from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.own_machines import ask_generation
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.recovery.holdings import local_directories, survey_directory
 
 
 def rejoin(

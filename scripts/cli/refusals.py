@@ -10,11 +10,11 @@ from typing import Annotated, Final
 
 import typer
 
-from metadata_log.refusal_lines import RefusalLine, read_refusals
-from scripts.cli import exit_codes
-from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile, files_not_address
-from scripts.cli.output import columns, format_time, reader_may_leave
+from quorate.metadata_log.refusal_lines import RefusalLine, read_refusals
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import Controllers, SecretFile, files_not_address
+from quorate.scripts.cli.output import columns, format_time, reader_may_leave
 
 _TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "ADDRESS", "ERROR", "MESSAGE")
 _PATIENCE_MS: Final = 2_000.0
@@ -67,9 +67,9 @@ def show_refusals(
 
 
 def _asked(controllers: str | None, secret_file: Path | None, limit: int) -> tuple[list[_Told], list[str]]:
-    from controller.client import ControllerClient
-    from controller.connection import NoAnswer, NotSent
-    from metadata_log.errors import ApiError
+    from quorate.controller.client import ControllerClient
+    from quorate.controller.connection import NoAnswer, NotSent
+    from quorate.metadata_log.errors import ApiError
 
     async def question(client: ControllerClient) -> tuple[list[_Told], list[str]]:
         told: list[_Told] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
-from metadata_log.errors import QuorateError
+from quorate.metadata_log.errors import QuorateError
 
 
 class CannotSpread(QuorateError):

@@ -12,21 +12,21 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from metadata_log.errors import StorageError
-from metadata_log.reader import find_files
-from scripts.cli import exit_codes, image
-from scripts.cli.arguments import AsJson
-from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile, files_not_address
-from scripts.cli.output import columns, reader_may_leave
-from scripts.cli.passed_over import say_passed_over
-from scripts.cli.progress import bytes_progress
-from scripts.cli.snapshot_export import export
-from scripts.cli.snapshot_listing import TITLES, Listed, of_directory, table_rows
-from scripts.cli.snapshot_restore import restore
-from scripts.cli.snapshot_taking import Taken, list_controllers, take_everywhere, take_first
-from scripts.cli.snapshot_verification import CheckpointVerdict, Verification
-from snapshots.whole_checkpoints import PassedOver, WholeCheckpoint, first_whole
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.reader import find_files
+from quorate.scripts.cli import exit_codes, image
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import Controllers, SecretFile, files_not_address
+from quorate.scripts.cli.output import columns, reader_may_leave
+from quorate.scripts.cli.passed_over import say_passed_over
+from quorate.scripts.cli.progress import bytes_progress
+from quorate.scripts.cli.snapshot_export import export
+from quorate.scripts.cli.snapshot_listing import TITLES, Listed, of_directory, table_rows
+from quorate.scripts.cli.snapshot_restore import restore
+from quorate.scripts.cli.snapshot_taking import Taken, list_controllers, take_everywhere, take_first
+from quorate.scripts.cli.snapshot_verification import CheckpointVerdict, Verification
+from quorate.snapshots.whole_checkpoints import PassedOver, WholeCheckpoint, first_whole
 
 app = typer.Typer(help="Take, list, verify, show, restore and export checkpoints.", no_args_is_help=True)
 

@@ -11,17 +11,17 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from controller.surroundings import new_uuid
-from metadata_log.errors import InvalidId
-from metadata_log.ids import uuid_from_text, uuid_text
-from scripts.cli.arguments import AsJson
-from scripts.cli.connecting import AtMoment
-from scripts.cli.output import format_time
-from scripts.cli.snapshot_sources import Source, Target, left_lines, loaded, source_document
-from scripts.cluster.kafka_export import ExportedVoter, ExportPlan, check_voters, voter_directory
-from scripts.cluster.kafka_export import export as export_directories
-from scripts.cluster.source_state import SourceState
-from snapshots.image_digest import digest_image
+from quorate.controller.surroundings import new_uuid
+from quorate.metadata_log.errors import InvalidId
+from quorate.metadata_log.ids import uuid_from_text, uuid_text
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cli.connecting import AtMoment
+from quorate.scripts.cli.output import format_time
+from quorate.scripts.cli.snapshot_sources import Source, Target, left_lines, loaded, source_document
+from quorate.scripts.cluster.kafka_export import ExportedVoter, ExportPlan, check_voters, voter_directory
+from quorate.scripts.cluster.kafka_export import export as export_directories
+from quorate.scripts.cluster.source_state import SourceState
+from quorate.snapshots.image_digest import digest_image
 
 _VOTER: Final = re.compile(r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[^@:\s\[\]]+):(\d{1,5})(?::([\w-]{22}))?")
 

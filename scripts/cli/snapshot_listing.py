@@ -8,14 +8,14 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from controller.http.checkpoint_models import CheckpointReply, CheckpointsReply
-from controller.http.checkpoint_views import checkpoint_reply, checkpoints_with_state
-from metadata_log.checkpoint_files import survey_checkpoints
-from metadata_log.checkpoints import CheckpointStore
-from metadata_log.directory import LOG_DIRECTORY_NAME
-from metadata_log.disk import RealDisk
-from metadata_log.errors import StorageError
-from scripts.cli.output import format_time
+from quorate.controller.http.checkpoint_models import CheckpointReply, CheckpointsReply
+from quorate.controller.http.checkpoint_views import checkpoint_reply, checkpoints_with_state
+from quorate.metadata_log.checkpoint_files import survey_checkpoints
+from quorate.metadata_log.checkpoints import CheckpointStore
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import StorageError
+from quorate.scripts.cli.output import format_time
 
 TITLES: Final = ("END-OFFSET", "EPOCH", "BYTES", "LAST-RECORD", "MANIFEST", "DIGEST")
 

@@ -10,20 +10,20 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from controller.surroundings import new_uuid
-from metadata_log.errors import InvalidId
-from metadata_log.ids import uuid_from_text, uuid_text
-from scripts.cli.arguments import AsJson, broker_ids
-from scripts.cli.connecting import AtMoment, SecretFile, find_secret
-from scripts.cli.output import format_time
-from scripts.cli.snapshot_sources import Source, Target, left_lines, loaded, source_document
-from scripts.cluster.formatting import new_id
-from scripts.cluster.heard import ask_each
-from scripts.cluster.making import Ports, controller_directory
-from scripts.cluster.plan import ClusterError, ClusterPlan
-from scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
-from scripts.cluster.source_state import SourceState, known_commit
-from snapshots.image_digest import digest_image
+from quorate.controller.surroundings import new_uuid
+from quorate.metadata_log.errors import InvalidId
+from quorate.metadata_log.ids import uuid_from_text, uuid_text
+from quorate.scripts.cli.arguments import AsJson, broker_ids
+from quorate.scripts.cli.connecting import AtMoment, SecretFile, find_secret
+from quorate.scripts.cli.output import format_time
+from quorate.scripts.cli.snapshot_sources import Source, Target, left_lines, loaded, source_document
+from quorate.scripts.cluster.formatting import new_id
+from quorate.scripts.cluster.heard import ask_each
+from quorate.scripts.cluster.making import Ports, controller_directory
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
+from quorate.scripts.cluster.source_state import SourceState, known_commit
+from quorate.snapshots.image_digest import digest_image
 
 _PLAYED: Final = ("live", "all", "none")
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from scripts.cli.connecting import files_not_address
-from scripts.cli.passed_over import passed_over_documents, say_passed_over
-from scripts.cluster.source_state import SourceState, read_source
-from snapshots.image_digest import digest_image
-from snapshots.moments import parse_moment
+from quorate.scripts.cli.connecting import files_not_address
+from quorate.scripts.cli.passed_over import passed_over_documents, say_passed_over
+from quorate.scripts.cluster.source_state import SourceState, read_source
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.moments import parse_moment
 
 Source = Annotated[
     Path,

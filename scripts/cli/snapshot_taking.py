@@ -8,12 +8,12 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from controller.attempts import Unreachable
-from controller.client import ControllerClient
-from controller.connection import NoAnswer, NotSent
-from controller.http.checkpoint_models import CheckpointReply
-from metadata_log.errors import ApiError, ErrorCode
-from scripts.cli.snapshot_listing import Listed, of_controller
+from quorate.controller.attempts import Unreachable
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.http.checkpoint_models import CheckpointReply
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cli.snapshot_listing import Listed, of_controller
 
 _LOOK_S: Final = 0.2
 

@@ -8,13 +8,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from metadata_log.checkpoint_files import CheckpointId, check_checkpoint, manifest_name
-from metadata_log.checkpoint_manifest import decode_manifest
-from metadata_log.disk import RealDisk
-from metadata_log.errors import CorruptCheckpoint, CorruptState, StorageError
-from metadata_log.reader import LogFile, find_files
-from scripts.cli.log_verification import LogVerification, total_bytes
-from snapshots.image_digest import digest_image
+from quorate.metadata_log.checkpoint_files import CheckpointId, check_checkpoint, manifest_name
+from quorate.metadata_log.checkpoint_manifest import decode_manifest
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, StorageError
+from quorate.metadata_log.reader import LogFile, find_files
+from quorate.scripts.cli.log_verification import LogVerification, total_bytes
+from quorate.snapshots.image_digest import digest_image
 
 ManifestVerdict = Literal["same", "none", "damaged", "different", "unknown"]
 LogVerdict = Literal["same", "different", "out-of-reach"]

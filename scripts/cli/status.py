@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from controller.client import ControllerClient
-from scripts.cli import exit_codes
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile, find_controllers, find_secret
-from scripts.cli.status_screen import render
-from scripts.cli.survey import Survey, of_state, survey
+from quorate.controller.client import ControllerClient
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile, find_controllers, find_secret
+from quorate.scripts.cli.status_screen import render
+from quorate.scripts.cli.survey import Survey, of_state, survey
 
 _EXIT_CODES: Final = {
     "healthy": exit_codes.DONE,

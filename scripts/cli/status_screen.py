@@ -9,9 +9,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controller.http.resources import BrokerReply, ElectionsReply, PartitionCounts, StatesReply, StatusReply, VoterReply
-from scripts.cli.output import ago, or_dash
-from scripts.cli.survey import Survey
+from quorate.controller.http.resources import (
+    BrokerReply,
+    ElectionsReply,
+    PartitionCounts,
+    StatesReply,
+    StatusReply,
+    VoterReply,
+)
+from quorate.scripts.cli.output import ago, or_dash
+from quorate.scripts.cli.survey import Survey
 
 _VERDICT_STYLE: Final = {
     "healthy": "bold green",

@@ -9,11 +9,11 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from controller.client import ControllerClient
-from controller.connection import NoAnswer, NotSent, controller_url
-from controller.http.resources import StatusReply, Verdict
-from controller.http.status import NO_ACTIVE
-from metadata_log.errors import ApiError
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import NoAnswer, NotSent, controller_url
+from quorate.controller.http.resources import StatusReply, Verdict
+from quorate.controller.http.status import NO_ACTIVE
+from quorate.metadata_log.errors import ApiError
 
 #: All controllers are asked at the same time; with the start of the program the screen is due within a second.
 SURVEY_SECONDS: Final = 0.6

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 import typer
 from pydantic import ValidationError
 
-from controller.client import ControllerClient
-from controller.protocol_tokens import (
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol_tokens import (
     CreateDelegationTokenRequest,
     DescribedDelegationToken,
     DescribeDelegationTokenResponse,
@@ -19,10 +19,10 @@ from controller.protocol_tokens import (
     RenewDelegationTokenRequest,
     TokenPrincipal,
 )
-from scripts.cli.arguments import AsJson
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, Principal, SecretFile
-from scripts.cli.output import columns, format_time, reader_may_leave
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, Principal, SecretFile
+from quorate.scripts.cli.output import columns, format_time, reader_may_leave
 
 app = typer.Typer(help="Make, renew, end and list delegation tokens.", no_args_is_help=True)
 

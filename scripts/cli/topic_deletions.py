@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from controller.protocol_deletions import DeletedTopic
-from scripts.cli import exit_codes
-from scripts.cli.arguments import AsJson
-from scripts.cli.asking import ask
-from scripts.cli.connecting import Controllers, SecretFile
-from scripts.cli.output import columns, reader_may_leave
+from quorate.controller.protocol_deletions import DeletedTopic
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.arguments import AsJson
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import Controllers, SecretFile
+from quorate.scripts.cli.output import columns, reader_may_leave
 
 #: Partitions that are named in a line; the others are counted.
 _NAMED_MAX = 10

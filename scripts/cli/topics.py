@@ -9,9 +9,9 @@ from typing import Annotated, Final
 import typer
 from pydantic import BaseModel, ConfigDict
 
-from controller.client import ControllerClient
-from controller.http.resources import PartitionsReply, TopicsReply, TopicSummary
-from controller.protocol import (
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.resources import PartitionsReply, TopicsReply, TopicSummary
+from quorate.controller.protocol import (
     CreatableTopic,
     CreatableTopicResult,
     CreatePartitionsRequest,
@@ -23,11 +23,11 @@ from controller.protocol import (
     ReplicaAssignment,
     TopicConfig,
 )
-from controller.protocol_types import UuidField
-from metadata_log.errors import ApiError, ErrorCode, QuorateError
-from metadata_log.ids import uuid_text
-from metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from scripts.cli.arguments import (
+from quorate.controller.protocol_types import UuidField
+from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.scripts.cli.arguments import (
     LIMIT_DEFAULT,
     AsJson,
     Assignment,
@@ -51,14 +51,14 @@ from scripts.cli.arguments import (
     replica_lists,
     wanted_parameters,
 )
-from scripts.cli.asking import ask
-from scripts.cli.bulk import Outcome, only, report
-from scripts.cli.config_names import point_out_slips
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, reader_may_leave
-from scripts.cli.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
-from scripts.cli.partition_rows import PARTITION_HEADINGS, partition_row
-from scripts.cli.topic_deletions import deletions
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.bulk import Outcome, only, report
+from quorate.scripts.cli.config_names import point_out_slips
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import columns, reader_may_leave
+from quorate.scripts.cli.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
+from quorate.scripts.cli.partition_rows import PARTITION_HEADINGS, partition_row
+from quorate.scripts.cli.topic_deletions import deletions
 
 #: Of topics that are to be deleted.
 _NAMES_SHOWN: Final = 10

@@ -13,16 +13,16 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from metadata_log.errors import QuorateError
-from scripts.cli import exit_codes
-from scripts.cli.connecting import LOCAL_DIRECTORY, files_not_address
-from scripts.cli.status_screen import doubtful_elections, render
-from scripts.cli.survey import survey
-from scripts.cli.up_cluster import BASE_PORT, BROKERS, CONTROLLERS, Wanted, find_or_make
-from scripts.cluster.lending import Lender
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.supervision import Supervisor
-from scripts.tour.tour import run_tour
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.connecting import LOCAL_DIRECTORY, files_not_address
+from quorate.scripts.cli.status_screen import doubtful_elections, render
+from quorate.scripts.cli.survey import survey
+from quorate.scripts.cli.up_cluster import BASE_PORT, BROKERS, CONTROLLERS, Wanted, find_or_make
+from quorate.scripts.cluster.lending import Lender
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.supervision import Supervisor
+from quorate.scripts.tour.tour import run_tour
 
 _READY_S: Final = 60.0
 _LOOK_S: Final = 1.0

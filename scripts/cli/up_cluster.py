@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scripts.cluster.lending import require_not_run
-from scripts.cluster.making import Ports, make_fresh, make_twin, remove, require_ours
-from scripts.cluster.plan import ClusterError, ClusterPlan
-from scripts.cluster.ports import PortTaken
+from quorate.scripts.cluster.lending import require_not_run
+from quorate.scripts.cluster.making import Ports, make_fresh, make_twin, remove, require_ours
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.scripts.cluster.ports import PortTaken
 
 BASE_PORT: Final = 18_080
 CONTROLLERS: Final = 3

@@ -10,18 +10,18 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from controller.protocol_scram import (
+from quorate.controller.protocol_scram import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from controller.scram import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
-from scripts.cli.arguments import AsJson, Yes, confirm
-from scripts.cli.asking import ask
-from scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from scripts.cli.output import columns, reader_may_leave
-from scripts.cli.requesting import make
+from quorate.controller.scram import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
+from quorate.scripts.cli.arguments import AsJson, Yes, confirm
+from quorate.scripts.cli.asking import ask
+from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.cli.output import columns, reader_may_leave
+from quorate.scripts.cli.requesting import make
 
 app = typer.Typer(help="Show, set and remove the SCRAM credentials of users.", no_args_is_help=True)
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Literal, Protocol
 
-from metadata_log.errors import QuorateError
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.members import Node
-from scripts.cluster.process import ManagedProcess
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.members import Node
+from quorate.scripts.cluster.process import ManagedProcess
 
 #: ``stop``: SIGTERM, and wait until it has ended.
 Act = Literal["kill", "stop", "pause", "resume", "start"]

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from controller.bootstrap import bootstrap_checkpoint
-from metadata_log.directory import FormatPlan, format_directory, voters_checkpoint
-from metadata_log.disk import RealDisk
-from metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
-from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
-from metadata_log.quorum_state import QuorumState
-from metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
+from quorate.controller.bootstrap import bootstrap_checkpoint
+from quorate.metadata_log.directory import FormatPlan, format_directory, voters_checkpoint
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
+from quorate.metadata_log.quorum_state import QuorumState
+from quorate.metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
 
 LISTENER_NAME: Final = "CONTROLLER"
 

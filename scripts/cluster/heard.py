@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.client import ControllerClient
-from controller.connection import NoAnswer, NotSent, controller_url
-from controller.http.resources import StatusReply
-from metadata_log.errors import ApiError
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import NoAnswer, NotSent, controller_url
+from quorate.controller.http.resources import StatusReply
+from quorate.metadata_log.errors import ApiError
 
 #: A controller that takes a connection and is slow to answer runs all the same.
 _TIMEOUT_MS: Final = 3_000.0

@@ -18,13 +18,13 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from metadata_log.errors import QuorateError
-from scripts.cluster.control import Act, LocalControl
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.members import Members, Node
-from scripts.cluster.plan import SOCKET_NAME, ClusterError
-from scripts.cluster.process import ManagedProcess
-from scripts.cluster.watched import WatchedCluster
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cluster.control import Act, LocalControl
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.members import Members, Node
+from quorate.scripts.cluster.plan import SOCKET_NAME, ClusterError
+from quorate.scripts.cluster.process import ManagedProcess
+from quorate.scripts.cluster.watched import WatchedCluster
 
 _OWNER_ONLY: Final = 0o600
 _NODES_MAX: Final = 1_000

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from scripts.cluster.making import controller_directory
-from scripts.cluster.members import Members
-from scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
-from scripts.cluster.ports import LOOPBACK
-from scripts.cluster.process import ManagedProcess, ProcessFailed
-from scripts.cluster.settings_text import ControllerSettingsText, VoterSettings
-from scripts.cluster.watched import WatchedCluster
+from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.members import Members
+from quorate.scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
+from quorate.scripts.cluster.ports import LOOPBACK
+from quorate.scripts.cluster.process import ManagedProcess, ProcessFailed
+from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterSettings
+from quorate.scripts.cluster.watched import WatchedCluster
 
 #: A broker whose partitions nobody takes over leaves by itself after 30 s (``lifecycle.shutdown_timeout_ms``).
 _BROKER_STOP_S: Final = 35.0
@@ -30,7 +30,7 @@ class LocalOptions:
     controller: Mapping[str, str] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict)
     #: What runs a controller, to which ``--config FILE`` is added; a function of its id.
-    controller_program: Callable[[int], tuple[str, ...]] = lambda node: ("-m", "scripts.cli", "controller")
+    controller_program: Callable[[int], tuple[str, ...]] = lambda node: ("-m", "quorate.scripts.cli", "controller")
 
 
 class LocalCluster(WatchedCluster):
@@ -148,7 +148,7 @@ class LocalCluster(WatchedCluster):
     def broker_process(self, brokers: PlannedBrokers) -> ManagedProcess:
         """A process that plays brokers on this cluster; not one of its own unless the plan has it."""
         name = f"broker-{brokers.ids[0]}"
-        arguments = ["-m", "scripts.cli", "broker", "--ids", ",".join(map(str, brokers.ids))]
+        arguments = ["-m", "quorate.scripts.cli", "broker", "--ids", ",".join(map(str, brokers.ids))]
         arguments += ["--controllers", ",".join(self.plan.controller_urls)]
         last_run = (self.directory / f"{name}.json").resolve()
         settings = {"HTTP__PORT": str(brokers.http_port), "LAST_RUN_FILE": str(last_run), **self.options.broker}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.checkpoint_writer import manifest_of
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, checkpoint_name, manifest_name
-from metadata_log.checkpoint_manifest import encode_manifest
-from metadata_log.directory import ImportedFile
-from snapshots.checkpoint import checkpoint_batches
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
+from quorate.controller.checkpoint_writer import manifest_of
+from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, checkpoint_name, manifest_name
+from quorate.metadata_log.checkpoint_manifest import encode_manifest
+from quorate.metadata_log.directory import ImportedFile
+from quorate.snapshots.checkpoint import checkpoint_batches
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
 
 
 @dataclass(frozen=True, slots=True)

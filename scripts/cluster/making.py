@@ -14,20 +14,27 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.directory import FormatPlan, ImportedFile, format_directory
-from metadata_log.disk import RealDisk
-from metadata_log.ids import Uuid, uuid_from_text
-from metadata_log.meta_properties import MetaProperties
-from metadata_log.quorum_state import QuorumState
-from metadata_log.reader import LogFile, find_files
-from scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
-from scripts.cluster.plan import PLAN_NAME, SOCKET_NAME, ClusterError, ClusterPlan, PlannedBrokers, PlannedController
-from scripts.cluster.ports import LOOPBACK
-from scripts.cluster.source_state import source_cluster_id, source_quorum_state
-from snapshots.image import MetadataImage
-from snapshots.loading import load_image
-from snapshots.whole_checkpoints import PassedOver, TellPassedOver
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.directory import FormatPlan, ImportedFile, format_directory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.ids import Uuid, uuid_from_text
+from quorate.metadata_log.meta_properties import MetaProperties
+from quorate.metadata_log.quorum_state import QuorumState
+from quorate.metadata_log.reader import LogFile, find_files
+from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
+from quorate.scripts.cluster.plan import (
+    PLAN_NAME,
+    SOCKET_NAME,
+    ClusterError,
+    ClusterPlan,
+    PlannedBrokers,
+    PlannedController,
+)
+from quorate.scripts.cluster.ports import LOOPBACK
+from quorate.scripts.cluster.source_state import source_cluster_id, source_quorum_state
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.whole_checkpoints import PassedOver, TellPassedOver
 
 _MAKING: Final = ".making"
 _LOGS: Final = "logs"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from metadata_log.disk import RealDisk
-from scripts.cluster.plan import ClusterError
+from quorate.metadata_log.disk import RealDisk
+from quorate.scripts.cluster.plan import ClusterError
 
 
 @contextmanager

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from controller.settings import ControllerSettings
-from controller.settings_source import read_secret
-from metadata_log.directory import format_directory
-from metadata_log.disk import RealDisk
-from metadata_log.errors import QuorateError
-from scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
-from scripts.cluster.heard import Heard, ask_each
-from scripts.cluster.plan import ClusterError
-from scripts.cluster.settings_text import ControllerSettingsText, VoterSettings, broker_settings_text
+from quorate.controller.settings import ControllerSettings
+from quorate.controller.settings_source import read_secret
+from quorate.metadata_log.directory import format_directory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
+from quorate.scripts.cluster.heard import Heard, ask_each
+from quorate.scripts.cluster.plan import ClusterError
+from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterSettings, broker_settings_text
 
 SECRET_NAME: Final = "secret"
 BROKER_SETTINGS_NAME: Final = "broker.toml"

@@ -10,9 +10,9 @@ from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from metadata_log.errors import QuorateError
-from scripts.cluster.members import Members, Node
-from scripts.cluster.ports import LOOPBACK, require_free
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cluster.members import Members, Node
+from quorate.scripts.cluster.ports import LOOPBACK, require_free
 
 PLAN_NAME: Final = "cluster.json"
 #: Socket of the process that runs the cluster, as long as it runs.

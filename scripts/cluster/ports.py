@@ -8,7 +8,7 @@ import socket
 from contextlib import ExitStack
 from typing import Final
 
-from metadata_log.errors import QuorateError
+from quorate.metadata_log.errors import QuorateError
 
 LOOPBACK: Final = "127.0.0.1"
 #: Where a stretch of free ports is looked for: below those that Linux gives to outgoing connections, of which some are

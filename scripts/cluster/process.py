@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from metadata_log.errors import QuorateError
-from scripts.worker_pool import die_with_parent
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.worker_pool import die_with_parent
 
 _LOG_TAIL_BYTES: Final = 4_000
 
@@ -76,6 +76,7 @@ class ManagedProcess:
         with self._log_path.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
+                "-P",  # nothing in the directory where it is started takes the place of a package
                 *self._arguments,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,

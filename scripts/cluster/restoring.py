@@ -10,15 +10,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.bootstrap import bootstrap_checkpoint, feature_records
-from metadata_log.directory import FormatPlan, format_directory
-from metadata_log.disk import RealDisk
-from metadata_log.ids import ZERO_UUID, Uuid
-from metadata_log.meta_properties import MetaProperties
-from metadata_log.quorum_state import QuorumState
-from scripts.cluster.formatting import new_id
-from scripts.cluster.log_content import LogContent, checkpoint_content
-from scripts.cluster.making import (
+from quorate.controller.bootstrap import bootstrap_checkpoint, feature_records
+from quorate.metadata_log.directory import FormatPlan, format_directory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.ids import ZERO_UUID, Uuid
+from quorate.metadata_log.meta_properties import MetaProperties
+from quorate.metadata_log.quorum_state import QuorumState
+from quorate.scripts.cluster.formatting import new_id
+from quorate.scripts.cluster.log_content import LogContent, checkpoint_content
+from quorate.scripts.cluster.making import (
     Ports,
     controller_directory,
     format_plan,
@@ -26,9 +26,9 @@ from scripts.cluster.making import (
     plan_twin_brokers,
     twin_controller_ids,
 )
-from scripts.cluster.new_directories import all_or_nothing
-from scripts.cluster.plan import ClusterError, ClusterPlan
-from scripts.cluster.source_state import SourceState, source_quorum_state
+from quorate.scripts.cluster.new_directories import all_or_nothing
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.scripts.cluster.source_state import SourceState, source_quorum_state
 
 
 @dataclass(frozen=True, slots=True)

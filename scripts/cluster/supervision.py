@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.process import ManagedProcess
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.process import ManagedProcess
 
 _LOOK_S: Final = 0.1
 #: From the end of a process to its next start; doubled each time that it ends again soon.

@@ -7,11 +7,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from controller.client import ControllerClient
-from controller.http.resources import StatusReply
-from metadata_log.errors import ApiError
-from scripts.cluster.members import Members
-from scripts.cluster.plan import ClusterError
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.resources import StatusReply
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cluster.members import Members
+from quorate.scripts.cluster.plan import ClusterError
 
 T = TypeVar("T")
 

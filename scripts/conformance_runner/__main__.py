@@ -1,9 +1,9 @@
-"""``python -m scripts.conformance_runner``."""
+"""``python -m quorate.scripts.conformance_runner``."""
 
 import sys
 
-from scripts.command_line import run
-from scripts.conformance_runner.command import app
+from quorate.scripts.command_line import run
+from quorate.scripts.conformance_runner.command import app
 
 if __name__ == "__main__":
     run(app, sys.argv[1:], "scripts/conformance")

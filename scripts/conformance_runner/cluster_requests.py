@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from controller.cluster_control import apply_fencing, decide_fence_stale_broker
-from controller.protocol import (
+from quorate.controller.cluster_control import apply_fencing, decide_fence_stale_broker
+from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     SupportedFeature,
     UnregisterBrokerRequest,
 )
-from scripts.conformance_runner.record_form import Form
-from scripts.conformance_runner.stage import Stage
+from quorate.scripts.conformance_runner.record_form import Form
+from quorate.scripts.conformance_runner.stage import Stage
 
 #: Bounds waits that do not happen here.
 TIMEOUT_MS: Final = 10_000.0

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from scripts.cli import exit_codes
-from scripts.conformance_runner.comparison import Difference
-from scripts.conformance_runner.outcome import Outcome
-from scripts.conformance_runner.report import Report
-from scripts.conformance_runner.vector_file import RUNNERS, BadVectorFile, read_vectors
-from scripts.worker_pool import worker_pool
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.conformance_runner.comparison import Difference
+from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.report import Report
+from quorate.scripts.conformance_runner.vector_file import RUNNERS, BadVectorFile, read_vectors
+from quorate.scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controller.protocol_configs import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
-from controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
-from metadata_log.errors import ApiError, ErrorCode
-from scripts.conformance_runner.cluster_requests import TIMEOUT_MS
-from scripts.conformance_runner.record_form import Form
-from scripts.conformance_runner.stage import Stage
+from quorate.controller.protocol_configs import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
+from quorate.controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.conformance_runner.cluster_requests import TIMEOUT_MS
+from quorate.scripts.conformance_runner.record_form import Form
+from quorate.scripts.conformance_runner.stage import Stage
 
 
 async def incremental_alter_configs(stage: Stage, op: Form) -> list[Form]:

@@ -9,14 +9,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from metadata_log.errors import ApiError
-from scripts.conformance_runner import cluster_requests, config_requests, partition_requests
-from scripts.conformance_runner.comparison import Difference, differences
-from scripts.conformance_runner.outcome import Outcome
-from scripts.conformance_runner.record_form import Form
-from scripts.conformance_runner.repetition import without_repetition
-from scripts.conformance_runner.stage import Stage
-from scripts.conformance_runner.state_form import state_form
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.conformance_runner import cluster_requests, config_requests, partition_requests
+from quorate.scripts.conformance_runner.comparison import Difference, differences
+from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.record_form import Form
+from quorate.scripts.conformance_runner.repetition import without_repetition
+from quorate.scripts.conformance_runner.stage import Stage
+from quorate.scripts.conformance_runner.state_form import state_form
 
 _Operation = Callable[[Stage, Form], Awaitable[Any]]
 

@@ -10,7 +10,7 @@ import re
 from hashlib import blake2b
 from typing import Final
 
-from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, UUID_BYTES, Uuid
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, UUID_BYTES, Uuid
 
 _RESERVED: Final = {
     "UNASSIGNED": DIRECTORY_UNASSIGNED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from scripts.conformance_runner.comparison import Difference
+from quorate.scripts.conformance_runner.comparison import Difference
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.metadata_version import partition_version
-from controller.partition_columns import (
+from quorate.controller.metadata_version import partition_version
+from quorate.controller.partition_columns import (
     ELECT_ONLINE,
     ELECT_PREFERRED,
     ELECT_UNCLEAN,
@@ -20,12 +20,12 @@ from controller.partition_columns import (
     PartitionRows,
     PartitionTargets,
 )
-from controller.partition_rules import RuleSettings, decide_changes
-from controller.partition_runs import PartitionNames, change_runs
-from metadata_log.ids import UUID_BYTES
-from metadata_log.records import PartitionChangeRecord, VersionedRecord
-from scripts.conformance_runner.names import Names
-from scripts.conformance_runner.record_form import Form, change_form
+from quorate.controller.partition_rules import RuleSettings, decide_changes
+from quorate.controller.partition_runs import PartitionNames, change_runs
+from quorate.metadata_log.ids import UUID_BYTES
+from quorate.metadata_log.records import PartitionChangeRecord, VersionedRecord
+from quorate.scripts.conformance_runner.names import Names
+from quorate.scripts.conformance_runner.record_form import Form, change_form
 
 ELECTIONS = {None: ELECT_ONLINE, "ONLINE": ELECT_ONLINE, "PREFERRED": ELECT_PREFERRED, "UNCLEAN": ELECT_UNCLEAN}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from metadata_log.records import PartitionChangeRecord, VersionedRecord
-from scripts.conformance_runner.comparison import ELR_SETS, Difference, differences
-from scripts.conformance_runner.names import Names
-from scripts.conformance_runner.outcome import Outcome
-from scripts.conformance_runner.partition_cases import case_of_vector, change_records, settings_of_vector
-from scripts.conformance_runner.record_form import Form, change_form, partition_form
-from snapshots.partition import RECOVERED, RECOVERING, Partition
+from quorate.metadata_log.records import PartitionChangeRecord, VersionedRecord
+from quorate.scripts.conformance_runner.comparison import ELR_SETS, Difference, differences
+from quorate.scripts.conformance_runner.names import Names
+from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.partition_cases import case_of_vector, change_records, settings_of_vector
+from quorate.scripts.conformance_runner.record_form import Form, change_form, partition_form
+from quorate.snapshots.partition import RECOVERED, RECOVERING, Partition
 
 #: Some vectors ask for adding and removing replicas in an odd order, which no request leads to: they are sets here,
 #: and come out by id, as in everything that Kafka's controller writes.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.elections import decide_balance_leaders, decide_elect_unclean_leaders
-from controller.protocol import (
+from quorate.controller.elections import decide_balance_leaders, decide_elect_unclean_leaders
+from quorate.controller.protocol import (
     AlterPartitionData,
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,
@@ -28,10 +28,10 @@ from controller.protocol import (
     TopicConfig,
     TopicInDirectory,
 )
-from metadata_log.errors import ErrorCode
-from scripts.conformance_runner.cluster_requests import TIMEOUT_MS
-from scripts.conformance_runner.record_form import RECOVERY_STATES, Form
-from scripts.conformance_runner.stage import Stage
+from quorate.metadata_log.errors import ErrorCode
+from quorate.scripts.conformance_runner.cluster_requests import TIMEOUT_MS
+from quorate.scripts.conformance_runner.record_form import RECOVERY_STATES, Form
+from quorate.scripts.conformance_runner.stage import Stage
 
 #: First version of AlterPartition whose ISR members come with their epochs.
 _EPOCHS_API_VERSION = 3

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.placement import Racks, ReplicaPlacer, UsableBroker
-from metadata_log.errors import ApiError
-from scripts.conformance_runner.comparison import differences
-from scripts.conformance_runner.java_random import JavaRandom
-from scripts.conformance_runner.outcome import Outcome
-from scripts.conformance_runner.record_form import Form
+from quorate.controller.placement import Racks, ReplicaPlacer, UsableBroker
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.conformance_runner.comparison import differences
+from quorate.scripts.conformance_runner.java_random import JavaRandom
+from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.record_form import Form
 
 
 def run_vector(vector: Any) -> Outcome:

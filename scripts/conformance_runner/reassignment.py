@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.partition_rules import RuleSettings
-from controller.reassignment_rules import Assignment, revert_reassignment, start_reassignment
-from metadata_log.errors import ApiError
-from metadata_log.records import PartitionChangeRecord
-from scripts.conformance_runner.comparison import differences
-from scripts.conformance_runner.names import Names
-from scripts.conformance_runner.outcome import Outcome
-from scripts.conformance_runner.partition_cases import PartitionCase, change_records
-from scripts.conformance_runner.record_form import Form
+from quorate.controller.partition_rules import RuleSettings
+from quorate.controller.reassignment_rules import Assignment, revert_reassignment, start_reassignment
+from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.records import PartitionChangeRecord
+from quorate.scripts.conformance_runner.comparison import differences
+from quorate.scripts.conformance_runner.names import Names
+from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.partition_cases import PartitionCase, change_records
+from quorate.scripts.conformance_runner.record_form import Form
 
 _RULES = RuleSettings(metadata_version=30, is_elr_enabled=False)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from controller.config_resources import RESOURCE_TYPES
-from metadata_log.records import (
+from quorate.controller.config_resources import RESOURCE_TYPES
+from quorate.metadata_log.records import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
@@ -22,8 +22,8 @@ from metadata_log.records import (
     UnregisterBrokerRecord,
     VersionedRecord,
 )
-from scripts.conformance_runner.names import Names
-from snapshots.partition import Partition
+from quorate.scripts.conformance_runner.names import Names
+from quorate.snapshots.partition import Partition
 
 Form = dict[str, Any]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from scripts.conformance_runner.record_form import Form
+from quorate.scripts.conformance_runner.record_form import Form
 
 _REGISTRATION: Final = "register_broker"
 

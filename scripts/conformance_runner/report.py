@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from typing import Any, Final
 
-from scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.outcome import Outcome
 
 _PROGRESS_SECONDS: Final = 5.0
 _IDS_SHOWN_MAX: Final = 5

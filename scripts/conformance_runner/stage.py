@@ -10,16 +10,16 @@ import asyncio
 from collections.abc import Callable
 from types import MappingProxyType
 
-from controller.active_role import RoleSettings
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig
-from controller.log_in_memory import LogInMemory
-from controller.seams import ControllerLimits
-from metadata_log.batch import data_batch, iter_records
-from metadata_log.records import TopicRecord, VersionedRecord
-from scripts.conformance_runner.java_random import JavaRandom
-from scripts.conformance_runner.names import Names
-from scripts.conformance_runner.record_form import Form, record_form, record_of_form
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.log_in_memory import LogInMemory
+from quorate.controller.seams import ControllerLimits
+from quorate.metadata_log.batch import data_batch, iter_records
+from quorate.metadata_log.records import TopicRecord, VersionedRecord
+from quorate.scripts.conformance_runner.java_random import JavaRandom
+from quorate.scripts.conformance_runner.names import Names
+from quorate.scripts.conformance_runner.record_form import Form, record_form, record_of_form
 
 #: Of the log that a scenario begins with, and of the controller's own.
 _FIRST_EPOCH, _EPOCH = 1, 2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.partition_view import allows_unclean_election, effective_min_isr
-from scripts.conformance_runner.record_form import RESOURCE_NAMES, Form, partition_form
-from scripts.conformance_runner.stage import Stage
-from snapshots.image_parts import Topic
+from quorate.controller.partition_view import allows_unclean_election, effective_min_isr
+from quorate.scripts.conformance_runner.record_form import RESOURCE_NAMES, Form, partition_form
+from quorate.scripts.conformance_runner.stage import Stage
+from quorate.snapshots.image_parts import Topic
 
 
 def state_form(stage: Stage) -> Form:

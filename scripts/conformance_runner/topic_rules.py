@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.config_resources import RESOURCE_TYPES, ConfigResource, check_configs
-from controller.topic_configs import check_topic_configs
-from controller.topic_names import has_collision_chars, name_problem, unified
-from metadata_log.errors import ApiError, ErrorCode
-from scripts.conformance_runner.comparison import differences
-from scripts.conformance_runner.outcome import Outcome
-from scripts.conformance_runner.record_form import Form
+from quorate.controller.config_resources import RESOURCE_TYPES, ConfigResource, check_configs
+from quorate.controller.topic_configs import check_topic_configs
+from quorate.controller.topic_names import has_collision_chars, name_problem, unified
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.conformance_runner.comparison import differences
+from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.record_form import Form
 
 
 def run_vector(vector: Any) -> Outcome:

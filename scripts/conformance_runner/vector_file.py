@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.conformance_runner import full_controller, partition_change, placement, reassignment, topic_rules
-from scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner import full_controller, partition_change, placement, reassignment, topic_rules
+from quorate.scripts.conformance_runner.outcome import Outcome
 
 RUNNERS: Final[dict[str, Callable[[Any], Outcome]]] = {
     "partition_change": partition_change.run_vector,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from metadata_log.errors import ErrorCode
-from scripts.drills.drill import KILL, Drill, healthy_again
-from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
-from scripts.drills.outcome import Expectation
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.errors import ErrorCode
+from quorate.scripts.drills.drill import KILL, Drill, healthy_again
+from quorate.scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.outcome import Expectation
 
 _PARTITIONS: Final = 1_000
 _REPLICAS: Final = 3

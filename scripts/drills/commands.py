@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from controller.client import ControllerClient
-from controller.connection import NoAnswer, NotSent
-from metadata_log.errors import ApiError, QuorateError
-from scripts.cluster.control import Act
-from scripts.cluster.members import Node
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError, QuorateError
+from quorate.scripts.cluster.control import Act
+from quorate.scripts.cluster.members import Node
 
 _COMMAND_S: Final = 30.0
 #: Within which a controller that was ended must have stopped to answer.

@@ -7,14 +7,14 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from controller.client import ControllerClient
-from controller.connection import NoAnswer, NotSent
-from metadata_log.errors import ApiError
-from scripts.cluster.formatting import wipe
-from scripts.cluster.members import Node
-from scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
-from scripts.drills.ground import DEADLINE_S, Ground
-from scripts.drills.outcome import Expectation
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cluster.formatting import wipe
+from quorate.scripts.cluster.members import Node
+from quorate.scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
+from quorate.scripts.drills.ground import DEADLINE_S, Ground
+from quorate.scripts.drills.outcome import Expectation
 
 _PAUSE_S: Final = 2.0
 _STEADY_WRITES: Final = 100

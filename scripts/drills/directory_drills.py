@@ -11,16 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, encode_meta_properties
-from metadata_log.segment_files import segment_name
-from scripts.cluster.formatting import new_id
-from scripts.cluster.process import ProcessFailed
-from scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
-from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
-from scripts.drills.machine_drills import faults
-from scripts.drills.machine_faults import Faults
-from scripts.drills.outcome import Expectation
-from scripts.recovery.holdings import survey_directory
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, encode_meta_properties
+from quorate.metadata_log.segment_files import segment_name
+from quorate.scripts.cluster.formatting import new_id
+from quorate.scripts.cluster.process import ProcessFailed
+from quorate.scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
+from quorate.scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.machine_drills import faults
+from quorate.scripts.drills.machine_faults import Faults
+from quorate.scripts.drills.outcome import Expectation
+from quorate.scripts.recovery.holdings import survey_directory
 
 #: Within which a controller must have refused to start.
 _REFUSAL_S: Final = 20.0
@@ -64,7 +64,7 @@ async def read_only_disk(ground: Ground) -> None:
 
 async def _start_read_only(ground: Ground, node: int) -> None:
     settings = ground.local.cluster.directory / f"controller-{node}.toml"
-    command = (sys.executable, "-m", "scripts.cli", "controller", "--config", str(settings))
+    command = (sys.executable, "-P", "-m", "quorate.scripts.cli", "controller", "--config", str(settings))
     process = await asyncio.create_subprocess_exec(
         *(*_READ_ONLY, str(ground.directory(node)), *command),
         stdin=asyncio.subprocess.DEVNULL,

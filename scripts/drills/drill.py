@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from scripts.cluster.control import Act
-from scripts.drills.ground import Ground
-from scripts.drills.outcome import Expectation
+from quorate.scripts.cluster.control import Act
+from quorate.scripts.drills.ground import Ground
+from quorate.scripts.drills.outcome import Expectation
 
 #: What holds in every drill.
 ALWAYS: Final = (

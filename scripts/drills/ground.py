@@ -10,21 +10,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from controller.http.resources import StatusReply
-from controller.protocol import DeleteTopicsRequest
-from metadata_log.directory import LOG_DIRECTORY_NAME
-from metadata_log.errors import NotController, QuorateError
-from scripts.cli.survey import ask
-from scripts.cluster.control import LocalControl, ProcessControl
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import controller_directory
-from scripts.cluster.members import Node
-from scripts.cluster.plan import ClusterPlan
-from scripts.cluster.process import ManagedProcess
-from scripts.cluster.watched import WatchedCluster
-from scripts.drills.load import LEAD_S, Load, longest_wait_ms, unwritten_ms
-from scripts.drills.outcome import Event, EventKind
-from scripts.tour.digests import digests_at_one_offset
+from quorate.controller.http.resources import StatusReply
+from quorate.controller.protocol import DeleteTopicsRequest
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.errors import NotController, QuorateError
+from quorate.scripts.cli.survey import ask
+from quorate.scripts.cluster.control import LocalControl, ProcessControl
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.members import Node
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.cluster.process import ManagedProcess
+from quorate.scripts.cluster.watched import WatchedCluster
+from quorate.scripts.drills.load import LEAD_S, Load, longest_wait_ms, unwritten_ms
+from quorate.scripts.drills.outcome import Event, EventKind
+from quorate.scripts.tour.digests import digests_at_one_offset
 
 #: Until everything is healthy: beyond it a drill is broken, not slow.
 DEADLINE_S: Final = 60.0

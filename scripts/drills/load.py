@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Final
 
-from controller.client import ControllerClient
-from scripts.tour.writes import WriteStream
+from quorate.controller.client import ControllerClient
+from quorate.scripts.tour.writes import WriteStream
 
 #: For so long (s) a steady cluster is written to before anything is done to it.
 LEAD_S: Final = 1.0

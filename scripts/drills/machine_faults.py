@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import metadata_log.disk
-import quorum.connection
+import quorate.metadata_log.disk
+import quorate.quorum.connection
 
 _LOOK_S: Final = 0.02
 #: Never set: to wait for it is to hold up the thread.
@@ -69,7 +69,7 @@ def watch(faults: Faults, path: Path) -> None:
 
 
 def _install_disk(faults: Faults) -> None:
-    file = metadata_log.disk.RealFile
+    file = quorate.metadata_log.disk.RealFile
     sync, pwrite = file.sync, file.pwrite
 
     def slow_sync(self: Any) -> None:
@@ -94,7 +94,7 @@ def _install_clock(faults: Faults) -> None:
 
 
 def _install_sockets(faults: Faults) -> None:
-    connection = quorum.connection.Connection
+    connection = quorate.quorum.connection.Connection
     receive: Callable[[Any, bytes], None] = connection.data_received
     #: What came from peers that are not heard, by connection, in order.
     held: dict[Any, list[bytes]] = {}

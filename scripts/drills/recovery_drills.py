@@ -7,19 +7,19 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from scripts.captures import DYNAMIC_SMALL_M1
-from scripts.cluster.plan import ClusterPlan
-from scripts.drills.directory_drills import copy_directory
-from scripts.drills.drill import Drill, healthy_again
-from scripts.drills.ground import DrillBroken, Ground
-from scripts.drills.outcome import Expectation
-from scripts.recovery.founding import apply_plan
-from scripts.recovery.holdings import survey_directory
-from scripts.recovery.judgement import judge
-from scripts.recovery.plan import RecoveryPlan, Targets, plan_from_backup, plan_from_survivors
-from scripts.recovery.verification import verify
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
+from quorate.scripts.captures import DYNAMIC_SMALL_M1
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.drills.directory_drills import copy_directory
+from quorate.scripts.drills.drill import Drill, healthy_again
+from quorate.scripts.drills.ground import DrillBroken, Ground
+from quorate.scripts.drills.outcome import Expectation
+from quorate.scripts.recovery.founding import apply_plan
+from quorate.scripts.recovery.holdings import survey_directory
+from quorate.scripts.recovery.judgement import judge
+from quorate.scripts.recovery.plan import RecoveryPlan, Targets, plan_from_backup, plan_from_survivors
+from quorate.scripts.recovery.verification import verify
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
 
 
 async def quorum_loss(ground: Ground) -> None:

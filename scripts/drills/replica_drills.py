@@ -7,7 +7,7 @@ from typing import Final
 
 import aiohttp
 
-from controller.protocol import (
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     CreatableTopic,
     CreateTopicsRequest,
@@ -15,12 +15,12 @@ from controller.protocol import (
     ReassignableTopic,
     ReplicaAssignment,
 )
-from metadata_log.errors import ErrorCode
-from metadata_log.ids import uuid_from_text
-from scripts.cluster.members import Node
-from scripts.drills.drill import PAUSE, Drill, healthy_again
-from scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
-from scripts.drills.outcome import Expectation
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.ids import uuid_from_text
+from quorate.scripts.cluster.members import Node
+from quorate.scripts.drills.drill import PAUSE, Drill, healthy_again
+from quorate.scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.outcome import Expectation
 
 _PARTITIONS: Final = 20
 _WRITE_BYTES_PER_S: Final = 1_000_000

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from scripts.drills.outcome import Event, Measured, Outcome
+from quorate.scripts.drills.outcome import Event, Measured, Outcome
 
 _WIDTH: Final = 1_000
 _LEFT: Final = 50

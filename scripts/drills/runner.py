@@ -11,18 +11,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from metadata_log.errors import QuorateError
-from scripts.cluster.control import LocalControl
-from scripts.drills.broker_drills import DRILLS as BROKER_DRILLS
-from scripts.drills.controller_drills import DRILLS as CONTROLLER_DRILLS
-from scripts.drills.directory_drills import DRILLS as DIRECTORY_DRILLS
-from scripts.drills.drill import Drill
-from scripts.drills.ground import Ground
-from scripts.drills.machine_drills import DRILLS as MACHINE_DRILLS
-from scripts.drills.outcome import Expectation, Measured, Outcome, Verdict
-from scripts.drills.places import NamedCluster, On, prepare
-from scripts.drills.recovery_drills import DRILLS as RECOVERY_DRILLS
-from scripts.drills.replica_drills import DRILLS as REPLICA_DRILLS
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cluster.control import LocalControl
+from quorate.scripts.drills.broker_drills import DRILLS as BROKER_DRILLS
+from quorate.scripts.drills.controller_drills import DRILLS as CONTROLLER_DRILLS
+from quorate.scripts.drills.directory_drills import DRILLS as DIRECTORY_DRILLS
+from quorate.scripts.drills.drill import Drill
+from quorate.scripts.drills.ground import Ground
+from quorate.scripts.drills.machine_drills import DRILLS as MACHINE_DRILLS
+from quorate.scripts.drills.outcome import Expectation, Measured, Outcome, Verdict
+from quorate.scripts.drills.places import NamedCluster, On, prepare
+from quorate.scripts.drills.recovery_drills import DRILLS as RECOVERY_DRILLS
+from quorate.scripts.drills.replica_drills import DRILLS as REPLICA_DRILLS
 
 #: By name, in the order in which `all` runs them.
 DRILLS: Final[Mapping[str, Drill]] = {

@@ -15,10 +15,10 @@ from typing import Annotated, Final
 
 import typer
 
-from scripts.fuzzing.corpus import Corpus, make_corpus
-from scripts.fuzzing.running import Tally, run_inputs
-from scripts.fuzzing.targets import TARGETS
-from scripts.worker_pool import worker_pool
+from quorate.scripts.fuzzing.corpus import Corpus, make_corpus
+from quorate.scripts.fuzzing.running import Tally, run_inputs
+from quorate.scripts.fuzzing.targets import TARGETS
+from quorate.scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 #: Inputs that a worker is given at once.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from metadata_log.batch import parse_header
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.quorum_state import QUORUM_STATE_NAME
-from scripts.simulation.host import DIRECTORY
-from scripts.simulation_system.http_wire import WireRequest
-from scripts.simulation_system.scenarios import SystemStage
-from scripts.simulation_system.story import listening
-from scripts.simulation_system.workload import AdminClient
-from snapshots.checkpoint import checkpoint_batches
-from snapshots.digest import DIGEST_BYTES
-from snapshots.image_digest import digest_image
+from quorate.metadata_log.batch import parse_header
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME
+from quorate.scripts.simulation.host import DIRECTORY
+from quorate.scripts.simulation_system.http_wire import WireRequest
+from quorate.scripts.simulation_system.scenarios import SystemStage
+from quorate.scripts.simulation_system.story import listening
+from quorate.scripts.simulation_system.workload import AdminClient
+from quorate.snapshots.checkpoint import checkpoint_batches
+from quorate.snapshots.digest import DIGEST_BYTES
+from quorate.snapshots.image_digest import digest_image
 
 _ASKED = (
     AdminClient.configure,

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgpack
 
-from broker.replicas.follower import Link
-from broker.replicas.messages import FollowAnswer, FollowMessage, MalformedMessage, decode_answer
-from metadata_log.errors import ErrorCode
-from scripts.fuzzing.exchange_stage import HONEST, HOSTILE, LAG_MAX_MS, LEADER, STEP_MS, ExchangeStage
-from scripts.fuzzing.mutating import EDGES, mutated, mutated_document
-from scripts.fuzzing.target import Wrong
+from quorate.broker.replicas.follower import Link
+from quorate.broker.replicas.messages import FollowAnswer, FollowMessage, MalformedMessage, decode_answer
+from quorate.metadata_log.errors import ErrorCode
+from quorate.scripts.fuzzing.exchange_stage import HONEST, HOSTILE, LAG_MAX_MS, LEADER, STEP_MS, ExchangeStage
+from quorate.scripts.fuzzing.mutating import EDGES, mutated, mutated_document
+from quorate.scripts.fuzzing.target import Wrong
 
 #: Exchanges of the honest conversation that inputs are changes of; steps in which all must be well again.
 _EXCHANGES: Final = 6

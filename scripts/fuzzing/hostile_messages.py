@@ -12,14 +12,14 @@ import dataclasses
 from random import Random
 from typing import Any, Final, get_args
 
-from metadata_log.batch import build_batch
-from metadata_log.batch_run import split_run
-from metadata_log.errors import MalformedData
-from quorum import messages
-from quorum.errors import ProtocolError
-from quorum.messages import Message
-from quorum.wire import decode, encode
-from scripts.fuzzing.mutating import mutated
+from quorate.metadata_log.batch import build_batch
+from quorate.metadata_log.batch_run import split_run
+from quorate.metadata_log.errors import MalformedData
+from quorate.quorum import messages
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.messages import Message
+from quorate.quorum.wire import decode, encode
+from quorate.scripts.fuzzing.mutating import mutated
 
 _TYPES: Final[tuple[type[Any], ...]] = get_args(Message)
 _KEPT_MAX: Final = 64

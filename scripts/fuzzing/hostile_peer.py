@@ -11,12 +11,12 @@ from contextlib import suppress
 from random import Random
 from typing import Final
 
-from quorum.config import QuorumConfig, VoterAddress
-from quorum.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
-from quorum.handshake import NONCE_BYTES, decode_hello, encode_hello, own_hello, proof
-from quorum.outbox import Channel
-from scripts.fuzzing.hostile_messages import HostileMessages
-from scripts.fuzzing.mutating import mutated
+from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
+from quorate.quorum.handshake import NONCE_BYTES, decode_hello, encode_hello, own_hello, proof
+from quorate.quorum.outbox import Channel
+from quorate.scripts.fuzzing.hostile_messages import HostileMessages
+from quorate.scripts.fuzzing.mutating import mutated
 
 _READ_BYTES: Final = 256 * 1024
 #: Messages a second on one connection, on the average: a flood of anything would only measure the machine.

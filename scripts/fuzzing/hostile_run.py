@@ -17,21 +17,21 @@ from typing import Annotated, Final
 
 import typer
 
-from controller.connection import NoAnswer, NotSent
-from metadata_log.errors import ApiError
-from quorum.outbox import Channel
-from scripts.benchmarks.large_cluster import large_image, write_checkpoint
-from scripts.benchmarks.member_process import quorum_config
-from scripts.benchmarks.process_tree import resident_bytes
-from scripts.benchmarks.processes import Watch, stop_now
-from scripts.benchmarks.small_write import small_write
-from scripts.benchmarks.workspace import temporary_directory
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, make_twin
-from scripts.cluster.ports import free_ports
-from scripts.command_line import run
-from scripts.fuzzing.hostile_messages import HostileMessages
-from scripts.fuzzing.hostile_peer import HostilePeer
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError
+from quorate.quorum.outbox import Channel
+from quorate.scripts.benchmarks.large_cluster import large_image, write_checkpoint
+from quorate.scripts.benchmarks.member_process import quorum_config
+from quorate.scripts.benchmarks.process_tree import resident_bytes
+from quorate.scripts.benchmarks.processes import Watch, stop_now
+from quorate.scripts.benchmarks.small_write import small_write
+from quorate.scripts.benchmarks.workspace import temporary_directory
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import Ports, make_twin
+from quorate.scripts.cluster.ports import free_ports
+from quorate.scripts.command_line import run
+from quorate.scripts.fuzzing.hostile_messages import HostileMessages
+from quorate.scripts.fuzzing.hostile_peer import HostilePeer
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -12,8 +12,8 @@ from random import Random
 from types import FrameType
 from typing import Final
 
-from scripts.fuzzing.corpus import Corpus
-from scripts.fuzzing.targets import TARGETS, HttpTarget
+from quorate.scripts.fuzzing.corpus import Corpus
+from quorate.scripts.fuzzing.targets import TARGETS, HttpTarget
 
 #: Seconds that one input may take; the slowest take some milliseconds.
 INPUT_SECONDS_MAX: Final = 10

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from scripts.history.partition_pool import NOBODY, Rows, bit_of
-from scripts.history.stage import HOUR, MINUTE, SECOND, Stage
+from quorate.scripts.history.partition_pool import NOBODY, Rows, bit_of
+from quorate.scripts.history.stage import HOUR, MINUTE, SECOND, Stage
 
 #: Partitions of one round of preferred elections at most, as in Kafka.
 _BALANCED_MAX: Final = 1000

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
-from metadata_log.ids import DIRECTORY_UNASSIGNED
-from metadata_log.records import (
+from quorate.metadata_log.ids import DIRECTORY_UNASSIGNED
+from quorate.metadata_log.records import (
     BrokerEndpoint,
     BrokerFeature,
     BrokerRegistrationChangeRecord,
@@ -16,8 +16,8 @@ from metadata_log.records import (
     UnregisterBrokerRecord,
     VersionedRecord,
 )
-from metadata_log.runs import ByteColumn, IntColumn
-from scripts.history.partition_pool import Flags
+from quorate.metadata_log.runs import ByteColumn, IntColumn
+from quorate.scripts.history.partition_pool import Flags
 
 _RACKS: Final = ("rack-a", "rack-b", "rack-c")
 _DIRECTORIES: Final = 2

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller.checkpoint_writer import manifest_of
-from metadata_log.batch import parse_header
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoints import CheckpointContent, WriteCheckpointJob
-from metadata_log.disk import RealDisk, drain
-from snapshots.checkpoint import checkpoint_batches
-from snapshots.image_digest import EMPTY_DIGEST, digest_image
-from snapshots.replay_state import ReplayState
+from quorate.controller.checkpoint_writer import manifest_of
+from quorate.metadata_log.batch import parse_header
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoints import CheckpointContent, WriteCheckpointJob
+from quorate.metadata_log.disk import RealDisk, drain
+from quorate.snapshots.checkpoint import checkpoint_batches
+from quorate.snapshots.image_digest import EMPTY_DIGEST, digest_image
+from quorate.snapshots.replay_state import ReplayState
 
 
 class Checkpointer:

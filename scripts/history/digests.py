@@ -15,21 +15,21 @@ from typing import Annotated
 
 import typer
 
-from metadata_log.batch import iter_records
-from metadata_log.columns import decode_batch
-from metadata_log.errors import QuorateError
-from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
-from metadata_log.records import (
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.columns import decode_batch
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     VersionedRecord,
 )
-from scripts.cli import exit_codes
-from scripts.command_line import run
-from snapshots.errors import ImageNotAvailable
-from snapshots.image_digest import EMPTY_DIGEST, digest_image
-from snapshots.replay_state import ReplayState
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.command_line import run
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image_digest import EMPTY_DIGEST, digest_image
+from quorate.snapshots.replay_state import ReplayState
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

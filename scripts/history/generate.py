@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from metadata_log.directory import DirectoryError
-from scripts.cli import exit_codes
-from scripts.history.making import RECORDS_MIN, HistoryPlan, make_history
+from quorate.metadata_log.directory import DirectoryError
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.history.making import RECORDS_MIN, HistoryPlan, make_history
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

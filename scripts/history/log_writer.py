@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from metadata_log.batch import control_batch, place_batch
-from metadata_log.builder import BatchBuilder, item_count, split_items
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.records import (
+from quorate.metadata_log.batch import control_batch, place_batch
+from quorate.metadata_log.builder import BatchBuilder, item_count, split_items
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
@@ -19,8 +19,8 @@ from metadata_log.records import (
     VersionedRecord,
     Voter,
 )
-from metadata_log.runs import BatchItem
-from metadata_log.segment_files import segment_name
+from quorate.metadata_log.runs import BatchItem
+from quorate.metadata_log.segment_files import segment_name
 
 #: A batch of so few records is written in the order of its partitions, shapes mixed, as Kafka does.
 _MIXED_ROWS_MAX: Final = 24

@@ -11,17 +11,17 @@ from typing import Final
 
 import numpy as np
 
-from metadata_log.batch import control_batch, data_batch, place_batch
-from metadata_log.directory import LOG_DIRECTORY_NAME, FormatPlan, format_directory
-from metadata_log.disk import RealDisk
-from metadata_log.meta_properties import MetaProperties
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
-from metadata_log.records import FeatureLevelRecord, SnapshotFooterRecord, SnapshotHeaderRecord
-from scripts.history.brokers import Brokers
-from scripts.history.checkpointing import Checkpointer
-from scripts.history.log_writer import HistoryIsFull, LogPlan, LogWriter
-from scripts.history.operations import Operations
-from scripts.history.story import Story
+from quorate.metadata_log.batch import control_batch, data_batch, place_batch
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME, FormatPlan, format_directory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.meta_properties import MetaProperties
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorate.metadata_log.records import FeatureLevelRecord, SnapshotFooterRecord, SnapshotHeaderRecord
+from quorate.scripts.history.brokers import Brokers
+from quorate.scripts.history.checkpointing import Checkpointer
+from quorate.scripts.history.log_writer import HistoryIsFull, LogPlan, LogWriter
+from quorate.scripts.history.operations import Operations
+from quorate.scripts.history.story import Story
 
 #: Fewer records would not have room for a cluster and what happens to it.
 RECORDS_MIN: Final = 1000

@@ -8,13 +8,20 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
-from metadata_log.records import ClearElrRecord, ConfigRecord, Record, RemoveTopicRecord, TopicRecord, VersionedRecord
-from metadata_log.runs import BatchItem, IntColumn
-from scripts.history.brokers import Brokers
-from scripts.history.log_writer import LogWriter
-from scripts.history.partition_changes import Rules, change_runs, creation_runs, settle
-from scripts.history.partition_pool import NOBODY, Columns, PartitionPool, Rows, bit, bit_of, empty_columns
-from scripts.history.topic_pool import TopicPool
+from quorate.metadata_log.records import (
+    ClearElrRecord,
+    ConfigRecord,
+    Record,
+    RemoveTopicRecord,
+    TopicRecord,
+    VersionedRecord,
+)
+from quorate.metadata_log.runs import BatchItem, IntColumn
+from quorate.scripts.history.brokers import Brokers
+from quorate.scripts.history.log_writer import LogWriter
+from quorate.scripts.history.partition_changes import Rules, change_runs, creation_runs, settle
+from quorate.scripts.history.partition_pool import NOBODY, Columns, PartitionPool, Rows, bit, bit_of, empty_columns
+from quorate.scripts.history.topic_pool import TopicPool
 
 #: Levels of metadata.version from which mass records are written in their newest version.
 ELR_LEVEL: Final = 23

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from metadata_log.runs import ByteColumn, IntColumn, PartitionChangeRun, PartitionRun
-from scripts.history.partition_pool import (
+from quorate.metadata_log.runs import ByteColumn, IntColumn, PartitionChangeRun, PartitionRun
+from quorate.scripts.history.partition_pool import (
     NOBODY,
     Columns,
     Flags,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metadata_log.records import (
+from quorate.metadata_log.records import (
     AccessControlEntryRecord,
     ClientQuotaRecord,
     ConfigRecord,
@@ -20,7 +20,7 @@ from metadata_log.records import (
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
-from scripts.history.operations import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, Operations
+from quorate.scripts.history.operations import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, Operations
 
 _TOPIC_CONFIGS = ("retention.ms", "segment.bytes", "cleanup.policy", "max.message.bytes", "compression.type")
 _BROKER_CONFIGS = ("log.cleaner.threads", "num.io.threads", "leader.replication.throttled.rate")

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from scripts.history.operations import Operations
-from scripts.history.partition_pool import Rows, bit_of
+from quorate.scripts.history.operations import Operations
+from quorate.scripts.history.partition_pool import Rows, bit_of
 
 #: Milliseconds.
 SECOND: Final = 1000.0

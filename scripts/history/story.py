@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from metadata_log.records import NoOpRecord
-from scripts.history.broker_incidents import BrokerIncidents
-from scripts.history.operations import Operations
-from scripts.history.partition_pool import NOBODY, Columns, bit
-from scripts.history.resources import Resources
-from scripts.history.stage import SECOND, Stage
-from scripts.history.topic_incidents import TopicIncidents
+from quorate.metadata_log.records import NoOpRecord
+from quorate.scripts.history.broker_incidents import BrokerIncidents
+from quorate.scripts.history.operations import Operations
+from quorate.scripts.history.partition_pool import NOBODY, Columns, bit
+from quorate.scripts.history.resources import Resources
+from quorate.scripts.history.stage import SECOND, Stage
+from quorate.scripts.history.topic_incidents import TopicIncidents
 
 
 class Story(Stage):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from scripts.history.operations import MIN_ISR
-from scripts.history.stage import MINUTE, SECOND, Stage
+from quorate.scripts.history.operations import MIN_ISR
+from quorate.scripts.history.stage import MINUTE, SECOND, Stage
 
 #: Partitions of new topics, and how often.
 _SIZES: Final = (1, 3, 6, 12, 24, 48, 96)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from metadata_log.ids import Uuid
-from metadata_log.runs import ByteColumn, IntColumn
-from scripts.history.partition_pool import Rows
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.runs import ByteColumn, IntColumn
+from quorate.scripts.history.partition_pool import Rows
 
 _TEAMS = ("billing", "clicks", "fleet", "ledger", "mail", "orders", "search", "stock")
 

@@ -1,10 +1,10 @@
-"""``python -m scripts.networks``."""
+"""``python -m quorate.scripts.networks``."""
 
 from __future__ import annotations
 
 import sys
 
-from scripts.networks.namespaces import NotAllowed, isolate
+from quorate.scripts.networks.namespaces import NotAllowed, isolate
 
 
 def main() -> None:
@@ -14,8 +14,8 @@ def main() -> None:
         isolate()
     except NotAllowed as error:
         obstacle = str(error)
-    from scripts.command_line import run
-    from scripts.networks.command import app
+    from quorate.scripts.command_line import run
+    from quorate.scripts.networks.command import app
 
     run(app, sys.argv[1:], "scripts/netsim", obj=obstacle)
 

@@ -14,14 +14,23 @@ from itertools import pairwise
 from random import Random
 from typing import Final, TypeVar
 
-from controller.client import ControllerClient
-from controller.connection import NoAnswer, NotSent
-from controller.protocol import CreatePartitionsRequest, CreateTopicsRequest
-from controller.protocol_configs import IncrementalAlterConfigsRequest
-from metadata_log.errors import ApiError, OutcomeUnknown
-from scripts.simulation_system.history import History
-from scripts.simulation_system.topic_register import Action, Configure, Create, Delete, Grow, Read, TopicState, claim_of
-from scripts.simulation_system.workload import CONFIG, TopicNames
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.protocol import CreatePartitionsRequest, CreateTopicsRequest
+from quorate.controller.protocol_configs import IncrementalAlterConfigsRequest
+from quorate.metadata_log.errors import ApiError, OutcomeUnknown
+from quorate.scripts.simulation_system.history import History
+from quorate.scripts.simulation_system.topic_register import (
+    Action,
+    Configure,
+    Create,
+    Delete,
+    Grow,
+    Read,
+    TopicState,
+    claim_of,
+)
+from quorate.scripts.simulation_system.workload import CONFIG, TopicNames
 
 #: How long each standing client waits for an answer: the impatient, and the command line's own.
 PATIENCE_MS: Final = (2_000.0, 5_000.0, 10_000.0, 30_000.0)

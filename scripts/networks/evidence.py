@@ -7,9 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metadata_log.batch import iter_records
-from metadata_log.reader import find_files, iter_batches
-from metadata_log.records import BrokerRegistrationChangeRecord, FenceBrokerRecord, LeaderChangeMessage, LoggedRecord
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.metadata_log.records import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    LeaderChangeMessage,
+    LoggedRecord,
+)
 
 _FENCE = 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from scripts.drills.outcome import Outcome
+from quorate.scripts.drills.outcome import Outcome
 
 
 def figures(outcomes: Sequence[Outcome]) -> Iterator[str]:

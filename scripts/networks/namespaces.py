@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from metadata_log.errors import QuorateError
+from quorate.metadata_log.errors import QuorateError
 
 _CLONE_NEWUSER: Final = 0x1000_0000
 _CLONE_NEWNET: Final = 0x4000_0000

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from scripts.networks.links import DOWN, WIRE, Rule
-from scripts.networks.namespaces import Place, make_place
+from quorate.scripts.networks.links import DOWN, WIRE, Rule
+from quorate.scripts.networks.namespaces import Place, make_place
 
 #: An answer of the switch takes as long as its turn, milliseconds.
 _ANSWER_S: Final = 10.0
@@ -58,7 +58,7 @@ class Network:
     def _start_switch(self, control: int, seed: int) -> subprocess.Popen[bytes]:
         taps = [place.tap for place in self.places.values()]
         return subprocess.Popen(
-            [sys.executable, "-m", "scripts.networks.switch", *map(str, (control, seed, *taps))],
+            [sys.executable, "-P", "-m", "quorate.scripts.networks.switch", *map(str, (control, seed, *taps))],
             pass_fds=[control, *taps],
             stdin=subprocess.DEVNULL,
             start_new_session=True,

@@ -12,12 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from scripts.drills.outcome import Measured, Outcome
-from scripts.drills.runner import judged, why_unfinished
-from scripts.networks.network import Network
-from scripts.networks.scenarios import Scenario
-from scripts.networks.site import machine_names
-from scripts.networks.stage import Stage
+from quorate.scripts.drills.outcome import Measured, Outcome
+from quorate.scripts.drills.runner import judged, why_unfinished
+from quorate.scripts.networks.network import Network
+from quorate.scripts.networks.scenarios import Scenario
+from quorate.scripts.networks.site import machine_names
+from quorate.scripts.networks.stage import Stage
 
 #: Beside the fault's own time.
 _RUN_S: Final = 300.0

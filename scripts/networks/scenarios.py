@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Final
 
-from scripts.drills.outcome import Expectation
-from scripts.networks.links import DOWN, WIRE, Rule
-from scripts.networks.network import Network
-from scripts.networks.site import CLIENTS
-from scripts.networks.stage import Act, Stage
+from quorate.scripts.drills.outcome import Expectation
+from quorate.scripts.networks.links import DOWN, WIRE, Rule
+from quorate.scripts.networks.network import Network
+from quorate.scripts.networks.site import CLIENTS
+from quorate.scripts.networks.stage import Act, Stage
 
 #: What holds in every scenario.
 ALWAYS: Final = (

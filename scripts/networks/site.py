@@ -6,21 +6,21 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from controller.settings import ControllerSettings
-from controller.settings_source import load_settings, read_secret
-from metadata_log.errors import QuorateError
-from scripts.cluster.formatting import new_id
-from scripts.cluster.members import Members, Node
-from scripts.cluster.own_machines import (
+from quorate.controller.settings import ControllerSettings
+from quorate.controller.settings_source import load_settings, read_secret
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cluster.formatting import new_id
+from quorate.scripts.cluster.members import Members, Node
+from quorate.scripts.cluster.own_machines import (
     BROKER_SETTINGS_NAME,
     SECRET_NAME,
     NewController,
     found_directory,
     write_settings,
 )
-from scripts.cluster.process import ManagedProcess
-from scripts.cluster.watched import WatchedCluster
-from scripts.networks.network import Network
+from quorate.scripts.cluster.process import ManagedProcess
+from quorate.scripts.cluster.watched import WatchedCluster
+from quorate.scripts.networks.network import Network
 
 #: The machine that the clients are on.
 CLIENTS: Final = "clients"
@@ -90,7 +90,7 @@ class Site(WatchedCluster):
         return self._settings[f"{node.name}.toml" if node.kind == "controller" else BROKER_SETTINGS_NAME]
 
     def _process(self, node: Node) -> ManagedProcess:
-        arguments = ["-m", "scripts.cli", node.kind, "--config", str(self._settings_of(node))]
+        arguments = ["-m", "quorate.scripts.cli", node.kind, "--config", str(self._settings_of(node))]
         if node.kind == "broker":
             arguments += ["--ids", str(node.id)]
         log = self.directory / "logs" / f"{node.name}.log"

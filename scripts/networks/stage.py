@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from controller.connection import NoAnswer, NotSent
-from metadata_log.errors import ApiError, QuorateError
-from scripts.drills.outcome import Event, EventKind
-from scripts.networks.clients import Workload
-from scripts.networks.damage import is_noticed
-from scripts.networks.evidence import read_evidence
-from scripts.networks.network import Network
-from scripts.networks.site import CLIENTS, Site
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError, QuorateError
+from quorate.scripts.drills.outcome import Event, EventKind
+from quorate.scripts.networks.clients import Workload
+from quorate.scripts.networks.damage import is_noticed
+from quorate.scripts.networks.evidence import read_evidence
+from quorate.scripts.networks.network import Network
+from quorate.scripts.networks.site import CLIENTS, Site
 
 #: Until what must come about has: beyond it a run is broken, not slow.
 DEADLINE_S: Final = 90.0

@@ -1,7 +1,8 @@
 """The switch that all machines hang on: a process that forwards their frames, each link under its rule.
 
-``python -m scripts.networks.switch CONTROL SEED TAP...``: descriptors. It reads one JSON object a line from CONTROL,
-answers each with one, and ends with it. A process of its own: whoever measures does not hold up what is measured.
+``python -m quorate.scripts.networks.switch CONTROL SEED TAP...``: descriptors. It reads one JSON object a line from
+CONTROL, answers each with one, and ends with it. A process of its own: whoever measures does not hold up what is
+measured.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
-from scripts.networks.links import WIRE, Link, MiddleBox, Rule
-from scripts.worker_pool import die_with_parent
+from quorate.scripts.networks.links import WIRE, Link, MiddleBox, Rule
+from quorate.scripts.worker_pool import die_with_parent
 
 _FRAME_BYTES_MAX: Final = 65_536
 #: Frames read from one machine before the others have their turn.

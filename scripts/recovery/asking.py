@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.error import URLError
 
-from controller.client import ControllerClient
-from controller.connection import controller_url
-from controller.http.resources import StatusReply
-from scripts.cli.survey import ask
-from scripts.recovery.errors import RecoveryError
-from scripts.recovery.judgement import Answer
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import controller_url
+from quorate.controller.http.resources import StatusReply
+from quorate.scripts.cli.survey import ask
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.scripts.recovery.judgement import Answer
 
 _CONTROLLER_TIMEOUT_MS: Final = 1_000.0
 _BROKER_TIMEOUT_S: Final = 2.0

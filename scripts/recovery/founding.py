@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from metadata_log.directory import (
+from quorate.metadata_log.directory import (
     BALLAST_BYTES,
     BOOTSTRAP_NAME,
     LOCK_NAME,
@@ -24,21 +24,21 @@ from metadata_log.directory import (
     ImportedFile,
     format_directory,
 )
-from metadata_log.disk import RealDisk
-from metadata_log.errors import CorruptState
-from metadata_log.ids import uuid_from_text
-from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
-from metadata_log.quorum_state import QuorumState
-from scripts.cluster.log_content import LogContent, checkpoint_content
-from scripts.cluster.plan import ClusterPlan
-from scripts.recovery.errors import RecoveryError
-from scripts.recovery.holdings import Holding, fingerprint, log_files, survey_kept
-from scripts.recovery.numbers import moved_on
-from scripts.recovery.plan import PlannedVoter, RecoveryPlan, state_of
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.image_parts import Provenance
-from snapshots.loading import load_image
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import CorruptState
+from quorate.metadata_log.ids import uuid_from_text
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
+from quorate.metadata_log.quorum_state import QuorumState
+from quorate.scripts.cluster.log_content import LogContent, checkpoint_content
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.scripts.recovery.holdings import Holding, fingerprint, log_files, survey_kept
+from quorate.scripts.recovery.numbers import moved_on
+from quorate.scripts.recovery.plan import PlannedVoter, RecoveryPlan, state_of
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.loading import load_image
 
 _MAKING: Final = ".founding"
 _COPY_BYTES: Final = 1024 * 1024

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from metadata_log.checkpoint_files import (
+from quorate.metadata_log.checkpoint_files import (
     BOOTSTRAP_ID,
     CheckpointId,
     CheckpointSurvey,
@@ -17,22 +17,22 @@ from metadata_log.checkpoint_files import (
     manifest_name,
     survey_checkpoints,
 )
-from metadata_log.directory import BALLAST_NAME, LOCK_NAME, LOG_DIRECTORY_NAME
-from metadata_log.disk import RealDisk
-from metadata_log.errors import CorruptState, QuorateError
-from metadata_log.ids import uuid_text
-from metadata_log.mark import Mark, read_mark
-from metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
-from metadata_log.recovery_survey import Survey
-from metadata_log.recovery_verdict import find_damage
-from metadata_log.segment_files import list_segments, segment_name
-from scripts.cluster.making import controller_directory
-from scripts.cluster.plan import ClusterPlan
-from scripts.recovery.errors import RecoveryError
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
+from quorate.metadata_log.directory import BALLAST_NAME, LOCK_NAME, LOG_DIRECTORY_NAME
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import CorruptState, QuorateError
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.mark import Mark, read_mark
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
+from quorate.metadata_log.recovery_survey import Survey
+from quorate.metadata_log.recovery_verdict import find_damage
+from quorate.metadata_log.segment_files import list_segments, segment_name
+from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
 
 _READ_BYTES: Final = 1024 * 1024
 #: Files of no meaning for what a directory holds.

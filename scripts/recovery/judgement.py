@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from scripts.cli.output import format_time
-from scripts.recovery.errors import RecoveryError
-from scripts.recovery.holdings import Holding, Part
+from quorate.scripts.cli.output import format_time
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.scripts.recovery.holdings import Holding, Part
 
 
 class Answer(Part):

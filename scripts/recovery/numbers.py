@@ -11,11 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from scripts.recovery.errors import RecoveryError
-from snapshots.image import MetadataImage
-from snapshots.image_parts import ProducerIdsImage
-from snapshots.partition_table import PartitionTable
-from snapshots.table_editor import TableEditor
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import ProducerIdsImage
+from quorate.snapshots.partition_table import PartitionTable
+from quorate.snapshots.table_editor import TableEditor
 
 #: More elections of one partition than records can be lost unnoticed; 2,000 such recoveries fit into 32 bits.
 EPOCHS_APART: Final = 1_000_000

@@ -11,17 +11,17 @@ from typing import Final, Literal
 
 from pydantic import Field, ValidationError
 
-from metadata_log.limits import EPOCH_MAX
-from metadata_log.reader import find_files
-from scripts.cluster.formatting import new_id
-from scripts.recovery.errors import RecoveryError
-from scripts.recovery.holdings import Holding, Part, fingerprint
-from scripts.recovery.judgement import Judgement
-from scripts.recovery.numbers import moved_on
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
-from snapshots.whole_checkpoints import PassedOver
+from quorate.metadata_log.limits import EPOCH_MAX
+from quorate.metadata_log.reader import find_files
+from quorate.scripts.cluster.formatting import new_id
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.scripts.recovery.holdings import Holding, Part, fingerprint
+from quorate.scripts.recovery.judgement import Judgement
+from quorate.scripts.recovery.numbers import moved_on
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.whole_checkpoints import PassedOver
 
 #: Between the highest epoch that anybody knew and the first one of the quorum founded anew: whatever the lost voters
 #: elected meanwhile is below it.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, Literal
 
-from metadata_log.errors import CorruptState, QuorateError
-from metadata_log.ids import uuid_text
-from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from scripts.recovery.asking import ask_controllers
-from scripts.recovery.holdings import Part
-from scripts.recovery.plan import PlannedVoter, RecoveryPlan
-from snapshots.errors import ImageNotAvailable
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
+from quorate.metadata_log.errors import CorruptState, QuorateError
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
+from quorate.scripts.recovery.asking import ask_controllers
+from quorate.scripts.recovery.holdings import Part
+from quorate.scripts.recovery.plan import PlannedVoter, RecoveryPlan
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
 
 Verdict = Literal["holds", "fails", "unknown"]
 _GRAVITY: Final = ("holds", "unknown", "fails")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from metadata_log.batch import BatchHeader, checked_header
-from scripts.simulation.durable_log import BatchFact, Held, fact_of
-from scripts.simulation.memory_bounds import MemoryBounds
+from quorate.metadata_log.batch import BatchHeader, checked_header
+from quorate.scripts.simulation.durable_log import BatchFact, Held, fact_of
+from quorate.scripts.simulation.memory_bounds import MemoryBounds
 
 if TYPE_CHECKING:
-    from scripts.simulation.host import SimulatedNode
-    from scripts.simulation.world import World
+    from quorate.scripts.simulation.host import SimulatedNode
+    from quorate.scripts.simulation.world import World
 
 
 #: Events between two looks at the memory of the node on which the last one happened.

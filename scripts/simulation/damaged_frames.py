@@ -11,11 +11,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from metadata_log.batch import LOG_OVERHEAD_BYTES
-from quorum.errors import ProtocolError
-from quorum.frames import FRAME_BYTES_MAX, framed
-from quorum.messages import Append, Chunk
-from quorum.wire import decode
+from quorate.metadata_log.batch import LOG_OVERHEAD_BYTES
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.frames import FRAME_BYTES_MAX, framed
+from quorate.quorum.messages import Append, Chunk
+from quorate.quorum.wire import decode
 
 _LENGTH: Final = struct.Struct(">I")
 #: A batch's leader epoch, which no checksum covers.

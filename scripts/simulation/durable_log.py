@@ -10,13 +10,13 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from metadata_log.batch import BatchHeader, checked_header, iter_records
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, checkpoint_id
-from metadata_log.errors import MalformedData
-from metadata_log.records import SnapshotFooterRecord
-from metadata_log.segment_files import segment_base
-from scripts.simulation.inode import Inode
-from scripts.simulation.memory_disk import MemoryDisk
+from quorate.metadata_log.batch import BatchHeader, checked_header, iter_records
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, CheckpointId, checkpoint_id
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.records import SnapshotFooterRecord
+from quorate.metadata_log.segment_files import segment_base
+from quorate.scripts.simulation.inode import Inode
+from quorate.scripts.simulation.memory_disk import MemoryDisk
 
 #: Stands for the end offset of a batch that was sound once.
 _ROTTEN: Final = -1

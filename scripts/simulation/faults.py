@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from metadata_log.batch import LOG_OVERHEAD_BYTES
-from scripts.simulation.host import DIRECTORY, SimulatedNode
-from scripts.simulation.world import World
+from quorate.metadata_log.batch import LOG_OVERHEAD_BYTES
+from quorate.scripts.simulation.host import DIRECTORY, SimulatedNode
+from quorate.scripts.simulation.world import World
 
 #: Files whose bits flip under a process that runs.
 ROTTING: Final = (".log", ".checkpoint")

@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from metadata_log.disk import DiskJob, drain
-from metadata_log.errors import StorageError
-from metadata_log.segment_log import LogConfig
-from quorum.config import QuorumConfig
-from quorum.disk_queue import DiskGroup
-from quorum.errors import DiskFailed, FatalFault, ProtocolError
-from quorum.frames import framed
-from quorum.node import QuorumNode
-from quorum.outbox import Channel
-from quorum.silence import SilenceWatch
-from quorum.storage import NodeStorage
-from scripts.simulation.damaged_frames import DamagedFrame
-from scripts.simulation.disk_trouble import DiskTrouble, ProcessEnded
-from scripts.simulation.durable_log import DurableLog
-from scripts.simulation.link import Link
-from scripts.simulation.memory_disk import MemoryDisk
-from scripts.simulation.state_machine import StateMachine
+from quorate.metadata_log.disk import DiskJob, drain
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.segment_log import LogConfig
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.disk_queue import DiskGroup
+from quorate.quorum.errors import DiskFailed, FatalFault, ProtocolError
+from quorate.quorum.frames import framed
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.outbox import Channel
+from quorate.quorum.silence import SilenceWatch
+from quorate.quorum.storage import NodeStorage
+from quorate.scripts.simulation.damaged_frames import DamagedFrame
+from quorate.scripts.simulation.disk_trouble import DiskTrouble, ProcessEnded
+from quorate.scripts.simulation.durable_log import DurableLog
+from quorate.scripts.simulation.link import Link
+from quorate.scripts.simulation.memory_disk import MemoryDisk
+from quorate.scripts.simulation.state_machine import StateMachine
 
 if TYPE_CHECKING:
-    from scripts.simulation.world import World
+    from quorate.scripts.simulation.world import World
 
 #: Virtual seconds.
 _STALL_MEAN = 0.3

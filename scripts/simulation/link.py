@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from quorum.frames import FRAME_BYTES_MAX, FrameReader
-from quorum.silence import Pulse
+from quorate.quorum.frames import FRAME_BYTES_MAX, FrameReader
+from quorate.quorum.silence import Pulse
 
 
 def _frame_reader() -> FrameReader:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from metadata_log.checkpoint_transfer import ReceiveChunkJob
-from metadata_log.flush import DiskStep, WriteBatches
-from metadata_log.segment_log import MetadataLog
-from quorum.node import QuorumNode
+from quorate.metadata_log.checkpoint_transfer import ReceiveChunkJob
+from quorate.metadata_log.flush import DiskStep, WriteBatches
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.node import QuorumNode
 
 if TYPE_CHECKING:
-    from scripts.simulation.host import SimulatedNode
-    from scripts.simulation.world import World
+    from quorate.scripts.simulation.host import SimulatedNode
+    from quorate.scripts.simulation.world import World
 
 #: Batches that a leader may be given in one turn, before it looks at what waits for its disk.
 _OF_ONE_TURN: Final = 4

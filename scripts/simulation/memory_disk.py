@@ -13,8 +13,8 @@ import errno
 from collections.abc import Callable
 from random import Random
 
-from metadata_log.disk import Buffer, OpenMode
-from scripts.simulation.inode import CrashPolicy, Inode, apply, drawn, kept
+from quorate.metadata_log.disk import Buffer, OpenMode
+from quorate.scripts.simulation.inode import CrashPolicy, Inode, apply, drawn, kept
 
 __all__ = ["CrashPolicy", "MemoryDisk", "MemoryFile", "MemoryLock", "StaleHandle"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from quorum.config import QuorumTiming
-from scripts.simulation.checks import Violation
-from scripts.simulation.faults import Faults
-from scripts.simulation.host import SimulatedNode
-from scripts.simulation.options import Options
-from scripts.simulation.world import World
+from quorate.quorum.config import QuorumTiming
+from quorate.scripts.simulation.checks import Violation
+from quorate.scripts.simulation.faults import Faults
+from quorate.scripts.simulation.host import SimulatedNode
+from quorate.scripts.simulation.options import Options
+from quorate.scripts.simulation.world import World
 
 _TIMING: Final = QuorumTiming()
 #: Virtual seconds within which a write is acknowledged. The longest that one node can hold up the others is as a leader

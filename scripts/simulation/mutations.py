@@ -9,33 +9,33 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from metadata_log import batch_run, checkpoints, recovery_survey
-from metadata_log.checkpoint_transfer import CheckpointDownload
-from metadata_log.disk import taken_back
-from metadata_log.flush import CutTail, DropLog, FlushJob
-from metadata_log.log_entries import EntryTable
-from metadata_log.mark import MarkFile
-from metadata_log.recovery import _Repair
-from metadata_log.segment_files import SegmentFiles
-from metadata_log.segment_log import MetadataLog
-from quorum import outbox, payload
-from quorum.checkpoint_receiving import CheckpointReceiver
-from quorum.delivery import Delivery
-from quorum.elections import Elections
-from quorum.errors import NotLeader, ProtocolError
-from quorum.fail_stop import FailStop
-from quorum.fitness import Fitness
-from quorum.following import Follower
-from quorum.journal import LogJournal
-from quorum.membership import Membership
-from quorum.messages import Append, StaleEpoch
-from quorum.node import QuorumNode
-from quorum.outbox import Outbox
-from quorum.progress import Progress
-from quorum.replication import Replication
-from quorum.silence import SilenceWatch
-from quorum.vouching import Vouching
-from scripts.simulation.patches import Patches, notices_patches
+from quorate.metadata_log import batch_run, checkpoints, recovery_survey
+from quorate.metadata_log.checkpoint_transfer import CheckpointDownload
+from quorate.metadata_log.disk import taken_back
+from quorate.metadata_log.flush import CutTail, DropLog, FlushJob
+from quorate.metadata_log.log_entries import EntryTable
+from quorate.metadata_log.mark import MarkFile
+from quorate.metadata_log.recovery import _Repair
+from quorate.metadata_log.segment_files import SegmentFiles
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum import outbox, payload
+from quorate.quorum.checkpoint_receiving import CheckpointReceiver
+from quorate.quorum.delivery import Delivery
+from quorate.quorum.elections import Elections
+from quorate.quorum.errors import NotLeader, ProtocolError
+from quorate.quorum.fail_stop import FailStop
+from quorate.quorum.fitness import Fitness
+from quorate.quorum.following import Follower
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.membership import Membership
+from quorate.quorum.messages import Append, StaleEpoch
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.outbox import Outbox
+from quorate.quorum.progress import Progress
+from quorate.quorum.replication import Replication
+from quorate.quorum.silence import SilenceWatch
+from quorate.quorum.vouching import Vouching
+from quorate.scripts.simulation.patches import Patches, notices_patches
 
 
 def _leader_counts_itself_at_once() -> Patches:
@@ -73,7 +73,7 @@ def _stale_epochs_are_not_answered() -> Patches:
 
 def _votes_leave_before_their_sync() -> Patches:
     def flush(self: Outbox) -> None:
-        from quorum.wire import encode
+        from quorate.quorum.wire import encode
 
         while self._waiting:
             _, peer, channel, message = self._waiting.popleft()

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Protocol
 
-from quorum.config import QuorumTiming
-from quorum.outbox import Channel
-from scripts.simulation.damaged_frames import damaged
-from scripts.simulation.options import Options
-from scripts.simulation.scheduler import Scheduler
+from quorate.quorum.config import QuorumTiming
+from quorate.quorum.outbox import Channel
+from quorate.scripts.simulation.damaged_frames import damaged
+from quorate.scripts.simulation.options import Options
+from quorate.scripts.simulation.scheduler import Scheduler
 
 #: Virtual seconds. TCP's first wait before it sends again, which doubles, and its longest.
 _RETRANSMIT_MIN: Final = 0.05

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-from scripts.simulation.memory_disk import CrashPolicy
+from quorate.scripts.simulation.memory_disk import CrashPolicy
 
 _CRASH_POLICIES: Final = (
     CrashPolicy.MIXED,

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from scripts.simulation.checks import NotReached, Violation
+from quorate.scripts.simulation.checks import NotReached, Violation
 
 #: (class or module, name of what is in it, what takes its place)
 Patches = list[tuple[Any, str, Any]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from scripts.simulation.faults import Faults
-from scripts.simulation.minority import with_a_sick_minority
-from scripts.simulation.options import draw_alone
-from scripts.simulation.world import World
+from quorate.scripts.simulation.faults import Faults
+from quorate.scripts.simulation.minority import with_a_sick_minority
+from quorate.scripts.simulation.options import draw_alone
+from quorate.scripts.simulation.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from quorum.messages import Message
-from quorum.wire import decode
-from scripts.simulation.checks import NotReached, Violation
-from scripts.simulation.host import SimulatedNode
-from scripts.simulation.network import Connection
-from scripts.simulation.options import Options
-from scripts.simulation.world import World
+from quorate.quorum.messages import Message
+from quorate.quorum.wire import decode
+from quorate.scripts.simulation.checks import NotReached, Violation
+from quorate.scripts.simulation.host import SimulatedNode
+from quorate.scripts.simulation.network import Connection
+from quorate.scripts.simulation.options import Options
+from quorate.scripts.simulation.world import World
 
 QUIET = Options(write_rate=0.0, read_rate=0.0, delay_mean=0.0002, disk_delay_mean=0.0001, payload_bytes_max=8)
 #: Virtual seconds that any single step of a scenario may take.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from metadata_log.batch import HEADER_BYTES, build_batch, control_batch, iter_records, parse_header, place_batch
-from metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
-from quorum.host import CommittedBatches, SnapshotReader
+from quorate.metadata_log.batch import HEADER_BYTES, build_batch, control_batch, iter_records, parse_header, place_batch
+from quorate.metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
+from quorate.quorum.host import CommittedBatches, SnapshotReader
 
 if TYPE_CHECKING:
-    from scripts.simulation.host import SimulatedNode
+    from quorate.scripts.simulation.host import SimulatedNode
 
 
 class StateMachine:

@@ -6,21 +6,21 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from random import Random
 
-from metadata_log.batch import HEADER_BYTES, build_batch
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoints import CheckpointContent
-from metadata_log.errors import ApiError, NoRoom, StorageError
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
-from metadata_log.retention import RetentionConfig
-from quorum.config import QuorumConfig, QuorumLimits, VoterAddress
-from quorum.errors import DiskFailed, NotLeader
-from quorum.node import QuorumNode
-from scripts.simulation.checks import Checks, Violation
-from scripts.simulation.host import DIRECTORY, SimulatedNode
-from scripts.simulation.network import Network
-from scripts.simulation.options import Options
-from scripts.simulation.scheduler import Scheduler
+from quorate.metadata_log.batch import HEADER_BYTES, build_batch
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoints import CheckpointContent
+from quorate.metadata_log.errors import ApiError, NoRoom, StorageError
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorate.metadata_log.retention import RetentionConfig
+from quorate.quorum.config import QuorumConfig, QuorumLimits, VoterAddress
+from quorate.quorum.errors import DiskFailed, NotLeader
+from quorate.quorum.node import QuorumNode
+from quorate.scripts.simulation.checks import Checks, Violation
+from quorate.scripts.simulation.host import DIRECTORY, SimulatedNode
+from quorate.scripts.simulation.network import Network
+from quorate.scripts.simulation.options import Options
+from quorate.scripts.simulation.scheduler import Scheduler
 
 #: Virtual seconds between two attempts to make missing connections.
 _DIAL_INTERVAL = 0.04

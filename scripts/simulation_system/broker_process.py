@@ -6,24 +6,24 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from broker.controllers import BrokerRpc, ControllerFeed
-from broker.host import BrokerHost
-from broker.http_api import BrokerHttp
-from broker.identity import Endpoint
-from broker.publisher import Manifest, MetadataPublisher
-from broker.replicas.peers import HttpPeers
-from broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, RehearsalSettings, ReplicaSettings
-from broker.surroundings import Surroundings
-from metadata_log.errors import QuorateError
-from scripts.simulation_system.controller_process import WireClient, new_uuid
-from scripts.simulation_system.http_wire import WireAnswer, WireRequest, WireServer, WireSession
-from scripts.simulation_system.loop import VirtualLoop
-from snapshots.delta import MetadataDelta
-from snapshots.image import MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST
+from quorate.broker.controllers import BrokerRpc, ControllerFeed
+from quorate.broker.host import BrokerHost
+from quorate.broker.http_api import BrokerHttp
+from quorate.broker.identity import Endpoint
+from quorate.broker.publisher import Manifest, MetadataPublisher
+from quorate.broker.replicas.peers import HttpPeers
+from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, RehearsalSettings, ReplicaSettings
+from quorate.broker.surroundings import Surroundings
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.simulation_system.controller_process import WireClient, new_uuid
+from quorate.scripts.simulation_system.http_wire import WireAnswer, WireRequest, WireServer, WireSession
+from quorate.scripts.simulation_system.loop import VirtualLoop
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import EMPTY_DIGEST
 
 if TYPE_CHECKING:
-    from scripts.simulation_system.world import SystemWorld
+    from quorate.scripts.simulation_system.world import SystemWorld
 
 _REQUEST_TIMEOUT_MS: Final = 700
 #: Milliseconds since 1970 when a run begins.

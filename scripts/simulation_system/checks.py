@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from controller.seams import DecidedWrite
-from metadata_log.batch import parse_header
-from scripts.simulation.checks import Checks
-from scripts.simulation_system.oracle import ReplayedLog
-from scripts.simulation_system.said import SaidLevel
-from snapshots.image import MetadataImage
-from snapshots.image_digest import ImageDigest, digest_image
+from quorate.controller.seams import DecidedWrite
+from quorate.metadata_log.batch import parse_header
+from quorate.scripts.simulation.checks import Checks
+from quorate.scripts.simulation_system.oracle import ReplayedLog
+from quorate.scripts.simulation_system.said import SaidLevel
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import ImageDigest, digest_image
 
 if TYPE_CHECKING:
-    from scripts.simulation_system.controller_process import ControllerProcess
-    from scripts.simulation_system.world import SystemWorld
+    from quorate.scripts.simulation_system.controller_process import ControllerProcess
+    from quorate.scripts.simulation_system.world import SystemWorld
 
 #: Shortest virtual time between two comparisons of one process's state: a digest costs more than all else that it did.
 _COMPARED_SECONDS: Final = 0.06

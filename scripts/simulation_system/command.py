@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from scripts.seed_runs import CTRL_C, SeedOutcome, SeedRuns, run_mutations, run_seeds
-from scripts.simulation.patches import first_to_notice
-from scripts.simulation_system.mutations import MUTATIONS
-from scripts.simulation_system.runner import SystemResult, run_system_seed
-from scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
-from scripts.simulation_system.story import Story
+from quorate.scripts.seed_runs import CTRL_C, SeedOutcome, SeedRuns, run_mutations, run_seeds
+from quorate.scripts.simulation.patches import first_to_notice
+from quorate.scripts.simulation_system.mutations import MUTATIONS
+from quorate.scripts.simulation_system.runner import SystemResult, run_system_seed
+from quorate.scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
+from quorate.scripts.simulation_system.story import Story
 
 #: Seeds tried for a mutation that no scenario notices.
 MUTATION_SEEDS: Final = 300

@@ -10,43 +10,43 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.active_role import RoleSettings
-from controller.assembly import ControllerParts, Environment, assemble
-from controller.bootstrap import fresh_records
-from controller.checkpoint_pace import Unpaced
-from controller.checkpoint_writer import CheckpointLimits
-from controller.client import ControllerClient
-from controller.composition import Machine
-from controller.controller_config import ControllerConfig
-from controller.digest_memory import DigestMemory
-from controller.digest_watch import DigestWatch
-from controller.http.app import make_app
-from controller.http.audit_reading import AuditReading
-from controller.http.counters import Counters
-from controller.http.feed import FeedLimits
-from controller.http.ports import NodeLimits
-from controller.http.refusals import Refusals
-from controller.quorum_controller import QuorumController
-from controller.seams import ControllerLimits, DecidedWrite
-from controller.served_cluster import Founded
-from metadata_log.batch import checked_header
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.errors import StorageError
-from metadata_log.ids import Uuid
-from quorum.config import QuorumConfig
-from quorum.host import CommittedBatches, QuorumListener, SnapshotReader
-from quorum.node import QuorumNode
-from quorum.storage import NodeStorage
-from scripts.simulation.host import SimulatedNode
-from scripts.simulation.state_machine import StateMachine
-from scripts.simulation_system.http_wire import WireServer, WireSession
-from scripts.simulation_system.loop import VirtualLoop
-from snapshots.checkpoint import read_checkpoint
-from snapshots.image import MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.assembly import ControllerParts, Environment, assemble
+from quorate.controller.bootstrap import fresh_records
+from quorate.controller.checkpoint_pace import Unpaced
+from quorate.controller.checkpoint_writer import CheckpointLimits
+from quorate.controller.client import ControllerClient
+from quorate.controller.composition import Machine
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.digest_memory import DigestMemory
+from quorate.controller.digest_watch import DigestWatch
+from quorate.controller.http.app import make_app
+from quorate.controller.http.audit_reading import AuditReading
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.feed import FeedLimits
+from quorate.controller.http.ports import NodeLimits
+from quorate.controller.http.refusals import Refusals
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.seams import ControllerLimits, DecidedWrite
+from quorate.controller.served_cluster import Founded
+from quorate.metadata_log.batch import checked_header
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.ids import Uuid
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.host import CommittedBatches, QuorumListener, SnapshotReader
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.storage import NodeStorage
+from quorate.scripts.simulation.host import SimulatedNode
+from quorate.scripts.simulation.state_machine import StateMachine
+from quorate.scripts.simulation_system.http_wire import WireServer, WireSession
+from quorate.scripts.simulation_system.loop import VirtualLoop
+from quorate.snapshots.checkpoint import read_checkpoint
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import EMPTY_DIGEST
 
 if TYPE_CHECKING:
-    from scripts.simulation_system.world import SystemWorld
+    from quorate.scripts.simulation_system.world import SystemWorld
 
 CLUSTER_ID: Final = "5L6g3nShT-eMCtK--X86sw"
 SESSION_TIMEOUT_MS: Final = 2_000

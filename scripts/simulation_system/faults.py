@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from metadata_log.mark import MARK_NAME
-from metadata_log.quorum_state import QUORUM_STATE_NAME
-from scripts.simulation.faults import Faults, bit_that_shows
-from scripts.simulation.host import SimulatedNode
-from scripts.simulation_system.world import SystemWorld
+from quorate.metadata_log.mark import MARK_NAME
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME
+from quorate.scripts.simulation.faults import Faults, bit_that_shows
+from quorate.scripts.simulation.host import SimulatedNode
+from quorate.scripts.simulation_system.world import SystemWorld
 
 #: Files whose bits flip.
 _ROTTING: Final = (".log", ".checkpoint", QUORUM_STATE_NAME, MARK_NAME)

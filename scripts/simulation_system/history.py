@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from scripts.simulation_system.linearizability import Call, Undecided, check
-from scripts.simulation_system.topic_register import Action, Create, Read, register_of
+from quorate.scripts.simulation_system.linearizability import Call, Undecided, check
+from quorate.scripts.simulation_system.topic_register import Action, Create, Read, register_of
 
 
 @dataclass(eq=False, slots=True)

@@ -21,12 +21,12 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import HttpVersion11, RawRequestMessage
 from aiohttp.typedefs import URL, CIMultiDict, CIMultiDictProxy  # type: ignore[attr-defined]
 
-from controller.connection import CONNECT_SECONDS
-from controller.http.dispatch import SESSION_KEY
-from scripts.simulation_system.loop import VirtualLoop
+from quorate.controller.connection import CONNECT_SECONDS
+from quorate.controller.http.dispatch import SESSION_KEY
+from quorate.scripts.simulation_system.loop import VirtualLoop
 
 if TYPE_CHECKING:
-    from scripts.simulation_system.world import SystemWorld
+    from quorate.scripts.simulation_system.world import SystemWorld
 
 #: Seconds after which the other end of a connection notices that a process has died.
 _RESET_SECONDS: Final = 0.002

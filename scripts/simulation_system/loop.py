@@ -16,7 +16,7 @@ from itertools import count
 from random import Random
 from typing import Any, Final, TypeVar
 
-from scripts.simulation.scheduler import Scheduler
+from quorate.scripts.simulation.scheduler import Scheduler
 
 T = TypeVar("T")
 

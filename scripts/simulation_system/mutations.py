@@ -9,26 +9,26 @@ from typing import Any, Final
 
 import numpy as np
 
-from broker import feed, loader
-from broker.lifecycle import BrokerLifecycle
-from broker.replicas.led_rows import ALWAYS, LedRows, Standing
-from controller import alter_partition, cluster_control, connection, quorum_controller
-from controller.attempts import Attempts
-from controller.checkpoint_writer import CheckpointWriter
-from controller.decision import Decision
-from controller.findings import Findings
-from controller.head import Head
-from controller.http import forwarding
-from controller.purgatory import Purgatory
-from controller.quorum_controller import QuorumController
-from controller.seams import WriteContext, WriteRequest
-from metadata_log.errors import ApiError, ErrorCode, NotController
-from metadata_log.segment_files import SegmentFiles
-from scripts.simulation.patches import Patches
-from snapshots import checkpoint, table_editor
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
-from snapshots.row_changes import columns_in_place
+from quorate.broker import feed, loader
+from quorate.broker.lifecycle import BrokerLifecycle
+from quorate.broker.replicas.led_rows import ALWAYS, LedRows, Standing
+from quorate.controller import alter_partition, cluster_control, connection, quorum_controller
+from quorate.controller.attempts import Attempts
+from quorate.controller.checkpoint_writer import CheckpointWriter
+from quorate.controller.decision import Decision
+from quorate.controller.findings import Findings
+from quorate.controller.head import Head
+from quorate.controller.http import forwarding
+from quorate.controller.purgatory import Purgatory
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.seams import WriteContext, WriteRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
+from quorate.metadata_log.segment_files import SegmentFiles
+from quorate.scripts.simulation.patches import Patches
+from quorate.snapshots import checkpoint, table_editor
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.row_changes import columns_in_place
 
 
 def _replies_leave_before_their_commit() -> Patches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from scripts.simulation.options import Options, draw
+from quorate.scripts.simulation.options import Options, draw
 
 
 @dataclass(frozen=True, slots=True)

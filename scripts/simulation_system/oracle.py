@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 
-from controller.http.partition_counts import PartitionCounter
-from controller.http.resources import PartitionCounts
-from metadata_log.batch import iter_records, parse_header
-from metadata_log.ids import NO_LEADER, Uuid
-from metadata_log.records import (
+from quorate.controller.http.partition_counts import PartitionCounter
+from quorate.controller.http.resources import PartitionCounts
+from quorate.metadata_log.batch import iter_records, parse_header
+from quorate.metadata_log.ids import NO_LEADER, Uuid
+from quorate.metadata_log.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
     VersionedRecord,
 )
-from scripts.simulation_system.said import Membership
-from snapshots.image import MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST, digest_image
-from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
-from snapshots.partition import Partition
-from snapshots.replay_state import ReplayState
+from quorate.scripts.simulation_system.said import Membership
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import EMPTY_DIGEST, digest_image
+from quorate.snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.replay_state import ReplayState
 
 _UNFENCE = -1
 _MIN_ISR = "min.insync.replicas"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from scripts.simulation_system.faults import SystemFaults
-from scripts.simulation_system.options import draw_system
-from scripts.simulation_system.story import Story, listening
-from scripts.simulation_system.world import SystemWorld
+from quorate.scripts.simulation_system.faults import SystemFaults
+from quorate.scripts.simulation_system.options import draw_system
+from quorate.scripts.simulation_system.story import Story, listening
+from quorate.scripts.simulation_system.world import SystemWorld
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from broker.replicas.messages import UNSAID, FollowAnswer, FollowMessage, decode_answer, decode_message
-from broker.replicas.peers import FOLLOW_PATH
-from metadata_log.errors import ErrorCode
-from metadata_log.ids import Uuid
-from scripts.simulation_system.http_wire import WireAnswer, WireRequest
+from quorate.broker.replicas.messages import UNSAID, FollowAnswer, FollowMessage, decode_answer, decode_message
+from quorate.broker.replicas.peers import FOLLOW_PATH
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.ids import Uuid
+from quorate.scripts.simulation_system.http_wire import WireAnswer, WireRequest
 
 
 class Membership(NamedTuple):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from scripts.simulation.checks import NotReached
-from scripts.simulation.options import Options
-from scripts.simulation_system.controller_process import ControllerProcess, url_of
-from scripts.simulation_system.options import SystemOptions
-from scripts.simulation_system.story import Story, listening
-from scripts.simulation_system.workload import TIMEOUTS_MS, AdminClient
-from scripts.simulation_system.world import SystemWorld
+from quorate.scripts.simulation.checks import NotReached
+from quorate.scripts.simulation.options import Options
+from quorate.scripts.simulation_system.controller_process import ControllerProcess, url_of
+from quorate.scripts.simulation_system.options import SystemOptions
+from quorate.scripts.simulation_system.story import Story, listening
+from quorate.scripts.simulation_system.workload import TIMEOUTS_MS, AdminClient
+from quorate.scripts.simulation_system.world import SystemWorld
 
 _QUIET: Final = SystemOptions(
     Options(write_rate=0.0, read_rate=0.0, delay_mean=0.0002, disk_delay_mean=0.0001),

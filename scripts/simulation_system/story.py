@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from scripts.simulation_system.loop import VirtualLoop
+from quorate.scripts.simulation_system.loop import VirtualLoop
 
 
 class Story:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from metadata_log.errors import ErrorCode
-from scripts.simulation_system.linearizability import Impossible
+from quorate.metadata_log.errors import ErrorCode
+from quorate.scripts.simulation_system.linearizability import Impossible
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from controller.connection import NoAnswer, NotSent
-from controller.protocol import (
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,
     BrokerHeartbeatRequest,
@@ -17,11 +17,11 @@ from controller.protocol import (
     DeleteTopicsRequest,
     ElectLeadersRequest,
 )
-from controller.protocol_configs import IncrementalAlterConfigsRequest
-from metadata_log.errors import ApiError, OutcomeUnknown
-from scripts.simulation_system.controller_process import WireClient
-from scripts.simulation_system.http_wire import WireSession
-from scripts.simulation_system.topic_register import (
+from quorate.controller.protocol_configs import IncrementalAlterConfigsRequest
+from quorate.metadata_log.errors import ApiError, OutcomeUnknown
+from quorate.scripts.simulation_system.controller_process import WireClient
+from quorate.scripts.simulation_system.http_wire import WireSession
+from quorate.scripts.simulation_system.topic_register import (
     Action,
     Configure,
     Create,
@@ -31,10 +31,10 @@ from scripts.simulation_system.topic_register import (
     TopicState,
     claim_of,
 )
-from snapshots.image import MetadataImage
+from quorate.snapshots.image import MetadataImage
 
 if TYPE_CHECKING:
-    from scripts.simulation_system.world import SystemWorld
+    from quorate.scripts.simulation_system.world import SystemWorld
 
 CONFIG: Final = "retention.ms"
 TIMEOUTS_MS: Final = (400.0, 1_500.0, 4_000.0)

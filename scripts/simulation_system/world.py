@@ -10,21 +10,21 @@ from typing import cast
 
 from aiohttp import web_app
 
-from broker.loader import LoaderFault
-from metadata_log.errors import QuorateError
-from quorum.config import QuorumConfig
-from scripts.simulation.checks import Violation
-from scripts.simulation.host import SimulatedNode
-from scripts.simulation.world import World
-from scripts.simulation_system.broker_process import BrokerProcess
-from scripts.simulation_system.checks import SystemChecks
-from scripts.simulation_system.controller_process import ControllerProcess, url_of
-from scripts.simulation_system.history import History
-from scripts.simulation_system.http_wire import HttpWire, WireAnswer, WireRequest
-from scripts.simulation_system.loop import VirtualLoop
-from scripts.simulation_system.options import SystemOptions
-from scripts.simulation_system.story import Story
-from scripts.simulation_system.workload import AdminClient, TopicNames
+from quorate.broker.loader import LoaderFault
+from quorate.metadata_log.errors import QuorateError
+from quorate.quorum.config import QuorumConfig
+from quorate.scripts.simulation.checks import Violation
+from quorate.scripts.simulation.host import SimulatedNode
+from quorate.scripts.simulation.world import World
+from quorate.scripts.simulation_system.broker_process import BrokerProcess
+from quorate.scripts.simulation_system.checks import SystemChecks
+from quorate.scripts.simulation_system.controller_process import ControllerProcess, url_of
+from quorate.scripts.simulation_system.history import History
+from quorate.scripts.simulation_system.http_wire import HttpWire, WireAnswer, WireRequest
+from quorate.scripts.simulation_system.loop import VirtualLoop
+from quorate.scripts.simulation_system.options import SystemOptions
+from quorate.scripts.simulation_system.story import Story
+from quorate.scripts.simulation_system.workload import AdminClient, TopicNames
 
 FIRST_BROKER = 11
 FIRST_CLIENT = 1001

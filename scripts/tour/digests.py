@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.connection import NoAnswer, NotSent
-from metadata_log.errors import ApiError
-from scripts.cluster.watched import WatchedCluster
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cluster.watched import WatchedCluster
 
 
 async def digests_at_one_offset(cluster: WatchedCluster, deadline_s: float) -> tuple[int, dict[str, str]]:

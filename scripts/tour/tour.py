@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from controller.client import ControllerClient
-from controller.http.resources import StatusReply
-from controller.protocol import (
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.resources import StatusReply
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     CreatableTopic,
     CreateTopicsRequest,
@@ -25,14 +25,14 @@ from controller.protocol import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from metadata_log.errors import ErrorCode, QuorateError
-from scripts.captures import STATIC_M2
-from scripts.cli import exit_codes
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, make_twin
-from scripts.cluster.ports import free_ports
-from scripts.tour.digests import digests_at_one_offset
-from scripts.tour.writes import WriteStream
+from quorate.metadata_log.errors import ErrorCode, QuorateError
+from quorate.scripts.captures import STATIC_M2
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.making import Ports, make_twin
+from quorate.scripts.cluster.ports import free_ports
+from quorate.scripts.tour.digests import digests_at_one_offset
+from quorate.scripts.tour.writes import WriteStream
 
 #: Died before the other; 13 holds the newest data of what they shared.
 _DEAD_FIRST, _DEAD_LAST = 14, 13

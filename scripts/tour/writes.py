@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from controller.client import ControllerClient
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 #: Between two attempts while nobody takes writes.
 _RETRY_S: Final = 0.005

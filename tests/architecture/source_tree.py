@@ -26,7 +26,7 @@ class Module:
 
     @property
     def package(self) -> str:
-        return self.name.partition(".")[0]
+        return self.name.removeprefix("quorate.").partition(".")[0]
 
     def at(self, node: ast.stmt | ast.expr) -> str:
         return f"{self.path.relative_to(ROOT)}:{node.lineno}"
@@ -42,6 +42,7 @@ def modules(*packages: str) -> tuple[Module, ...]:
 @cache
 def _module(path: Path) -> Module:
     parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "tests" else ("quorate", *parts)
     text = path.read_text(encoding="utf-8")
     return Module(".".join(parts[:-1] if parts[-1] == "__init__" else parts), path, text, ast.parse(text))
 

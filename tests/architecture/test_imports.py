@@ -15,59 +15,59 @@ IMPURE = frozenset({
 #: The modules that meet the world on purpose. Every other module of these packages is pure.
 #: An entry is a module, or a package with all it holds.
 SHELLS = {
-    "broker.digest_watch": "logs what it finds",
-    "broker.digests": "computes digests on a thread, one at a time",
-    "broker.directory_assignments": "asks the controller to note directories, in tasks of its own",
-    "broker.host": "starts and stops all that one process plays",
-    "broker.http_api": "the process's own HTTP edge",
-    "broker.loader": "fetches and waits",
-    "broker.process": "gives the package its clock, its chance and the process's signals",
-    "broker.publisher": "logs the failure of one publisher and goes on with the others",
-    "broker.replicas.isr_requests": "asks the controller for ISR changes, in tasks of its own",
-    "broker.replicas.manager": "waits until something happens",
-    "broker.replicas.peers": "speaks with other broker processes",
-    "broker.replicas.rehearsal": "lets followers and leaders speak, in tasks of its own",
-    "broker.replicas.service": "asks for what a service says, in tasks of its own",
-    "broker.session": "keeps the connection to a controller and its deadlines",
-    "controller.answered_while": "waits, with a look at whether it is worth it now and then",
-    "controller.attempts": "retries of a client, with their waits",
-    "controller.audit_log": "a thread that writes",
-    "controller.checkpoint_pace": "pauses of the thread that writes checkpoints",
-    "controller.client": "the HTTP client",
-    "controller.confirmed_reads": "its reads wait in futures",
-    "controller.connection": "one connection of the HTTP client",
-    "controller.digest_watch": "asks the other controllers, with waits between comparisons",
-    "controller.disk_findings": "logs what was found",
-    "controller.event_performance": "logs events that take long",
-    "controller.host_names": "asks the system's name service",
-    "controller.http": "the HTTP edge",
-    "controller.loop_scheduler": "the loop's clock and wake-ups",
-    "controller.open_files": "limits of the process",
-    "controller.policy_loading": "imports what the settings name, and logs what it did wrong",
-    "controller.process_life": "the process's signals, and what it does beside serving",
-    "controller.quorum_controller": "runs the event queue as a task of the loop",
-    "controller.seams": "its protocols speak of futures",
-    "controller.stable_readers": "its readers wait in futures",
-    "controller.registrar": "registers the process, with waits between attempts",
-    "controller.refusal_log": "a thread that writes and logs",
-    "controller.state_log": "a thread that looks and logs",
-    "controller.write_log": "logs what was decided",
-    "controller.assembly": "composition root: says who leads, and which checkpoint was loaded",
-    "controller.server": "the process around what is assembled: its sockets, threads and signals",
-    "controller.sockets": "options of sockets",
-    "controller.surroundings": "chance, new ids, and the end of the process",
-    "quorum.addresses": "asks the name service, on a thread",
-    "quorum.checkpoint_receiving": "logs what cannot be kept",
-    "quorum.checkpoint_sending": "logs what cannot be sent",
-    "quorum.closed_log": "logs what was closed",
-    "quorum.connection": "a socket",
-    "quorum.core": "silences the library's logger",
-    "quorum.dialling": "dials, with pauses",
-    "quorum.disk_thread": "the thread that runs disk jobs",
-    "quorum.fitness": "logs why a node does not lead",
-    "quorum.runtime": "loop, clock and threads around a node",
-    "quorum.sync_watch": "a thread that speaks where the loop cannot",
-    "quorum.transport": "sockets",
+    "quorate.broker.digest_watch": "logs what it finds",
+    "quorate.broker.digests": "computes digests on a thread, one at a time",
+    "quorate.broker.directory_assignments": "asks the controller to note directories, in tasks of its own",
+    "quorate.broker.host": "starts and stops all that one process plays",
+    "quorate.broker.http_api": "the process's own HTTP edge",
+    "quorate.broker.loader": "fetches and waits",
+    "quorate.broker.process": "gives the package its clock, its chance and the process's signals",
+    "quorate.broker.publisher": "logs the failure of one publisher and goes on with the others",
+    "quorate.broker.replicas.isr_requests": "asks the controller for ISR changes, in tasks of its own",
+    "quorate.broker.replicas.manager": "waits until something happens",
+    "quorate.broker.replicas.peers": "speaks with other broker processes",
+    "quorate.broker.replicas.rehearsal": "lets followers and leaders speak, in tasks of its own",
+    "quorate.broker.replicas.service": "asks for what a service says, in tasks of its own",
+    "quorate.broker.session": "keeps the connection to a controller and its deadlines",
+    "quorate.controller.answered_while": "waits, with a look at whether it is worth it now and then",
+    "quorate.controller.attempts": "retries of a client, with their waits",
+    "quorate.controller.audit_log": "a thread that writes",
+    "quorate.controller.checkpoint_pace": "pauses of the thread that writes checkpoints",
+    "quorate.controller.client": "the HTTP client",
+    "quorate.controller.confirmed_reads": "its reads wait in futures",
+    "quorate.controller.connection": "one connection of the HTTP client",
+    "quorate.controller.digest_watch": "asks the other controllers, with waits between comparisons",
+    "quorate.controller.disk_findings": "logs what was found",
+    "quorate.controller.event_performance": "logs events that take long",
+    "quorate.controller.host_names": "asks the system's name service",
+    "quorate.controller.http": "the HTTP edge",
+    "quorate.controller.loop_scheduler": "the loop's clock and wake-ups",
+    "quorate.controller.open_files": "limits of the process",
+    "quorate.controller.policy_loading": "imports what the settings name, and logs what it did wrong",
+    "quorate.controller.process_life": "the process's signals, and what it does beside serving",
+    "quorate.controller.quorum_controller": "runs the event queue as a task of the loop",
+    "quorate.controller.seams": "its protocols speak of futures",
+    "quorate.controller.stable_readers": "its readers wait in futures",
+    "quorate.controller.registrar": "registers the process, with waits between attempts",
+    "quorate.controller.refusal_log": "a thread that writes and logs",
+    "quorate.controller.state_log": "a thread that looks and logs",
+    "quorate.controller.write_log": "logs what was decided",
+    "quorate.controller.assembly": "composition root: says who leads, and which checkpoint was loaded",
+    "quorate.controller.server": "the process around what is assembled: its sockets, threads and signals",
+    "quorate.controller.sockets": "options of sockets",
+    "quorate.controller.surroundings": "chance, new ids, and the end of the process",
+    "quorate.quorum.addresses": "asks the name service, on a thread",
+    "quorate.quorum.checkpoint_receiving": "logs what cannot be kept",
+    "quorate.quorum.checkpoint_sending": "logs what cannot be sent",
+    "quorate.quorum.closed_log": "logs what was closed",
+    "quorate.quorum.connection": "a socket",
+    "quorate.quorum.core": "silences the library's logger",
+    "quorate.quorum.dialling": "dials, with pauses",
+    "quorate.quorum.disk_thread": "the thread that runs disk jobs",
+    "quorate.quorum.fitness": "logs why a node does not lead",
+    "quorate.quorum.runtime": "loop, clock and threads around a node",
+    "quorate.quorum.sync_watch": "a thread that speaks where the loop cannot",
+    "quorate.quorum.transport": "sockets",
 }
 
 #: What each package may import besides the standard library and our own packages.
@@ -129,7 +129,7 @@ def test_shell_list_names_only_modules_that_are_shells() -> None:
 
 def test_libraries_are_imported_only_by_the_packages_that_may() -> None:
     """Each package has its list: what it is built on is part of the design."""
-    known = set(sys.stdlib_module_names) | set(PACKAGES)
+    known = {*sys.stdlib_module_names, "quorate"}
     broken = [
         f"{module.at(node)} imports {name}"
         for module in modules(*PACKAGES)
@@ -146,9 +146,17 @@ def test_every_package_is_named_in_the_project_file() -> None:
     on_disk = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
 
     assert on_disk == set(PACKAGES)
-    assert set(settings["uv"]["build-backend"]["module-name"]) == on_disk
-    assert set(settings["importlinter"]["root_packages"]) == on_disk
-    assert set(settings["mypy"]["files"]) == on_disk | {"tests"}
+    assert settings["hatch"]["build"]["targets"]["wheel"]["only-include"] == ["src/quorate"]
+    assert settings["importlinter"]["root_packages"] == ["quorate"]
+    assert settings["mypy"]["files"] == ["src/quorate", "tests"]
+
+
+def test_quorate_is_links_to_the_packages_of_the_checkout() -> None:
+    """Relative ones, so that a checkout may lie anywhere; a package that is a copy would be another one."""
+    place = ROOT / "src" / "quorate"
+    links = {path.name: path.readlink().as_posix() for path in place.iterdir() if path.is_symlink()}
+    assert links == {package: f"../../{package}" for package in PACKAGES}
+    assert {path.name for path in place.iterdir()} - {*PACKAGES, "__pycache__"} == {"__init__.py", "py.typed"}
 
 
 def is_started_by_name(module: Module) -> bool:

@@ -20,8 +20,8 @@ FILE_LINES_MAX = 400
 #: Longer than the limits, with the length they may have at most: it is lowered as they shrink, never raised.
 LONG_FUNCTIONS: dict[str, int] = {}
 LONG_FILES = {
-    "metadata_log.records": 460,  # one dataclass a record type: a table
-    "quorum.node": 470,
+    "quorate.metadata_log.records": 460,  # one dataclass a record type: a table
+    "quorate.quorum.node": 470,
 }
 
 
@@ -44,11 +44,16 @@ BANS = (
         ("tests",), ("tests.waiting", "tests.integration.swallowing_proxy")),
     # In tests the leak check watches over tasks; in the product a process's root or a server may hold and await them.
     Ban(r"asyncio\.(create_task|ensure_future)|\?\.create_task|.*loop\.create_task", "a TaskGroup",
-        PACKAGES, ("broker.host", "controller.http.express", "controller.server", "quorum.transport",
-                   "scripts.benchmarks.paced_process")),
+        PACKAGES, (
+            "quorate.broker.host",
+            "quorate.controller.http.express",
+            "quorate.controller.server",
+            "quorate.quorum.transport",
+            "quorate.scripts.benchmarks.paced_process",
+        )),
     Ban(r"asyncio\.get_event_loop", "asyncio.get_running_loop"),
-    Ban(r"os\.(fsync|fdatasync|rename|replace|unlink|remove|truncate|ftruncate|pread|pwrite)", "metadata_log.disk.Disk",
-        ON_DISK, ("metadata_log.disk",)),
+    Ban(r"os\.(fsync|fdatasync|rename|replace|unlink|remove|truncate|ftruncate|pread|pwrite)",
+        "metadata_log.disk.Disk", ON_DISK, ("quorate.metadata_log.disk",)),
     Ban(r"(pickle|marshal|shelve)\..*", "msgpack, or Kafka's encoding: bytes from a peer must not run"),
     Ban(r"os\.(system|popen)", "subprocess with a list of arguments"),
     Ban(r"random\.(seed|random|randint|randrange|randbytes|getrandbits|uniform|choices?|sample|shuffle)",
@@ -152,7 +157,7 @@ def test_banned_call_in_a_snippet_is_found(source: str, name: str) -> None:
     [
         ("await asyncio.sleep(0)", "tests.unit.example"),
         ("group.create_task(work())", "broker.example"),
-        ("os.fsync(fd)", "metadata_log.disk"),
+        ("os.fsync(fd)", "quorate.metadata_log.disk"),
         ("generator = random.Random(seed)", "scripts.example"),
     ],
 )

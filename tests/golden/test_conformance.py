@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.conformance_runner.vector_file import RUNNERS, read_vectors
+from quorate.scripts.conformance_runner.vector_file import RUNNERS, read_vectors
 
 DATA = Path(__file__).parents[1] / "data" / "conformance"
 

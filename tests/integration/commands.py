@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from scripts.cli.__main__ import make_app
-from scripts.command_line import run
+from quorate.scripts.cli.__main__ import make_app
+from quorate.scripts.command_line import run
 from tests.integration.http_stage import Stage, stage
 
 
@@ -37,7 +37,7 @@ class Ended(NamedTuple):
 async def start(url: str, *arguments: str) -> asyncio.subprocess.Process:
     """Start a command; nobody sits at its terminal."""
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "scripts.cli", *arguments, "--controllers", url),
+        *(sys.executable, "-m", "quorate.scripts.cli", *arguments, "--controllers", url),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -14,13 +14,13 @@ from pathlib import Path
 from aiohttp import web
 from crc32c import crc32c
 
-from controller.http import headers
-from controller.http.errors import error_reply, status_of
-from controller.http.feed import Chunk, FeedLimits, MetadataFeed
-from metadata_log.batch import parse_header
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.reader import find_files, iter_batches
+from quorate.controller.http import headers
+from quorate.controller.http.errors import error_reply, status_of
+from quorate.controller.http.feed import Chunk, FeedLimits, MetadataFeed
+from quorate.metadata_log.batch import parse_header
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.reader import find_files, iter_batches
 
 CLUSTER_ID = "feed-stage"
 

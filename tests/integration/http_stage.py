@@ -13,34 +13,34 @@ import aiohttp
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.active_role import RoleSettings
-from controller.bootstrap import fresh_records
-from controller.checkpoint_pace import Unpaced
-from controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig, TokenConfig
-from controller.digest_memory import DigestMemory
-from controller.http.counters import Counters
-from controller.http.digests import Digests
-from controller.http.feed import FeedLimits, MetadataFeed
-from controller.http.heard import HeardBrokers
-from controller.http.log_feed import LogFeedSource
-from controller.http.partition_counts import CountedImages
-from controller.http.past import PastImages
-from controller.http.ports import Node, NodeLimits, NodePosition, Peer, QuorumView, VoterView
-from controller.http.routes import ROUTES
-from controller.http.routing import Route
-from controller.http.serving import HttpServer
-from controller.loop_scheduler import LoopScheduler
-from controller.partition_search import PartitionSearch
-from controller.seams import ControllerLimits
-from controller.surroundings import ProcessFaults
-from metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
-from metadata_log.checkpoints import CheckpointContent, CheckpointStore, WriteCheckpointJob
-from metadata_log.disk import drain
-from metadata_log.errors import StorageError
-from metadata_log.segment_log import LogConfig, MetadataLog
-from scripts.simulation.memory_disk import MemoryDisk
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.bootstrap import fresh_records
+from quorate.controller.checkpoint_pace import Unpaced
+from quorate.controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig, TokenConfig
+from quorate.controller.digest_memory import DigestMemory
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.digests import Digests
+from quorate.controller.http.feed import FeedLimits, MetadataFeed
+from quorate.controller.http.heard import HeardBrokers
+from quorate.controller.http.log_feed import LogFeedSource
+from quorate.controller.http.partition_counts import CountedImages
+from quorate.controller.http.past import PastImages
+from quorate.controller.http.ports import Node, NodeLimits, NodePosition, Peer, QuorumView, VoterView
+from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routing import Route
+from quorate.controller.http.serving import HttpServer
+from quorate.controller.loop_scheduler import LoopScheduler
+from quorate.controller.partition_search import PartitionSearch
+from quorate.controller.seams import ControllerLimits
+from quorate.controller.surroundings import ProcessFaults
+from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
+from quorate.metadata_log.checkpoints import CheckpointContent, CheckpointStore, WriteCheckpointJob
+from quorate.metadata_log.disk import drain
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.segment_log import LogConfig, MetadataLog
+from quorate.scripts.simulation.memory_disk import MemoryDisk
 from tests.log_support import DIRECTORY, checkpoint_bytes
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 

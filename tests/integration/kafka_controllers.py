@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metadata_log.errors import StorageError
-from metadata_log.reader import find_files
-from snapshots.image import MetadataImage
-from snapshots.whole_checkpoints import load_checkpoint
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.reader import find_files
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.whole_checkpoints import load_checkpoint
 from tests.waiting import eventually_sync
 
 #: A controller starts in seconds: the least that compiles, and a small heap.

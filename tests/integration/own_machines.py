@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controller.client import ControllerClient
-from controller.http.resources import StatusReply
-from metadata_log.errors import ApiError
-from scripts.cluster.ports import free_ports
-from scripts.cluster.process import ManagedProcess
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.resources import StatusReply
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cluster.ports import free_ports
+from quorate.scripts.cluster.process import ManagedProcess
 from tests.integration.commands import Ended, alone
 from tests.waiting import eventually
 
@@ -52,7 +52,7 @@ class OwnMachines:
         return await self._start(f"broker-{node}", "broker", "--config", settings, "--ids", str(node))
 
     async def _start(self, name: str, *command: str) -> ManagedProcess:
-        process = ManagedProcess(name, ("-m", "scripts.cli", *command), self.home / "logs" / f"{name}.log")
+        process = ManagedProcess(name, ("-m", "quorate.scripts.cli", *command), self.home / "logs" / f"{name}.log")
         self.processes[name] = process
         await process.start()
         return process

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from metadata_log.disk import RealDisk
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
-from metadata_log.segment_log import MetadataLog
-from scripts.cluster.ports import free_ports
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.scripts.cluster.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = Path(__file__).with_name("quorum_server.py")

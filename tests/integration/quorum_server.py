@@ -16,13 +16,13 @@ from typing import Any
 
 import uvloop
 
-from metadata_log.batch import build_batch
-from metadata_log.disk import RealDisk, RealFile
-from metadata_log.errors import ApiError
-from quorum.config import QuorumConfig, VoterAddress
-from quorum.host import CommittedBatches, SnapshotReader
-from quorum.runtime import QuorumRuntime
-from quorum.storage import NodeStorage
+from quorate.metadata_log.batch import build_batch
+from quorate.metadata_log.disk import RealDisk, RealFile
+from quorate.metadata_log.errors import ApiError
+from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.host import CommittedBatches, SnapshotReader
+from quorate.quorum.runtime import QuorumRuntime
+from quorate.quorum.storage import NodeStorage
 
 FIRST_NODE_ID = 3000
 

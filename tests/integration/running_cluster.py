@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.ports import free_ports
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.ports import free_ports
 
 _READY_S: Final = 60
 _END_S: Final = 30

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 from tests.integration.commands import command, terminal
 from tests.integration.http_servers import closed_port
 from tests.integration.http_stage import stage
@@ -79,7 +79,7 @@ async def test_credentials_are_set_shown_and_removed(tmp_path: Path) -> None:
 async def test_password_comes_from_standard_input_where_that_is_no_terminal() -> None:
     async with stage() as s:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "scripts.cli", "users", "set", "ana", "--mechanism", SHA_256),
+            *(sys.executable, "-m", "quorate.scripts.cli", "users", "set", "ana", "--mechanism", SHA_256),
             *("--controllers", s.urls[0]),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -95,7 +95,7 @@ async def test_password_that_is_typed_is_asked_for_twice_and_not_shown() -> None
         for typed, code in ((b"hush\nhush\n", exit_codes.DONE), (b"hush\nhash\n", exit_codes.USAGE)):
             terminal, other_end = pty.openpty()
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "scripts.cli", "users", "set", "ana", "--mechanism", SHA_256),
+                *(sys.executable, "-m", "quorate.scripts.cli", "users", "set", "ana", "--mechanism", SHA_256),
                 *("--controllers", s.urls[0]),
                 stdin=other_end,
                 stdout=other_end,

@@ -15,7 +15,7 @@ TINY = ("--runs", "1", "--scale", "0.001")
 
 
 def bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "scripts.benchmarks", *arguments]
+    command = [sys.executable, "-m", "quorate.scripts.benchmarks", *arguments]
     return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=110)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from broker.loader import LoaderTiming
-from metadata_log.batch import parse_header
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.records import (
+from quorate.broker.loader import LoaderTiming
+from quorate.metadata_log.batch import parse_header
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.records import (
     NoOpRecord,
     TopicRecord,
 )
-from snapshots.checkpoint import checkpoint_batches
+from quorate.snapshots.checkpoint import checkpoint_batches
 from tests.integration.feed_stage import FeedController, captured_batches, captured_checkpoint, serving
 from tests.integration.loader_stage import FIRST, digest, direct, following, published, with_checkpoint
 from tests.unit.broker.images import batch, uuid

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from broker.controllers import BrokerRpc
-from broker.identity import DIRECTORIES_LEVEL
-from broker.lifecycle import BrokerState
-from broker.settings import LifecycleSettings
-from controller.client import ControllerClient
-from controller.protocol import (
+from quorate.broker.controllers import BrokerRpc
+from quorate.broker.identity import DIRECTORIES_LEVEL
+from quorate.broker.lifecycle import BrokerState
+from quorate.broker.settings import LifecycleSettings
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
-from metadata_log.ids import DIRECTORY_MIGRATING, uuid_text
-from metadata_log.records import FeatureLevelRecord, VersionedRecord
-from snapshots.cluster import BrokerRegistration
+from quorate.controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
+from quorate.metadata_log.ids import DIRECTORY_MIGRATING, uuid_text
+from quorate.metadata_log.records import FeatureLevelRecord, VersionedRecord
+from quorate.snapshots.cluster import BrokerRegistration
 from tests.integration import http_stage
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
 from tests.integration.http_stage import Stage, stage

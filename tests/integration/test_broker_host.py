@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from broker.host import NotCaughtUp
-from broker.identity import NotInTheImage
-from broker.lifecycle import BrokerState
-from broker.publisher import ControllerEpoch
-from broker.settings import LifecycleSettings, RehearsalSettings
-from controller.client import ControllerClient
-from controller.protocol import (
+from quorate.broker.host import NotCaughtUp
+from quorate.broker.identity import NotInTheImage
+from quorate.broker.lifecycle import BrokerState
+from quorate.broker.publisher import ControllerEpoch
+from quorate.broker.settings import LifecycleSettings, RehearsalSettings
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     CreatableTopic,
     CreateTopicsRequest,
@@ -20,11 +20,11 @@ from controller.protocol import (
     ReassignableTopic,
     ReplicaAssignment,
 )
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import uuid_text
-from snapshots.digest import DIGEST_FORM
-from snapshots.image_digest import digest_image
-from snapshots.partition import Partition
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import uuid_text
+from quorate.snapshots.digest import DIGEST_FORM
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.partition import Partition
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.controllers import connect_controllers
-from broker.loader import LoaderFault, MetadataLoader
-from broker.publisher import ControllerEpoch, PublisherSet
-from metadata_log.batch import parse_header
-from metadata_log.ids import METADATA_TOPIC_ID
-from metadata_log.records import (
+from quorate.broker.controllers import connect_controllers
+from quorate.broker.loader import LoaderFault, MetadataLoader
+from quorate.broker.publisher import ControllerEpoch, PublisherSet
+from quorate.metadata_log.batch import parse_header
+from quorate.metadata_log.ids import METADATA_TOPIC_ID
+from quorate.metadata_log.records import (
     BeginTransactionRecord,
     EndTransactionRecord,
     NoOpRecord,

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from controller.client import ControllerClient
-from scripts.cli import exit_codes
+from quorate.controller.client import ControllerClient
+from quorate.scripts.cli import exit_codes
 from tests.integration.http_stage import Stage, stage
 from tests.integration.test_broker_host import create, partition
 from tests.waiting import eventually
@@ -62,7 +62,7 @@ class BrokerProcess:
 async def broker_process(*arguments: str, **settings: str) -> AsyncIterator[BrokerProcess]:
     """A broker process; killed at the end if it still runs."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "scripts.cli", "broker", *arguments,
+        sys.executable, "-m", "quorate.scripts.cli", "broker", *arguments,
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env={**os.environ, **QUICK, **settings},
     )  # fmt: skip
     running = BrokerProcess(process)

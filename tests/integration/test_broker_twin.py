@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from controller.client import ControllerClient
-from controller.protocol import ElectionPartitions, ElectLeadersRequest
-from metadata_log.batch import control_batch, parse_header, place_batch
-from metadata_log.records import LeaderChangeMessage
-from scripts.cluster.ports import LOOPBACK, free_ports
-from snapshots.image import MetadataImage
-from snapshots.summary import summarize
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import ElectionPartitions, ElectLeadersRequest
+from quorate.metadata_log.batch import control_batch, parse_header, place_batch
+from quorate.metadata_log.records import LeaderChangeMessage
+from quorate.scripts.cluster.ports import LOOPBACK, free_ports
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.summary import summarize
 from tests.elections_in_logs import doubtful_elections
 from tests.integration.broker_stage import Played, playing
 from tests.integration.feed_stage import FeedController, captured_batches, serving

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.capacity.state import LAST, readings, state_tables
-from pipeline.fold.reading import fold_task
-from pipeline.fold.state import state_at
-from pipeline.inputs import find_inputs
-from pipeline.planning.bounds import fewest_moves
-from pipeline.planning.cluster import Plan, Role
-from pipeline.planning.planner import plan
-from pipeline.planning.summary import planned
-from pipeline.planning.tables import named_cluster
-from scripts.history.making import HistoryPlan, make_history
+from quorate.pipeline.capacity.state import LAST, readings, state_tables
+from quorate.pipeline.fold.reading import fold_task
+from quorate.pipeline.fold.state import state_at
+from quorate.pipeline.inputs import find_inputs
+from quorate.pipeline.planning.bounds import fewest_moves
+from quorate.pipeline.planning.cluster import Plan, Role
+from quorate.pipeline.planning.planner import plan
+from quorate.pipeline.planning.summary import planned
+from quorate.pipeline.planning.tables import named_cluster
+from quorate.scripts.history.making import HistoryPlan, make_history
 
 #: What eighty thousand partitions on sixty brokers are made from, at a fiftieth: brokers crash, lose disks, are
 #: replaced; reassignments bring replicas into racks that have one already.

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.capacity.state import LAST, readings, state_tables
-from pipeline.fold.reading import fold_task
-from pipeline.fold.state import state_at
-from pipeline.inputs import find_inputs
-from pipeline.planning.cluster import Plan
-from pipeline.planning.files import write_plan
-from pipeline.planning.summary import PlanSummary, planned
-from pipeline.planning.tables import NamedCluster, named_cluster
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, controller_directory, make_twin
-from scripts.cluster.plan import PlannedBrokers
-from scripts.cluster.ports import free_ports
+from quorate.pipeline.capacity.state import LAST, readings, state_tables
+from quorate.pipeline.fold.reading import fold_task
+from quorate.pipeline.fold.state import state_at
+from quorate.pipeline.inputs import find_inputs
+from quorate.pipeline.planning.cluster import Plan
+from quorate.pipeline.planning.files import write_plan
+from quorate.pipeline.planning.summary import PlanSummary, planned
+from quorate.pipeline.planning.tables import NamedCluster, named_cluster
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.making import Ports, controller_directory, make_twin
+from quorate.scripts.cluster.plan import PlannedBrokers
+from quorate.scripts.cluster.ports import free_ports
 from tests.integration.commands import command
 from tests.waiting import eventually
 

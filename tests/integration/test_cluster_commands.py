@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller.client import ControllerClient
-from controller.controller_registration import own_registration
-from controller.protocol_brokers import Listener
-from metadata_log.ids import uuid_text
-from scripts.cli import exit_codes
+from quorate.controller.client import ControllerClient
+from quorate.controller.controller_registration import own_registration
+from quorate.controller.protocol_brokers import Listener
+from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cli import exit_codes
 from tests.integration.commands import Terminal, command, terminal
 from tests.integration.http_stage import CLUSTER_ID
 

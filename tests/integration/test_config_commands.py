@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 from tests.integration.commands import alone, command
 from tests.integration.http_servers import closed_port
 from tests.integration.http_stage import stage

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from controller.client import ControllerClient
-from controller.http.feed import Chunk, FeedSource
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from metadata_log.disk import drain
-from scripts.cli import exit_codes
-from scripts.cluster.making import controller_directory
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.feed import Chunk, FeedSource
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.disk import drain
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cluster.making import controller_directory
 from tests.integration.commands import Ended, alone
 from tests.integration.http_stage import Stage, stage
 from tests.integration.running_cluster import running_cluster

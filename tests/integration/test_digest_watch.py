@@ -7,16 +7,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from controller import digest_watch
-from controller.client import ControllerClient
-from controller.digest_watch import DigestWatch
-from controller.http.counters import Counters
-from controller.http.digests import Digests
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import ConfigRecord, VersionedRecord
-from snapshots.image_digest import digest_image
-from snapshots.replay import replay
-from snapshots.replay_state import ReplayState
+from quorate.controller import digest_watch
+from quorate.controller.client import ControllerClient
+from quorate.controller.digest_watch import DigestWatch
+from quorate.controller.http.counters import Counters
+from quorate.controller.http.digests import Digests
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import ConfigRecord, VersionedRecord
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.replay import replay
+from quorate.snapshots.replay_state import ReplayState
 from tests.integration.http_stage import Stage, stage
 
 

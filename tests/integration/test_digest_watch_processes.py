@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.directory import LOG_DIRECTORY_NAME
-from metadata_log.records import ConfigRecord, VersionedRecord
-from scripts.cli.exit_codes import FAULT
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import controller_directory
-from snapshots.checkpoint import checkpoint_batches
-from snapshots.loading import load_image
-from snapshots.replay import replay
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.records import ConfigRecord, VersionedRecord
+from quorate.scripts.cli.exit_codes import FAULT
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import controller_directory
+from quorate.snapshots.checkpoint import checkpoint_batches
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.replay import replay
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from metadata_log.errors import ApiError, ErrorCode
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, controller_directory, make_fresh
-from scripts.cluster.ports import free_ports
-from scripts.cluster.process import ManagedProcess
-from scripts.tour.digests import digests_at_one_offset
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import Ports, controller_directory, make_fresh
+from quorate.scripts.cluster.ports import free_ports
+from quorate.scripts.cluster.process import ManagedProcess
+from quorate.scripts.tour.digests import digests_at_one_offset
 from tests.waiting import eventually
 
 READY_S = 60.0

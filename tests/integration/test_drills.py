@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from scripts.cluster.making import Ports, controller_directory, make_fresh
-from scripts.cluster.ports import free_ports
-from snapshots.loading import load_image
+from quorate.scripts.cluster.making import Ports, controller_directory, make_fresh
+from quorate.scripts.cluster.ports import free_ports
+from quorate.snapshots.loading import load_image
 from tests.integration.commands import Ended, end_of
 
 
@@ -23,7 +23,7 @@ async def drill(directory: Path, *arguments: str) -> Ended:
     temporary = directory / "tmp"
     temporary.mkdir(exist_ok=True)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "scripts.cli", "drill", "run", *arguments),
+        *(sys.executable, "-m", "quorate.scripts.cli", "drill", "run", *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

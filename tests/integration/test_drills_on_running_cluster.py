@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.cluster.lending import RemoteControl
-from scripts.cluster.plan import SOCKET_NAME, ClusterError, ClusterPlan
+from quorate.scripts.cluster.lending import RemoteControl
+from quorate.scripts.cluster.plan import SOCKET_NAME, ClusterError, ClusterPlan
 from tests.integration.commands import Ended, alone
 from tests.integration.running_cluster import running_cluster
 from tests.integration.test_local_cluster import base_port, command, get, ready_status, running_up
@@ -110,7 +110,7 @@ async def test_named_cluster_is_drilled_by_commands(tmp_path: Path) -> None:
         for process in cluster.controllers.values():
             (tmp_path / process.name).write_text(str(process.pid))
         kill = shlex.quote(f"kill -9 $(cat {tmp_path}/{{name}})")
-        run = f"{sys.executable} -m scripts.cli controller --config {tmp_path}/var/{{name}}.toml"
+        run = f"{sys.executable} -m quorate.scripts.cli controller --config {tmp_path}/var/{{name}}.toml"
         start = shlex.quote(f"{run} > {tmp_path}/{{name}}.log 2>&1 & echo $! > {tmp_path}/{{name}}")
         named = ("drill", "run", "leader-kill", "--on", ",".join(cluster.plan.controller_urls))
         try:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Literal
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 
 
 def _interrupted_in_imports(usual: Literal["default", "ignore"]) -> tuple[int, str]:
@@ -15,7 +15,17 @@ def _interrupted_in_imports(usual: Literal["default", "ignore"]) -> tuple[int, s
     SIGINT when it begins.
     """
     with subprocess.Popen(
-        ["env", f"--{usual}-signal=INT", sys.executable, "-P", "-X", "importtime", "-m", "scripts.cli", "broker"],
+        [
+            "env",
+            f"--{usual}-signal=INT",
+            sys.executable,
+            "-P",
+            "-X",
+            "importtime",
+            "-m",
+            "quorate.scripts.cli",
+            "broker",
+        ],
         stderr=subprocess.PIPE,
         text=True,
     ) as process:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 from tests.integration.broker_stage import playing
 from tests.integration.commands import Ended, command
 from tests.integration.http_stage import Stage, stage

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from controller.http import feed_sending, feed_sessions
-from controller.protocol import CreateTopicsRequest
-from controller.protocol_topics import CreatableTopic
+from quorate.controller.http import feed_sending, feed_sessions
+from quorate.controller.protocol import CreateTopicsRequest
+from quorate.controller.protocol_topics import CreatableTopic
 from tests.integration.broker_stage import playing
 from tests.integration.http_stage import Stage, stage
 from tests.integration.running_cluster import running_cluster

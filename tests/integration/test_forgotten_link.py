@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.disk import RealDisk
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
-from quorum.config import QuorumConfig, VoterAddress
-from quorum.host import CommittedBatches, SnapshotReader
-from quorum.runtime import QuorumRuntime
-from quorum.storage import NodeStorage
-from scripts.cluster.ports import free_ports
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.host import CommittedBatches, SnapshotReader
+from quorate.quorum.runtime import QuorumRuntime
+from quorate.quorum.storage import NodeStorage
+from quorate.scripts.cluster.ports import free_ports
 from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.waiting import eventually
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import iter_records
-from metadata_log.reader import find_files, iter_batches
-from metadata_log.records import BrokerRegistrationChangeRecord
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, controller_directory, make_fresh
-from scripts.cluster.ports import free_ports
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.metadata_log.records import BrokerRegistrationChangeRecord
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.making import Ports, controller_directory, make_fresh
+from quorate.scripts.cluster.ports import free_ports
 from tests.waiting import eventually
 
 SESSION_S = 3.0

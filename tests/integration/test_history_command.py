@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from controller.client import ControllerClient
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from scripts.cli import exit_codes
-from scripts.cluster.making import controller_directory
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cluster.making import controller_directory
 from tests.integration.commands import alone
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually

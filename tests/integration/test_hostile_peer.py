@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.fuzzing.hostile_run import attack
+from quorate.scripts.fuzzing.hostile_run import attack
 
 #: More by hand: scripts/fuzz-peer
 SECONDS = 8.0

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import pytest
 
-from controller.client import ControllerClient
-from controller.connection import body_to_send
-from controller.http.content import JSON
-from controller.http.models import ErrorReply
-from controller.protocol_acls import AclFilter, CreateAclsRequest, DeleteAclsRequest
-from controller.protocol_quotas import AlterClientQuotasRequest, QuotaMatch
-from controller.protocol_scram import AlterUserScramCredentialsRequest
-from metadata_log.errors import ErrorCode
-from metadata_log.records import UserScramCredentialRecord
-from snapshots.image_digest import digest_image
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import body_to_send
+from quorate.controller.http.content import JSON
+from quorate.controller.http.models import ErrorReply
+from quorate.controller.protocol_acls import AclFilter, CreateAclsRequest, DeleteAclsRequest
+from quorate.controller.protocol_quotas import AlterClientQuotasRequest, QuotaMatch
+from quorate.controller.protocol_scram import AlterUserScramCredentialsRequest
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import UserScramCredentialRecord
+from quorate.snapshots.image_digest import digest_image
 from tests.integration.http_stage import Bad, Stage, stage
 
 QUOTAS = "/v1/client-quotas"

@@ -9,8 +9,8 @@ import msgpack
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller.client import ControllerClient
-from controller.http.content import MSGPACK
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.content import MSGPACK
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 
 

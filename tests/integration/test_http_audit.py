@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from controller.audit_log import AuditLog
-from controller.origin import Origin
-from controller.refusal_log import RefusalLog
-from controller.seams import DecidedWrite
-from scripts.cli import exit_codes
+from quorate.controller.audit_log import AuditLog
+from quorate.controller.origin import Origin
+from quorate.controller.refusal_log import RefusalLog
+from quorate.controller.seams import DecidedWrite
+from quorate.scripts.cli import exit_codes
 from tests.integration.commands import alone
 from tests.integration.http_stage import Bad, stage
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import msgpack
 import pytest
 
-from controller.connection import body_to_send
-from controller.http.content import JSON, MSGPACK
-from controller.http.models import ErrorReply
-from controller.http.routes import ROUTES
-from controller.http.routing import Route
-from snapshots.image_digest import digest_image
+from quorate.controller.connection import body_to_send
+from quorate.controller.http.content import JSON, MSGPACK
+from quorate.controller.http.models import ErrorReply
+from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routing import Route
+from quorate.snapshots.image_digest import digest_image
 from tests.integration.http_stage import Stage, stage
 
 Schema = dict[str, Any]

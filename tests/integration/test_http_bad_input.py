@@ -9,10 +9,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from controller.connection import body_to_send
-from controller.http.content import JSON, MSGPACK
-from controller.http.models import ErrorReply
-from controller.http.ports import NodeLimits
+from quorate.controller.connection import body_to_send
+from quorate.controller.http.content import JSON, MSGPACK
+from quorate.controller.http.models import ErrorReply
+from quorate.controller.http.ports import NodeLimits
 from tests.integration.http_stage import Bad, Stage, stage
 
 TOPICS = "/v1/topics"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controller.client import ControllerClient
-from metadata_log.checkpoint_files import CheckpointId, manifest_name
-from metadata_log.errors import ApiError, ErrorCode
-from snapshots.image_digest import digest_image
+from quorate.controller.client import ControllerClient
+from quorate.metadata_log.checkpoint_files import CheckpointId, manifest_name
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.image_digest import digest_image
 from tests.integration.http_stage import Bad, Stage, stage
 from tests.log_support import DIRECTORY
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from aiohttp import web
 
-from controller.altered_partitions import AlterPartitionColumns
-from controller.attempts import Unreachable
-from controller.client import ControllerClient
-from controller.connection import InvalidUrl, NoAnswer, NotSent, controller_url
-from controller.http.content import MSGPACK, pack
-from controller.http.errors import FeedOutOfRange
-from controller.protocol import (
+from quorate.controller.altered_partitions import AlterPartitionColumns
+from quorate.controller.attempts import Unreachable
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import InvalidUrl, NoAnswer, NotSent, controller_url
+from quorate.controller.http.content import MSGPACK, pack
+from quorate.controller.http.errors import FeedOutOfRange
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,
     AssignReplicasToDirsRequest,
@@ -29,7 +29,7 @@ from controller.protocol import (
     ReplicaInDirectory,
     TopicInDirectory,
 )
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 from tests.integration.http_servers import closed_port, frozen_server, server
 from tests.integration.http_stage import stage
 

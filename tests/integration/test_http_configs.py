@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import pytest
 
-from controller.client import ControllerClient
-from controller.http.models import ErrorReply
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from controller.protocol_configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
-from controller.protocol_features import UpdateFeaturesRequest
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.models import ErrorReply
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.controller.protocol_configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
+from quorate.controller.protocol_features import UpdateFeaturesRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode
 from tests.integration.http_stage import Bad, stage
 
 CONFIGS = "/v1/configs"

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from controller.http.ports import NodeLimits
+from quorate.controller.http.ports import NodeLimits
 from tests.integration.http_stage import Stage, stage
 from tests.integration.test_http_express import FRAMEWORK, NAMED, TOPICS, Client, new_topics, request
 from tests.waiting import eventually
@@ -144,7 +144,7 @@ async def test_connections_are_bounded_and_one_too_many_is_told_so() -> None:
 def test_process_lets_itself_open_as_many_files_as_its_connections_take_if_it_may(
     soft: int, hard: int, wanted: int, possible: int
 ) -> None:
-    program = f"from controller.open_files import places; print(places({wanted}))"
+    program = f"from quorate.controller.open_files import places; print(places({wanted}))"
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # noqa: E731
     command = [sys.executable, "-c", program]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=limit)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from controller.client import ControllerClient
-from controller.http.resources import StatusReply
-from scripts.cli import exit_codes
-from scripts.cli.survey import survey
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.ports import free_ports
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.resources import StatusReply
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.survey import survey
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.ports import free_ports
 from tests.waiting import eventually
 
 READY_S = 60.0
@@ -48,7 +48,7 @@ async def run_controller(*arguments: str) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "scripts.cli",
+        "quorate.scripts.cli",
         "controller",
         *arguments,
         stdout=asyncio.subprocess.PIPE,

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from controller.client import ControllerClient
-from controller.controller_registration import own_registration
-from controller.http.resources import ControllerReply
-from controller.protocol_brokers import Listener
-from controller.registrar import Registrar
+from quorate.controller.client import ControllerClient
+from quorate.controller.controller_registration import own_registration
+from quorate.controller.http.resources import ControllerReply
+from quorate.controller.protocol_brokers import Listener
+from quorate.controller.registrar import Registrar
 from tests.integration.http_stage import Bad, Stage, stage
 from tests.waiting import eventually
 

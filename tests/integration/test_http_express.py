@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from broker.controllers import connect_controllers
-from broker.feed import LOG_BEGIN
-from controller.http.content import MSGPACK, pack, unpack
-from controller.http.ports import NodeLimits
-from controller.http.serving import HttpServer
-from controller.protocol import BrokerHeartbeatRequest
-from controller.protocol_deletions import UndeletedReplicas
+from quorate.broker.controllers import connect_controllers
+from quorate.broker.feed import LOG_BEGIN
+from quorate.controller.http.content import MSGPACK, pack, unpack
+from quorate.controller.http.ports import NodeLimits
+from quorate.controller.http.serving import HttpServer
+from quorate.controller.protocol import BrokerHeartbeatRequest
+from quorate.controller.protocol_deletions import UndeletedReplicas
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
 

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from crc32c import crc32c
 
-from controller.http import headers
-from controller.http.content import BATCHES
-from metadata_log.batch import parse_header
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.controller.http import headers
+from quorate.controller.http.content import BATCHES
+from quorate.metadata_log.batch import parse_header
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
 from tests.integration.http_stage import Stage, stage
 from tests.log_support import DIRECTORY
 from tests.waiting import eventually

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from controller.http import forwarding
-from controller.http.headers import HOPS
-from controller.http.ports import NodeLimits, Peer
+from quorate.controller.http import forwarding
+from quorate.controller.http.headers import HOPS
+from quorate.controller.http.ports import NodeLimits, Peer
 from tests.integration.http_servers import frozen_server, server
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually

@@ -18,9 +18,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from controller.http.content import MSGPACK
-from controller.http.openapi import make_document
-from controller.http.routes import ROUTES
+from quorate.controller.http.content import MSGPACK
+from quorate.controller.http.openapi import make_document
+from quorate.controller.http.routes import ROUTES
 from tests.integration.http_stage import stage
 
 #: Requests to each operation in the default run.

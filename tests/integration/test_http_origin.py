@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from controller.client import ControllerClient
-from controller.origin import ANONYMOUS, Origin
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from controller.seams import DecidedWrite
-from metadata_log.errors import ApiError, ErrorCode
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.ports import free_ports
+from quorate.controller.client import ControllerClient
+from quorate.controller.origin import ANONYMOUS, Origin
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.controller.seams import DecidedWrite
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.ports import free_ports
 from tests.integration.http_stage import stage
 
 TOPICS = "/v1/topics"

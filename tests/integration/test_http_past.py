@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from controller.client import ControllerClient
-from controller.http.feed import Chunk
-from controller.http.past import IMAGES_MAX
-from metadata_log.batch import parse_header
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoint_transfer import CheckpointChunk
-from metadata_log.errors import ApiError
-from scripts.cli import exit_codes
-from scripts.cli.live_image import live_image
-from snapshots.moments import Moment, parse_moment
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.feed import Chunk
+from quorate.controller.http.past import IMAGES_MAX
+from quorate.metadata_log.batch import parse_header
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoint_transfer import CheckpointChunk
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.live_image import live_image
+from quorate.snapshots.moments import Moment, parse_moment
 from tests.integration.commands import Terminal, alone, terminal
 from tests.integration.http_stage import Bad, Stage, stage
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from controller.client import ControllerClient
-from controller.protocol import AllocateProducerIdsRequest
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import AllocateProducerIdsRequest
 from tests.integration.http_stage import Bad, stage
 
 ALLOCATE: Final = "/v1/broker-rpc/allocate-producer-ids"

@@ -8,9 +8,9 @@ import signal
 import sys
 from typing import Any
 
-from controller.client import ControllerClient
-from scripts.cli import exit_codes
-from scripts.cli.survey import SURVEY_SECONDS, Survey, survey
+from quorate.controller.client import ControllerClient
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.survey import SURVEY_SECONDS, Survey, survey
 from tests.integration.http_servers import closed_port, frozen_server
 from tests.integration.http_stage import Stage, stage
 
@@ -25,7 +25,7 @@ async def command(*arguments: str) -> tuple[int, str, str]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "scripts.cli",
+        "quorate.scripts.cli",
         "status",
         *arguments,
         stdout=asyncio.subprocess.PIPE,
@@ -96,7 +96,7 @@ async def test_status_command_goes_on_watching_until_it_is_interrupted() -> None
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "scripts.cli",
+            "quorate.scripts.cli",
             "status",
             *("--controllers", s.urls[0], "--watch", "--json", "--interval", "0.2"),
             stdout=asyncio.subprocess.PIPE,

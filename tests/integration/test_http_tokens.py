@@ -11,19 +11,19 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from controller.client import ControllerClient
-from controller.delegation_tokens import token_hmac
-from controller.protocol_tokens import (
+from quorate.controller.client import ControllerClient
+from quorate.controller.delegation_tokens import token_hmac
+from quorate.controller.protocol_tokens import (
     CreateDelegationTokenRequest,
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
 )
-from metadata_log.errors import ApiError, ErrorCode
-from scripts.cli import exit_codes
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.ports import free_ports
-from snapshots.image_digest import digest_image
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.ports import free_ports
+from quorate.snapshots.image_digest import digest_image
 from tests.integration.http_servers import closed_port
 from tests.integration.http_stage import TOKEN_SECRET, Bad, stage
 
@@ -154,7 +154,7 @@ class Ended(NamedTuple):
 
 async def command(url: str, *arguments: str, given: str = "") -> Ended:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "scripts.cli", "tokens", *arguments, "--controllers", url),
+        *(sys.executable, "-m", "quorate.scripts.cli", "tokens", *arguments, "--controllers", url),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 from tests.integration.commands import alone, terminal
 
 

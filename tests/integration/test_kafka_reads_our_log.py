@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from metadata_log.batch import control_batch, data_batch, parse_header, place_batch
-from metadata_log.builder import build_batches
-from metadata_log.records import LeaderChangeMessage, SnapshotFooterRecord, SnapshotHeaderRecord
-from metadata_log.runs import PartitionChangeRun, PartitionRun, Run
-from metadata_log.schema import SCHEMAS, Field, StructSchema
-from quorum.config import QuorumConfig, VoterAddress
-from quorum.leader_change import first_batch
-from scripts.cli.log import app
-from snapshots.checkpoint import checkpoint_batches
-from snapshots.loading import load_image
+from quorate.metadata_log.batch import control_batch, data_batch, parse_header, place_batch
+from quorate.metadata_log.builder import build_batches
+from quorate.metadata_log.records import LeaderChangeMessage, SnapshotFooterRecord, SnapshotHeaderRecord
+from quorate.metadata_log.runs import PartitionChangeRun, PartitionRun, Run
+from quorate.metadata_log.schema import SCHEMAS, Field, StructSchema
+from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.leader_change import first_batch
+from quorate.scripts.cli.log import app
+from quorate.snapshots.checkpoint import checkpoint_batches
+from quorate.snapshots.loading import load_image
 from tests.integration.kafka_tools import DumpedFile, dump_with_kafka, kafka_jars
 
 #: The first run fetches some 50 MB.

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from controller.protocol_configs import IncrementalAlterConfigsRequest
-from metadata_log.ids import uuid_text
-from scripts.cli.snapshot import app
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, controller_directory, make_twin
-from scripts.cluster.ports import free_ports
-from snapshots.image import MetadataImage
-from snapshots.loading import load_image
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.controller.protocol_configs import IncrementalAlterConfigsRequest
+from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cli.snapshot import app
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import Ports, controller_directory, make_twin
+from quorate.scripts.cluster.ports import free_ports
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.loading import load_image
 from tests.integration.kafka_controllers import KafkaVoter, running
 from tests.integration.kafka_tools import kafka_jars
 

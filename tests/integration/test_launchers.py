@@ -73,14 +73,14 @@ def launch(launcher: Path, *arguments: str, cwd: Path, path: str = "/usr/bin:/bi
 @pytest.mark.parametrize(
     ("launcher", "module"),
     [
-        ("quorate", ["scripts.cli"]),
-        ("up", ["scripts.cli", "up"]),
-        ("simulate", ["scripts.simulation"]),
-        ("netsim", ["scripts.networks"]),
-        ("bench", ["scripts.benchmarks"]),
-        ("conformance", ["scripts.conformance_runner"]),
-        ("generate-history", ["scripts.history.generate"]),
-        ("replay-digests", ["scripts.history.digests"]),
+        ("quorate", ["quorate.scripts.cli"]),
+        ("up", ["quorate.scripts.cli", "up"]),
+        ("simulate", ["quorate.scripts.simulation"]),
+        ("netsim", ["quorate.scripts.networks"]),
+        ("bench", ["quorate.scripts.benchmarks"]),
+        ("conformance", ["quorate.scripts.conformance_runner"]),
+        ("generate-history", ["quorate.scripts.history.generate"]),
+        ("replay-digests", ["quorate.scripts.history.digests"]),
     ],
 )
 def test_launcher_from_another_directory_starts_its_module_there(

@@ -13,7 +13,7 @@ import pytest
 _LOOK = """
 import json, os, sys
 import typer
-from scripts.cli.__main__ import _COMMANDS
+from quorate.scripts.cli.__main__ import _COMMANDS
 before = os.environ.get("SSL_CERT_FILE")
 _COMMANDS[sys.argv[1]].add(typer.Typer())
 import aiohttp.connector

@@ -20,11 +20,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from metadata_log.ids import uuid_text
-from scripts.cluster.plan import ClusterPlan
-from scripts.cluster.ports import free_stretch
-from snapshots.loading import load_image
-from tests.architecture.source_tree import PACKAGES, ROOT
+from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.cluster.ports import free_stretch
+from quorate.snapshots.loading import load_image
+from tests.architecture.source_tree import ROOT
 from tests.integration.commands import Ended, alone
 from tests.waiting import eventually_sync
 
@@ -34,7 +34,7 @@ STOP_S = 60.0
 
 def command(*arguments: str) -> list[str]:
     """The CLI in a process of its own."""
-    return [sys.executable, "-m", "scripts.cli", *arguments]
+    return [sys.executable, "-m", "quorate.scripts.cli", *arguments]
 
 
 def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -224,8 +224,8 @@ def test_foreign_directory_is_one_sentence(tmp_path: Path) -> None:
 def test_tour_of_a_captured_cluster_holds_in_an_installed_package(tmp_path: Path) -> None:
     """As where it was installed: with what the package brings, and nothing of the checkout."""
     site, place = tmp_path / "site", tmp_path / "place"
-    for package in PACKAGES:  # what links point to is copied, as where a package is built
-        shutil.copytree(ROOT / package, site / package, ignore=shutil.ignore_patterns("__pycache__"))
+    # What links point to is copied, as where a package is built.
+    shutil.copytree(ROOT / "src", site, ignore=shutil.ignore_patterns("__pycache__"))
     place.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}
     result = subprocess.run(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from broker.identity import SUPPORTED_FEATURES
-from controller.client import ControllerClient
-from controller.protocol import (
+from quorate.broker.identity import SUPPORTED_FEATURES
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import (
     AssignReplicasToDirsRequest,
     BrokerHeartbeatRequest,
     CreatableTopic,
@@ -19,9 +19,9 @@ from controller.protocol import (
     ReplicaAssignment,
     SupportedFeature,
 )
-from controller.protocol_directories import DirectoryReplicas, ReplicaInDirectory, TopicInDirectory
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import Uuid
+from quorate.controller.protocol_directories import DirectoryReplicas, ReplicaInDirectory, TopicInDirectory
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import Uuid
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 from tests.unit.controller.small_cluster import registration, uuid
 from tests.waiting import eventually

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from metadata_log.batch import data_batch, place_batch
-from metadata_log.records import ConfigRecord
-from scripts.cli import exit_codes
+from quorate.metadata_log.batch import data_batch, place_batch
+from quorate.metadata_log.records import ConfigRecord
+from quorate.scripts.cli import exit_codes
 
 TIME = 1_700_000_000_000
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ BATCH_RECORDS = 35
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "scripts.cli", *map(str, arguments)]
+    return [sys.executable, "-m", "quorate.scripts.cli", *map(str, arguments)]
 
 
 def large_log(directory: Path, size: int) -> Path:

@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller.protocol import CreateTopicsRequest, ElectLeadersRequest
-from controller.protocol_topics import CreatableTopic
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.ports import LOOPBACK
+from quorate.controller.protocol import CreateTopicsRequest, ElectLeadersRequest
+from quorate.controller.protocol_topics import CreatableTopic
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.ports import LOOPBACK
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
 

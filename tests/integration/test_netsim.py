@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.networks.command import NOT_HERE
+from quorate.scripts.networks.command import NOT_HERE
 from tests.waiting import eventually_sync
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +18,7 @@ END_S = 110
 
 def netsim(workplace: Path, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "scripts.networks", "run", *arguments],
+        [sys.executable, "-m", "quorate.scripts.networks", "run", *arguments],
         cwd=ROOT,
         env={**os.environ, "TMPDIR": str(workplace)},
         stdout=subprocess.PIPE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from metadata_log.ids import uuid_text
-from scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
+from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
 from tests.integration.broker_stage import playing
 from tests.integration.commands import alone
 from tests.integration.http_stage import CLUSTER_ID, stage

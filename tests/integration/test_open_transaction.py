@@ -6,15 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from metadata_log.batch import data_batch, iter_records, place_batch
-from metadata_log.errors import QuorateError
-from metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
-from metadata_log.records import AbortTransactionRecord, BeginTransactionRecord, PartitionRecord, Record, TopicRecord
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, controller_directory, make_fresh
-from scripts.cluster.plan import PlannedController
-from scripts.cluster.ports import free_ports
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.batch import data_batch, iter_records, place_batch
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.reader import FileBatch, LogFile, find_files, iter_batches
+from quorate.metadata_log.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    PartitionRecord,
+    Record,
+    TopicRecord,
+)
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.making import Ports, controller_directory, make_fresh
+from quorate.scripts.cluster.plan import PlannedController
+from quorate.scripts.cluster.ports import free_ports
 
 READY_S = 60.0
 GHOST = bytes(range(16))

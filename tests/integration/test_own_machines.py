@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from controller.connection import NoAnswer, NotSent
-from metadata_log.errors import ApiError
-from metadata_log.meta_properties import decode_meta_properties
-from scripts.cluster.formatting import new_id
-from scripts.cluster.own_machines import NewController, write_settings
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.meta_properties import decode_meta_properties
+from quorate.scripts.cluster.formatting import new_id
+from quorate.scripts.cluster.own_machines import NewController, write_settings
 from tests.integration.commands import Ended, alone
 from tests.integration.http_stage import stage
 from tests.integration.own_machines import READY_S, OwnMachines, own_machines

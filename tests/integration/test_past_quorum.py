@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from controller.client import ControllerClient
-from controller.protocol import CreatableTopic, CreateTopicsRequest
-from scripts.cli import exit_codes
-from scripts.cluster.making import controller_directory
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cluster.making import controller_directory
 from tests.integration.commands import alone
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts.cli import exit_codes
-from scripts.cluster.local import LocalCluster, LocalOptions
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.ports import free_ports
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.ports import free_ports
 from tests.integration.commands import Ended, command
 from tests.policies_page import house_rules
 

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from metadata_log.batch import HEADER_BYTES
+from quorate.metadata_log.batch import HEADER_BYTES
 from tests.integration.quorum_cluster import Client, Cluster
 from tests.waiting import eventually
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 from tests.integration.commands import Terminal, end_of, start, terminal
 from tests.waiting import eventually
 

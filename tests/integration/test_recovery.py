@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from controller.client import ControllerClient
-from metadata_log.errors import ApiError
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import controller_directory
-from scripts.cluster.plan import ClusterPlan
-from scripts.cluster.process import ManagedProcess
-from scripts.tour.writes import WriteStream
+from quorate.controller.client import ControllerClient
+from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.cluster.process import ManagedProcess
+from quorate.scripts.tour.writes import WriteStream
 from tests.integration.commands import Ended, end_of
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
@@ -32,7 +32,7 @@ RECOVERED_S = 60.0
 async def recover(*arguments: str) -> Ended:
     """One `quorate recover` command, as an operator gives it."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "scripts.cli", "recover", *arguments),
+        *(sys.executable, "-m", "quorate.scripts.cli", "recover", *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -46,7 +46,7 @@ def old_controller(cluster: LocalCluster, node: int, aside: Path) -> ManagedProc
     place = str(controller_directory(cluster.directory, next(c for c in cluster.plan.controllers if c.id == node)))
     settings.write_text(settings.read_text().replace(place, str(aside / f"controller-{node}")))
     return ManagedProcess(
-        f"old-{node}", ("-m", "scripts.cli", "controller", "--config", str(settings)), aside / f"old-{node}.log"
+        f"old-{node}", ("-m", "quorate.scripts.cli", "controller", "--config", str(settings)), aside / f"old-{node}.log"
     )
 
 

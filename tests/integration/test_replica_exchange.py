@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from broker.replicas import ServiceReplicas
-from broker.replicas.messages import FRAME_BYTES_MAX
-from broker.replicas.peers import FOLLOW_PATH, MSGPACK
-from broker.settings import RehearsalSettings, ReplicaSettings
-from controller.client import ControllerClient
+from quorate.broker.replicas import ServiceReplicas
+from quorate.broker.replicas.messages import FRAME_BYTES_MAX
+from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
+from quorate.broker.settings import RehearsalSettings, ReplicaSettings
+from quorate.controller.client import ControllerClient
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
 from tests.integration.http_stage import Stage, stage
 from tests.integration.test_broker_host import create, partition, reassign, sees

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from scripts.cli.snapshot import app
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.plan import ClusterPlan
-from scripts.cluster.ports import free_stretch
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
+from quorate.scripts.cli.snapshot import app
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.cluster.ports import free_stretch
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
 
 READY_S = 60.0
 OFFSET = 60

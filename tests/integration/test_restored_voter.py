@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.connection import NoAnswer, NotSent
-from metadata_log.errors import ApiError
+from quorate.controller.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError
 from tests.integration.commands import Ended, alone
 from tests.integration.own_machines import READY_S, OwnMachines, own_machines
 from tests.waiting import eventually

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from broker.replicas import NotNoted, ServiceReplicas
-from controller.client import ControllerClient
-from metadata_log.errors import ErrorCode
+from quorate.broker.replicas import NotNoted, ServiceReplicas
+from quorate.controller.client import ControllerClient
+from quorate.metadata_log.errors import ErrorCode
 from tests.integration.broker_stage import playing, stage_with_short_sessions
 from tests.integration.http_stage import stage
 from tests.integration.test_broker_host import create, partition, sees

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from controller import sockets
-from controller.answered_while import answered_while
-from controller.client import ControllerClient
-from controller.connection import Connection, NoAnswer, Request, make_session
-from controller.protocol import BrokerHeartbeatRequest, CreatableTopic, CreateTopicsRequest
-from metadata_log.errors import OutcomeUnknown
+from quorate.controller import sockets
+from quorate.controller.answered_while import answered_while
+from quorate.controller.client import ControllerClient
+from quorate.controller.connection import Connection, NoAnswer, Request, make_session
+from quorate.controller.protocol import BrokerHeartbeatRequest, CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.errors import OutcomeUnknown
 from tests.integration.http_stage import Stage, stage
 from tests.integration.swallowing_proxy import SwallowingProxy, swallowing_proxy
 from tests.waiting import eventually

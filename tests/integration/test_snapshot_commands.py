@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controller.http.ports import NodeLimits
-from scripts.cli import exit_codes
-from snapshots.image_digest import digest_image
+from quorate.controller.http.ports import NodeLimits
+from quorate.scripts.cli import exit_codes
+from quorate.snapshots.image_digest import digest_image
 from tests.integration.commands import Ended, command, end_of, start
 from tests.integration.http_stage import stage
 from tests.waiting import eventually

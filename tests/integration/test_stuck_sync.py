@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.segment_files import segment_name
+from quorate.metadata_log.segment_files import segment_name
 from tests.integration.quorum_cluster import Cluster
 from tests.waiting import eventually
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 from tests.integration.commands import Terminal, terminal
 
 

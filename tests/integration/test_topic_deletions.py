@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from controller.client import ControllerClient
-from controller.protocol import CreatableTopic, CreateTopicsRequest, ReplicaAssignment
-from scripts.cli import exit_codes
+from quorate.controller.client import ControllerClient
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest, ReplicaAssignment
+from quorate.scripts.cli import exit_codes
 from tests.integration.broker_stage import playing, stage_with_short_sessions
 from tests.integration.commands import command
 from tests.integration.http_stage import Bad, Stage, stage

@@ -13,19 +13,19 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from metadata_log.limits import BATCH_BYTES_MAX
-from quorum.addresses import PeerAddresses
-from quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
-from quorum.connection import HANDSHAKE_TIMEOUT, Connection
-from quorum.dialling import keep_connected
-from quorum.errors import ProtocolError, Superseded
-from quorum.frames import FrameReader, framed
-from quorum.handshake import NONCE_BYTES, encode_hello, own_hello, proof
-from quorum.outbox import Channel
-from quorum.silence import SilenceWatch
-from quorum.transport import UNPROVED_MAX, PeerTransport
-from scripts.cli import exit_codes
-from scripts.cluster.ports import free_ports
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.quorum.addresses import PeerAddresses
+from quorate.quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
+from quorate.quorum.connection import HANDSHAKE_TIMEOUT, Connection
+from quorate.quorum.dialling import keep_connected
+from quorate.quorum.errors import ProtocolError, Superseded
+from quorate.quorum.frames import FrameReader, framed
+from quorate.quorum.handshake import NONCE_BYTES, encode_hello, own_hello, proof
+from quorate.quorum.outbox import Channel
+from quorate.quorum.silence import SilenceWatch
+from quorate.quorum.transport import UNPROVED_MAX, PeerTransport
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cluster.ports import free_ports
 from tests.integration import commands
 from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.waiting import eventually

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from scripts.cli import exit_codes
+from quorate.scripts.cli import exit_codes
 from tests.integration.commands import alone
 from tests.integration.http_servers import server
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.partition_rules import RuleSettings
-from scripts.conformance_runner.partition_cases import PartitionCase
+from quorate.controller.partition_rules import RuleSettings
+from quorate.scripts.conformance_runner.partition_cases import PartitionCase
 
 
 def naive_change(case: PartitionCase, settings: RuleSettings) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, ClassVar
 
-from controller.active_role import RoleSettings
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig
-from controller.log_in_memory import LogInMemory
-from controller.protocol import (
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.log_in_memory import LogInMemory
+from quorate.controller.protocol import (
     AlterPartitionData,
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,
@@ -29,15 +29,15 @@ from controller.protocol import (
     ReassignableTopic,
     UnregisterBrokerRequest,
 )
-from controller.protocol import BrokerState as IsrMember
-from controller.protocol_directories import DirectoryReplicas, ReplicaInDirectory, TopicInDirectory
-from controller.seams import ControllerLimits
-from metadata_log.errors import ApiError
-from metadata_log.records import FeatureLevelRecord, VersionedRecord
-from scripts.conformance_runner.java_random import JavaRandom
-from snapshots.image import MetadataImage
-from snapshots.image_parts import Topic
-from snapshots.partition import Partition
+from quorate.controller.protocol import BrokerState as IsrMember
+from quorate.controller.protocol_directories import DirectoryReplicas, ReplicaInDirectory, TopicInDirectory
+from quorate.controller.seams import ControllerLimits
+from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.records import FeatureLevelRecord, VersionedRecord
+from quorate.scripts.conformance_runner.java_random import JavaRandom
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import Topic
+from quorate.snapshots.partition import Partition
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import CLUSTER_ID, registration, uuid

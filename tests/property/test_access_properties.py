@@ -8,16 +8,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.acls import decide_create_acls, decide_delete_acls, describe_acls
-from controller.client_quotas import decide_alter_client_quotas, describe_client_quotas
-from controller.protocol_acls import AclFilter, CreateAclsRequest, DeleteAclsRequest
-from controller.protocol_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
-from controller.protocol_scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
-from controller.scram_credentials import decide_alter_user_scram_credentials, describe_user_scram_credentials
-from metadata_log.errors import ErrorCode
-from snapshots.checkpoint import checkpoint_batches, read_checkpoint
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
+from quorate.controller.acls import decide_create_acls, decide_delete_acls, describe_acls
+from quorate.controller.client_quotas import decide_alter_client_quotas, describe_client_quotas
+from quorate.controller.protocol_acls import AclFilter, CreateAclsRequest, DeleteAclsRequest
+from quorate.controller.protocol_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from quorate.controller.protocol_scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from quorate.controller.scram_credentials import decide_alter_user_scram_credentials, describe_user_scram_credentials
+from quorate.metadata_log.errors import ErrorCode
+from quorate.snapshots.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
 from tests.record_stream import EXAMPLES
 from tests.unit.controller.small_cluster import SmallCluster
 

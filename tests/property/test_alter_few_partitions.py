@@ -10,19 +10,19 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import alter_partition, row_patterns
-from controller.alter_partition import NO_BROKER, decide_alter_partition_columns
-from controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.metadata_version import ELR_LEVEL
-from metadata_log.errors import ErrorCode
-from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_UNASSIGNED
-from metadata_log.records import ConfigRecord, FeatureLevelRecord, PartitionRecord, VersionedRecord
-from snapshots.image import MetadataImage
-from snapshots.image_parts import TOPIC_RESOURCE, Provenance
-from snapshots.partition import Partition
-from snapshots.replay import replay
+from quorate.controller import alter_partition, row_patterns
+from quorate.controller.alter_partition import NO_BROKER, decide_alter_partition_columns
+from quorate.controller.altered_partitions import AlteredPartitions, AlterPartitionColumns
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.metadata_version import ELR_LEVEL
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_UNASSIGNED
+from quorate.metadata_log.records import ConfigRecord, FeatureLevelRecord, PartitionRecord, VersionedRecord
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import TOPIC_RESOURCE, Provenance
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.replay import replay
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster, records_of, uuid
 
 BROKERS = 6

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metadata_log.batch import (
+from quorate.metadata_log.batch import (
     HEADER_BYTES,
     build_batch,
     checked_header,
@@ -13,13 +13,13 @@ from metadata_log.batch import (
     iter_records,
     parse_header,
 )
-from metadata_log.builder import BatchBuilder, build_batches, encode_items
-from metadata_log.codec import encode_value
-from metadata_log.columns import decode_batch, decode_body
-from metadata_log.errors import MalformedData, UnsupportedRecord
-from metadata_log.ids import Uuid
-from metadata_log.records import PartitionChangeRecord, PartitionRecord, Record, VersionedRecord
-from metadata_log.runs import BatchItem, Run
+from quorate.metadata_log.builder import BatchBuilder, build_batches, encode_items
+from quorate.metadata_log.codec import encode_value
+from quorate.metadata_log.columns import decode_batch, decode_body
+from quorate.metadata_log.errors import MalformedData, UnsupportedRecord
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import PartitionChangeRecord, PartitionRecord, Record, VersionedRecord
+from quorate.metadata_log.runs import BatchItem, Run
 from tests.strategies import data_records, mass_records, records_of, runs
 
 TIME = 1_700_000_000_000

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from controller import mass_changes, record_slices
-from metadata_log.errors import QuorateError
+from quorate.controller import mass_changes, record_slices
+from quorate.metadata_log.errors import QuorateError
 from tests.property.controller_machine.machine import ControllerMachine
 from tests.property.controller_machine.sabotages import SABOTAGES, Sabotage
 

@@ -8,13 +8,13 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.deletions import DeletionCounts, TopicDeletions
-from controller.protocol import DeleteTopicsRequest
-from controller.protocol_deletions import UndeletedReplicas, UndeletedTopic
-from controller.topics import decide_delete_topics
-from metadata_log.ids import Uuid
-from snapshots.derived_states import REPLICA_DELETION_CHAINS, REPLICA_PREVIOUS
-from snapshots.state_names import (
+from quorate.controller.deletions import DeletionCounts, TopicDeletions
+from quorate.controller.protocol import DeleteTopicsRequest
+from quorate.controller.protocol_deletions import UndeletedReplicas, UndeletedTopic
+from quorate.controller.topics import decide_delete_topics
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.derived_states import REPLICA_DELETION_CHAINS, REPLICA_PREVIOUS
+from quorate.snapshots.state_names import (
     DELETION_INELIGIBLE,
     DELETION_STARTED,
     DELETION_SUCCESSFUL,

@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metadata_log import records as r
-from snapshots.as_records import image_records
-from snapshots.digest import digest_bytes, entry_leaf, root, topic_leaf
-from snapshots.image import EMPTY_IMAGE
-from snapshots.image_digest import digest_image
-from snapshots.image_parts import Provenance
-from snapshots.replay import replay
+from quorate.metadata_log import records as r
+from quorate.snapshots.as_records import image_records
+from quorate.snapshots.digest import digest_bytes, entry_leaf, root, topic_leaf
+from quorate.snapshots.image import EMPTY_IMAGE
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.replay import replay
 from tests.record_stream import EXAMPLES, RecordStream, as_runs
 
 seeds = st.integers(0, 2**32 - 1)

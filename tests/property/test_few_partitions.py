@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import assignments, placement
-from controller.assignments import NewPartitions, partition_items
-from controller.broker_choices import broker_choices
-from controller.placement import Racks, ReplicaPlacer, UsableBroker
-from metadata_log.builder import encode_items
-from metadata_log.records import FeatureLevelRecord, VersionedRecord
-from scripts.conformance_runner.java_random import JavaRandom
-from snapshots.image import MetadataImage
-from snapshots.replay import replay
+from quorate.controller import assignments, placement
+from quorate.controller.assignments import NewPartitions, partition_items
+from quorate.controller.broker_choices import broker_choices
+from quorate.controller.placement import Racks, ReplicaPlacer, UsableBroker
+from quorate.metadata_log.builder import encode_items
+from quorate.metadata_log.records import FeatureLevelRecord, VersionedRecord
+from quorate.scripts.conformance_runner.java_random import JavaRandom
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay import replay
 from tests.unit.controller.small_cluster import SmallCluster, records_of, uuid
 
 _WHERE = st.lists(st.sampled_from([None, "a", "b", "c", "d"]), min_size=1, max_size=9)

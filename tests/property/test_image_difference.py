@@ -10,14 +10,14 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metadata_log import records as r
-from snapshots.as_json import image_json
-from snapshots.checkpoint import checkpoint_batches, read_checkpoint
-from snapshots.difference_entries import HIDDEN, PartDifference
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_difference import image_difference
-from snapshots.image_parts import Provenance
-from snapshots.replay import replay
+from quorate.metadata_log import records as r
+from quorate.snapshots.as_json import image_json
+from quorate.snapshots.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.difference_entries import HIDDEN, PartDifference
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_difference import image_difference
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.replay import replay
 from tests.record_stream import EXAMPLES, RecordStream, as_runs, versioned
 
 seeds = st.integers(0, 2**32 - 1)

@@ -10,15 +10,15 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metadata_log.batch import checked_header
-from snapshots.as_records import image_records
-from snapshots.checkpoint import checkpoint_batches, read_checkpoint
-from snapshots.delta import KeyChanges, MetadataDelta
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import Provenance
-from snapshots.page_access import holds_partition
-from snapshots.replay import replay
-from snapshots.summary import summarize
+from quorate.metadata_log.batch import checked_header
+from quorate.snapshots.as_records import image_records
+from quorate.snapshots.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.delta import KeyChanges, MetadataDelta
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.page_access import holds_partition
+from quorate.snapshots.replay import replay
+from quorate.snapshots.summary import summarize
 from tests.record_stream import EXAMPLES, RecordStream, as_runs
 
 seeds = st.integers(0, 2**32 - 1)

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metadata_log.disk import Disk, OpenMode, RealDisk
-from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
+from quorate.metadata_log.disk import Disk, OpenMode, RealDisk
+from quorate.scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
 
 NAMES = st.sampled_from(["a", "b", "c"])
 OPERATIONS = st.lists(

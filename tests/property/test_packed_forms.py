@@ -6,10 +6,10 @@ import msgpack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.http.content import pack
-from controller.http.packed_forms import PackedForm
-from controller.protocol import BrokerHeartbeatRequest
-from controller.protocol_deletions import UndeletedReplicas
+from quorate.controller.http.content import pack
+from quorate.controller.http.packed_forms import PackedForm
+from quorate.controller.protocol import BrokerHeartbeatRequest
+from quorate.controller.protocol_deletions import UndeletedReplicas
 
 KEYS = ("current_metadata_offset", "metadata_offset")
 OFFSETS = st.one_of(st.integers(-1, 2**63 - 1), st.integers(-1, 70_000))

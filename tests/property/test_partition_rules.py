@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import partition_rules
-from controller.partition_rules import RuleSettings
-from scripts.conformance_runner.partition_cases import PartitionCase, decide_cases
+from quorate.controller import partition_rules
+from quorate.controller.partition_rules import RuleSettings
+from quorate.scripts.conformance_runner.partition_cases import PartitionCase, decide_cases
 from tests.property.naive_partition_rules import naive_change
 
 BROKERS = range(8)

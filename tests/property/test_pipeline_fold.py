@@ -7,8 +7,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshots.image_digest import digest_image
-from snapshots.replay_state import ReplayState
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.replay_state import ReplayState
 from tests.random_logs import NaiveLog, batches_of, naive_digest, random_cuts, random_records, states
 from tests.record_stream import EXAMPLES, versioned
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.planning.bounds import fewest_moves
-from pipeline.planning.cluster import Brokers, Cluster, Plan, Role, TooFewBrokers, counts_of
-from pipeline.planning.levels import targets
-from pipeline.planning.placement import Placement
-from pipeline.planning.planner import plan
-from pipeline.planning.rules import kept
-from pipeline.planning.thrift import save_moves
-from pipeline.planning.validator import judge
+from quorate.pipeline.planning.bounds import fewest_moves
+from quorate.pipeline.planning.cluster import Brokers, Cluster, Plan, Role, TooFewBrokers, counts_of
+from quorate.pipeline.planning.levels import targets
+from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.planner import plan
+from quorate.pipeline.planning.rules import kept
+from quorate.pipeline.planning.thrift import save_moves
+from quorate.pipeline.planning.validator import judge
 from tests.random_clusters import random_cluster
 
 SEEDS = st.integers(min_value=0, max_value=2**32)

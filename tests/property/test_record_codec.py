@@ -5,12 +5,12 @@ import json
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from metadata_log.batch import BatchHeader, checked_header, control_batch, data_batch, iter_records, place_batch
-from metadata_log.codec import decode_control, decode_value, encode_control, encode_value
-from metadata_log.errors import MalformedData
-from metadata_log.json_form import json_type, record_data, record_from_data
-from metadata_log.records import Record, VersionedRecord
-from metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.metadata_log.batch import BatchHeader, checked_header, control_batch, data_batch, iter_records, place_batch
+from quorate.metadata_log.codec import decode_control, decode_value, encode_control, encode_value
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.json_form import json_type, record_data, record_from_data
+from quorate.metadata_log.records import Record, VersionedRecord
+from quorate.metadata_log.schema import SCHEMA_OF_CLASS
 from tests.strategies import ALL_VERSIONS, DATA_VERSIONS, data_records, versioned_records
 
 CONTROL_VERSIONS = [each for each in ALL_VERSIONS if each not in DATA_VERSIONS]

@@ -8,15 +8,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metadata_log.batch import iter_records
-from metadata_log.builder import build_batches
-from metadata_log.columns import decode_batch
-from metadata_log.records import VersionedRecord
-from snapshots.as_records import image_records
-from snapshots.digest import canonical_value
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import Provenance
-from snapshots.replay import replay
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.builder import build_batches
+from quorate.metadata_log.columns import decode_batch
+from quorate.metadata_log.records import VersionedRecord
+from quorate.snapshots.as_records import image_records
+from quorate.snapshots.digest import canonical_value
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.replay import replay
 from tests.record_stream import EXAMPLES, RecordStream, as_runs, versioned
 
 #: A seed, not a stream of choices: streams are long, and what fails prints the seed that makes it again.

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.partition_columns import NO_SLOT, PartitionChanges, PartitionRows, PartitionTargets, take_rows
-from controller.partition_rules import RuleSettings, decide_changes, decide_patterns
-from controller.partition_runs import PartitionNames, change_runs
-from controller.row_patterns import patterns_of
+from quorate.controller.partition_columns import NO_SLOT, PartitionChanges, PartitionRows, PartitionTargets, take_rows
+from quorate.controller.partition_rules import RuleSettings, decide_changes, decide_patterns
+from quorate.controller.partition_runs import PartitionNames, change_runs
+from quorate.controller.row_patterns import patterns_of
 
 ROWS = 320
 WIDTH = 4

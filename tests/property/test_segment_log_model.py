@@ -7,9 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.segment_log import LogConfig
-from scripts.simulation.memory_disk import CrashPolicy
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.segment_log import LogConfig
+from quorate.scripts.simulation.memory_disk import CrashPolicy
 from tests.log_support import SMALL_SEGMENTS, ModelledLog, fail_at, run_until
 
 POLICIES = st.sampled_from([None, *CrashPolicy])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshots.derived_states import (
+from quorate.snapshots.derived_states import (
     PARTITION_CHAINS,
     PARTITION_PREVIOUS,
     REPLICA_CHAINS,
@@ -19,9 +19,9 @@ from snapshots.derived_states import (
     partition_state,
     replica_state,
 )
-from snapshots.image import MetadataImage
-from snapshots.partition import Partition
-from snapshots.state_names import PartitionState, ReplicaState
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.state_names import PartitionState, ReplicaState
 from tests.property.random_requests import BROKERS, RandomRequests
 
 _PARTITION_ENDS = {(chain[0], chain[-1]) for chain in PARTITION_CHAINS}

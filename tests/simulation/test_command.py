@@ -36,7 +36,7 @@ def test_ctrl_c_ends_a_long_run_with_a_sentence_and_130(kind: list[str]) -> None
 def _has_workers(pid: int) -> bool:
     """Whether it is the simulation by now, and no more the launcher, and has begun its processes."""
     process = Path(f"/proc/{pid}")
-    if b"scripts.simulation" not in (process / "cmdline").read_bytes():
+    if b"quorate.scripts.simulation" not in (process / "cmdline").read_bytes():
         return False
     children = (process / f"task/{pid}/children").read_text().split()
     return any(_ignores_ctrl_c(child) for child in children)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.errors import SecondLeader
-from quorum.messages import Append
-from quorum.wire import encode
-from scripts.simulation.stage import Stage
+from quorate.quorum.errors import SecondLeader
+from quorate.quorum.messages import Append
+from quorate.quorum.wire import encode
+from quorate.scripts.simulation.stage import Stage
 
 
 def test_leader_that_meets_another_one_of_its_epoch_refuses_it_and_stops() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.host import CommittedBatches
-from scripts.simulation.checks import Violation
-from scripts.simulation.stage import Stage
+from quorate.quorum.host import CommittedBatches
+from quorate.scripts.simulation.checks import Violation
+from quorate.scripts.simulation.stage import Stage
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), KeyError("a bug"), MemoryError("a bug")], ids=repr)

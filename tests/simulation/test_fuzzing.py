@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from broker.replicas import messages
-from broker.replicas.follower import FollowerCore
-from metadata_log.quorum_state import QuorumState, QuorumStateStore
-from scripts.fuzzing import running, targets
-from scripts.fuzzing.corpus import Corpus, make_corpus
-from scripts.fuzzing.running import run_inputs
+from quorate.broker.replicas import messages
+from quorate.broker.replicas.follower import FollowerCore
+from quorate.metadata_log.quorum_state import QuorumState, QuorumStateStore
+from quorate.scripts.fuzzing import running, targets
+from quorate.scripts.fuzzing.corpus import Corpus, make_corpus
+from quorate.scripts.fuzzing.running import run_inputs
 
 #: Inputs of each target; more by hand: scripts/fuzz
 INPUTS: Final = {

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from quorum.config import QuorumTiming
-from quorum.messages import Append, Message
-from scripts.simulation.stage import Stage
+from quorate.quorum.config import QuorumTiming
+from quorate.quorum.messages import Append, Message
+from quorate.scripts.simulation.stage import Stage
 
 HOLD_BACK_S: Final = QuorumTiming().hold_back
 #: For messages and disks of a quiet stage.

@@ -11,16 +11,16 @@ from typing import Final
 
 import pytest
 
-from broker.loader import LoaderFault
-from controller.quorum_controller import QuorumController
-from metadata_log.batch import place_batch
-from scripts.simulation.checks import Violation
-from scripts.simulation_system.checks import SystemChecks
-from scripts.simulation_system.controller_process import ProcessFaults
-from scripts.simulation_system.http_wire import WireAnswer, WireRequest
-from scripts.simulation_system.scenarios import SystemStage
-from snapshots.image import MetadataImage
-from snapshots.image_digest import EMPTY_DIGEST
+from quorate.broker.loader import LoaderFault
+from quorate.controller.quorum_controller import QuorumController
+from quorate.metadata_log.batch import place_batch
+from quorate.scripts.simulation.checks import Violation
+from quorate.scripts.simulation_system.checks import SystemChecks
+from quorate.scripts.simulation_system.controller_process import ProcessFaults
+from quorate.scripts.simulation_system.http_wire import WireAnswer, WireRequest
+from quorate.scripts.simulation_system.scenarios import SystemStage
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import EMPTY_DIGEST
 
 SEED: Final = 1
 

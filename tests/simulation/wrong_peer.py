@@ -13,14 +13,14 @@ from typing import Final
 
 from crc32c import crc32c
 
-from metadata_log.batch import CRC_START, HEADER_BYTES, build_batch, control_batch, place_batch
-from metadata_log.records import SnapshotHeaderRecord
-from quorum import messages
-from quorum.errors import ProtocolError
-from quorum.messages import Message
-from quorum.node import QuorumNode
-from quorum.wire import encode
-from scripts.simulation.host import SimulatedNode
+from quorate.metadata_log.batch import CRC_START, HEADER_BYTES, build_batch, control_batch, place_batch
+from quorate.metadata_log.records import SnapshotHeaderRecord
+from quorate.quorum import messages
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.messages import Message
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.wire import encode
+from quorate.scripts.simulation.host import SimulatedNode
 
 _EPOCH_LIMIT: Final = 1 << 31
 

@@ -20,14 +20,14 @@ from typing import IO, Any, Final
 
 import pyarrow.dataset as ds
 
-from controller.protocol_topics import CreatableTopic, CreateTopicsRequest
-from metadata_log.batch import iter_records
-from metadata_log.errors import ApiError
-from metadata_log.reader import find_files, iter_batches
-from metadata_log.schema import SCHEMA_OF_CLASS
-from pipeline.stream_table import StreamTable
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import controller_directory
+from quorate.controller.protocol_topics import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.pipeline.stream_table import StreamTable
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import controller_directory
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
 
@@ -53,7 +53,7 @@ class StreamProcess:
     def __init__(self, directory: Path, table: Path, log: IO[bytes], *options: str) -> None:
         command = ["pipeline", "stream", str(directory), "--out", str(table), "--master", "local[1]", *options]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "scripts.cli", *command, "--driver-memory", "1g"],
+            [sys.executable, "-m", "quorate.scripts.cli", *command, "--driver-memory", "1g"],
             stdout=log,
             stderr=log,
             start_new_session=True,

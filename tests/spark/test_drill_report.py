@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.drills.report import lines, page
-from pipeline.jobs.drill_report import NoOutcome, gather
-from scripts.drills.drill import outage
-from scripts.drills.outcome import Measured, Outcome
+from quorate.pipeline.drills.report import lines, page
+from quorate.pipeline.jobs.drill_report import NoOutcome, gather
+from quorate.scripts.drills.drill import outage
+from quorate.scripts.drills.outcome import Measured, Outcome
 
 
 def store(directory: Path, number: int, outage_ms: float | None, drill: str = "leader-kill") -> None:

@@ -18,34 +18,34 @@ from deltalake import DeltaTable
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from metadata_log.errors import QuorateError
-from metadata_log.records import NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
-from metadata_log.segment_files import segment_name
-from pipeline.comparing.rows import Moment
-from pipeline.comparing.sides import Asked
-from pipeline.errors import BadSetting, WorkerError
-from pipeline.failures import translated
-from pipeline.history.page import history_page
-from pipeline.history.plan import HistoryOptions
-from pipeline.history.report import HistoryReport
-from pipeline.history.schema import TABLES
-from pipeline.history.series import history_series
-from pipeline.incidents.thresholds import Thresholds
-from pipeline.inputs import InputError
-from pipeline.jobs.capacity import Wishes, capacity
-from pipeline.jobs.compare import compare
-from pipeline.jobs.history import make_history
-from pipeline.jobs.incidents import find_incidents, version_tables, write_tables
-from pipeline.jobs.replay import ReplayOptions, replay
-from pipeline.jobs.replay_page import replay_page
-from pipeline.storage import forget_stores
-from pipeline.table_clusters import WhichCluster
-from pipeline.table_format import TableFormat
-from pipeline.written import NotShared
-from scripts.history import making
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.records import NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
+from quorate.metadata_log.segment_files import segment_name
+from quorate.pipeline.comparing.rows import Moment
+from quorate.pipeline.comparing.sides import Asked
+from quorate.pipeline.errors import BadSetting, WorkerError
+from quorate.pipeline.failures import translated
+from quorate.pipeline.history.page import history_page
+from quorate.pipeline.history.plan import HistoryOptions
+from quorate.pipeline.history.report import HistoryReport
+from quorate.pipeline.history.schema import TABLES
+from quorate.pipeline.history.series import history_series
+from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.inputs import InputError
+from quorate.pipeline.jobs.capacity import Wishes, capacity
+from quorate.pipeline.jobs.compare import compare
+from quorate.pipeline.jobs.history import make_history
+from quorate.pipeline.jobs.incidents import find_incidents, version_tables, write_tables
+from quorate.pipeline.jobs.replay import ReplayOptions, replay
+from quorate.pipeline.jobs.replay_page import replay_page
+from quorate.pipeline.storage import forget_stores
+from quorate.pipeline.table_clusters import WhichCluster
+from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.written import NotShared
+from quorate.scripts.history import making
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
 from tests.history_versions import require_no_gaps, require_state
 from tests.object_store import object_store
 from tests.pipeline_logs import BEHEADED_LOG, LogWriter

@@ -10,19 +10,19 @@ import pyarrow.dataset as pads
 import pytest
 from pyspark.sql import SparkSession
 
-from metadata_log.errors import StorageError
-from pipeline.history.plan import HistoryOptions
-from pipeline.incidents import search
-from pipeline.incidents.incident import Incident
-from pipeline.incidents.page import incidents_page
-from pipeline.incidents.reading import NoTables
-from pipeline.incidents.report import report
-from pipeline.incidents.severity import severity
-from pipeline.incidents.stretch import OtherStretch
-from pipeline.incidents.tables import TABLES
-from pipeline.incidents.thresholds import Thresholds
-from pipeline.jobs.history import make_history
-from pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline.history.plan import HistoryOptions
+from quorate.pipeline.incidents import search
+from quorate.pipeline.incidents.incident import Incident
+from quorate.pipeline.incidents.page import incidents_page
+from quorate.pipeline.incidents.reading import NoTables
+from quorate.pipeline.incidents.report import report
+from quorate.pipeline.incidents.severity import severity
+from quorate.pipeline.incidents.stretch import OtherStretch
+from quorate.pipeline.incidents.tables import TABLES
+from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.jobs.history import make_history
+from quorate.pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG
 
 THRESHOLDS = Thresholds(slow_reassignment=timedelta(seconds=10), flaps=1)

@@ -8,10 +8,10 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from metadata_log.errors import CorruptBatch
-from pipeline.errors import WorkerError
-from pipeline.failures import translated
-from pipeline.worker_use import WorkerUse
+from quorate.metadata_log.errors import CorruptBatch
+from quorate.pipeline.errors import WorkerError
+from quorate.pipeline.failures import translated
+from quorate.pipeline.worker_use import WorkerUse
 
 
 def test_session_of_tests_runs_jobs_in_this_interpreter(spark: SparkSession) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.standalone import Cluster, read_cluster
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
+from quorate.pipeline.standalone import Cluster, read_cluster
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
 from tests.spark.processes import QUICK_JAVA, descendants
 from tests.waiting import eventually_sync
 
@@ -30,7 +30,7 @@ _STATIC_LOG = _ROOT / "tests/data/kafka/static/m2/log"
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A metadata directory with months of history."""
-    making = ("-m", "scripts.history.generate", "--records", str(_RECORDS), "--segments", "6", "--out")
+    making = ("-m", "quorate.scripts.history.generate", "--records", str(_RECORDS), "--segments", "6", "--out")
     subprocess.run([sys.executable, *making, tmp_path / "log"], check=True, capture_output=True)
     return tmp_path / "log"
 
@@ -39,7 +39,7 @@ def log(tmp_path: Path) -> Path:
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A master and two workers with a core each, started and ended as a user does it."""
     directory = tmp_path / "cluster"
-    command = (sys.executable, "-m", "scripts.spark_cluster")
+    command = (sys.executable, "-m", "quorate.scripts.spark_cluster")
     subprocess.run([*command, "start", "--dir", directory], env=_QUICKLY, check=True, capture_output=True)
     found = read_cluster(directory)
     assert found is not None
@@ -54,7 +54,7 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
 ) -> None:
     """What the dead worker had done already is lost with it, and has to be done again by the other."""
     victim = cluster.processes[1]
-    command = ("-m", "scripts.cli", "pipeline", "audit", log, "--json", "--task-bytes", str(_TASK_BYTES))
+    command = ("-m", "quorate.scripts.cli", "pipeline", "audit", log, "--json", "--task-bytes", str(_TASK_BYTES))
     where = ("--master", cluster.master_url, "--driver-memory", "512m", "--spark-log", tmp_path / "spark.log")
     with subprocess.Popen(
         [sys.executable, *command, *where], env=_QUICKLY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -81,7 +81,9 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
 def _submitted_audit_fails_by_its_exit_code(tmp_path: Path, master_url: str) -> None:
     """`spark-submit`, with a path that is relative to where it was called, on what is left of the cluster."""
     packages, certificate, digests = (tmp_path / name for name in ("quorate.zip", "certificate.json", "digests"))
-    subprocess.run([sys.executable, "-m", "scripts.cli", "pipeline", "pack", packages], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "quorate.scripts.cli", "pipeline", "pack", packages], check=True, capture_output=True
+    )
     digests.write_text(json.dumps({"offset": 5_000, "digest": "0" * 64}))
     variables = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(tmp_path)}
     settings = ("spark.ui.enabled=false", "spark.sql.adaptive.enabled=false", "spark.default.parallelism=2")

@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 import typer
 
-from pipeline.errors import BadSetting
-from pipeline.uris import local
-from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, workers_line
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.uris import local
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, workers_line
 
 if TYPE_CHECKING:
-    from pipeline.certificate import SigningKey
-    from pipeline.jobs.audit import AuditOptions, AuditResult
+    from quorate.pipeline.certificate import SigningKey
+    from quorate.pipeline.jobs.audit import AuditOptions, AuditResult
 
 _PROBLEMS_SHOWN = 10
 
@@ -73,9 +73,9 @@ def audit(
 
     Example: quorate pipeline audit var/controller-1 --certificate audit.json --sign-key audit.key
     """
-    from pipeline.certificate import load_signing_key
-    from pipeline.given_digests import read_digests
-    from pipeline.jobs.audit import AuditOptions
+    from quorate.pipeline.certificate import load_signing_key
+    from quorate.pipeline.given_digests import read_digests
+    from quorate.pipeline.jobs.audit import AuditOptions
 
     if mixed and (at is not None or digests is not None or html is not None):
         raise BadSetting("--at, --digests and --html are of one audit, and --mixed is for several: leave one out")
@@ -98,9 +98,9 @@ def _audit_one(
     certificate: Path | None,
     html: Path | None,
 ) -> bool:
-    from pipeline.certificate import sealed
-    from pipeline.jobs.audit import audit as run_audit
-    from pipeline.jobs.audit_page import audit_page
+    from quorate.pipeline.certificate import sealed
+    from quorate.pipeline.jobs.audit import audit as run_audit
+    from quorate.pipeline.jobs.audit_page import audit_page
 
     with run.session("audit", hands_on=True) as spark:
         result = run_audit(spark, paths, options)
@@ -117,8 +117,8 @@ def _audit_all(
     run: Run, paths: list[str], options: AuditOptions, key: SigningKey | None, directory: Path | None
 ) -> bool:
     """Audit each of several clusters, and write a certificate of each to the directory."""
-    from pipeline.certificate import sealed
-    from pipeline.jobs.fleet_audit import audit_all
+    from quorate.pipeline.certificate import sealed
+    from quorate.pipeline.jobs.fleet_audit import audit_all
 
     with run.session("audit", hands_on=True) as spark:
         fleet = audit_all(spark, paths, options)
@@ -173,7 +173,7 @@ def verify_certificate(
 
     Example: quorate pipeline verify-certificate audit.json --public-key audit.pub
     """
-    from pipeline.certificate import verify
+    from quorate.pipeline.certificate import verify
 
     document = verify(certificate, public_key)
     seal = document["seal"]

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from pipeline.storage import checked
-from pipeline.uris import local
-from scripts.cli.arguments import broker_ids
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run
+from quorate.pipeline.storage import checked
+from quorate.pipeline.uris import local
+from quorate.scripts.cli.arguments import broker_ids
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Run
 
 Tables = Annotated[
     str | None,
@@ -67,12 +67,12 @@ def capacity(
 
     Example: quorate pipeline capacity var/up/controller-1 --drain 14 --plan plan --html capacity.html
     """
-    from pipeline.capacity.page import capacity_page
-    from pipeline.capacity.report import file_lines, plan_lines
-    from pipeline.jobs.capacity import Wishes
-    from pipeline.jobs.capacity import capacity as capacity_of
-    from pipeline.planning.files import write_plan
-    from pipeline.planning.tables import read_sizes
+    from quorate.pipeline.capacity.page import capacity_page
+    from quorate.pipeline.capacity.report import file_lines, plan_lines
+    from quorate.pipeline.jobs.capacity import Wishes
+    from quorate.pipeline.jobs.capacity import capacity as capacity_of
+    from quorate.pipeline.planning.files import write_plan
+    from quorate.pipeline.planning.tables import read_sizes
 
     wishes = Wishes(
         at=at,

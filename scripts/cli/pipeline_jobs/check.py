@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.cli.pipeline_jobs.running import Run
+from quorate.scripts.cli.pipeline_jobs.running import Run
 
 
 def check(run: Run) -> None:
@@ -10,7 +10,7 @@ def check(run: Run) -> None:
 
     Example: quorate pipeline check --master local[2]
     """
-    from pipeline.jobs.check import check_spark
+    from quorate.pipeline.jobs.check import check_spark
 
     with run.session("check", hands_on=True) as spark:
         found = check_spark(spark)

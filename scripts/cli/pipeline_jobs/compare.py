@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from pipeline.storage import checked
-from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Html, Run
+from quorate.pipeline.storage import checked
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.pipeline_jobs.running import Html, Run
 
 A = Annotated[
     str,
@@ -58,10 +58,10 @@ def compare(
 
     Example: quorate pipeline compare var/controller-1 --at-a 10996 --at-b 2026-11-21T00:16:00Z
     """
-    from pipeline.comparing.page import compare_page
-    from pipeline.comparing.report import document, report
-    from pipeline.comparing.sides import Asked, moment
-    from pipeline.jobs.compare import compare as compare_states
+    from quorate.pipeline.comparing.page import compare_page
+    from quorate.pipeline.comparing.report import document, report
+    from quorate.pipeline.comparing.sides import Asked, moment
+    from quorate.pipeline.jobs.compare import compare as compare_states
 
     if b is None:
         b, cluster_b = a, cluster_b or cluster_a

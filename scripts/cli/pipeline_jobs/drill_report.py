@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pipeline.uris import local
-from scripts.cli.pipeline_jobs.running import Html, Run
+from quorate.pipeline.uris import local
+from quorate.scripts.cli.pipeline_jobs.running import Html, Run
 
 Reports = Annotated[
     list[Path],
@@ -23,8 +23,8 @@ def drill_report(run: Run, reports: Reports, html: Html = None) -> None:
 
     Example: quorate pipeline drill-report drills --html drills.html
     """
-    from pipeline.drills.report import lines, page
-    from pipeline.jobs.drill_report import gather
+    from quorate.pipeline.drills.report import lines, page
+    from quorate.pipeline.jobs.drill_report import gather
 
     with run.session("drill-report") as spark:
         found = gather(spark, reports)

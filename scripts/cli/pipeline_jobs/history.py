@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.errors import BadSetting
-from pipeline.storage import checked
-from pipeline.table_format import TableFormat
-from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.storage import checked
+from quorate.pipeline.table_format import TableFormat
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
-    from pipeline.history.report import HistoryReport
+    from quorate.pipeline.history.report import HistoryReport
 
 
 Target = Annotated[
@@ -65,10 +65,10 @@ def history(
 
     Example: quorate pipeline history /var/kafka/metadata --out /tmp/history --master local[2]
     """
-    from pipeline.history.page import history_page
-    from pipeline.history.plan import HistoryOptions
-    from pipeline.history.series import history_series
-    from pipeline.jobs.history import make_history
+    from quorate.pipeline.history.page import history_page
+    from quorate.pipeline.history.plan import HistoryOptions
+    from quorate.pipeline.history.series import history_series
+    from quorate.pipeline.jobs.history import make_history
 
     if append:
         _require_appendable(table_format, html)

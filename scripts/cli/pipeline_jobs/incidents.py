@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.storage import checked
-from scripts.cli import exit_codes
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
+from quorate.pipeline.storage import checked
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
 
 if TYPE_CHECKING:
-    from pipeline.jobs.incidents import IncidentsFound
+    from quorate.pipeline.jobs.incidents import IncidentsFound
 
 Tables = Annotated[
     str,
@@ -72,9 +72,9 @@ def incidents(
 
     Example: quorate pipeline incidents var/metadata --tables tables --slow-minutes 5
     """
-    from pipeline.incidents.page import incidents_page
-    from pipeline.incidents.thresholds import Thresholds
-    from pipeline.jobs.incidents import find_incidents, write_tables
+    from quorate.pipeline.incidents.page import incidents_page
+    from quorate.pipeline.incidents.thresholds import Thresholds
+    from quorate.pipeline.jobs.incidents import find_incidents, write_tables
 
     thresholds = Thresholds(
         mass_partitions=mass,
@@ -98,7 +98,7 @@ def incidents(
 
 
 def _lines(found: IncidentsFound, limit: int) -> list[str]:
-    from pipeline.incidents.report import report
+    from quorate.pipeline.incidents.report import report
 
     return [
         *report(found.search.findings, found.incidents, limit),
@@ -109,7 +109,7 @@ def _lines(found: IncidentsFound, limit: int) -> list[str]:
 
 
 def _document(found: IncidentsFound) -> dict[str, Any]:
-    from pipeline.incidents.report import document
+    from quorate.pipeline.incidents.report import document
 
     seconds, largest = found.spent()
     return {

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.uris import local
+from quorate.pipeline.uris import local
 
 
 def pack(
@@ -18,7 +18,7 @@ def pack(
 
     Example: quorate pipeline pack quorate.zip
     """
-    from pipeline.shipping import write_packages
+    from quorate.pipeline.shipping import write_packages
 
     write_packages(target)
     sys.stdout.write(f"{target} was written, {target.stat().st_size} bytes.\n")

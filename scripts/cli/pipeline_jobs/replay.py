@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.storage import checked
-from pipeline.table_format import TableFormat
-from scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, workers_line
+from quorate.pipeline.storage import checked
+from quorate.pipeline.table_format import TableFormat
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:
-    from pipeline.jobs.replay import ReplayResult
+    from quorate.pipeline.jobs.replay import ReplayResult
 
 
 def replay(
@@ -52,9 +52,9 @@ def replay(
     """
     if at is not None and time is not None:
         raise typer.BadParameter("give --at or --time, not both")
-    from pipeline.jobs.replay import ReplayOptions
-    from pipeline.jobs.replay import replay as run_replay
-    from pipeline.jobs.replay_page import replay_page
+    from quorate.pipeline.jobs.replay import ReplayOptions
+    from quorate.pipeline.jobs.replay import replay as run_replay
+    from quorate.pipeline.jobs.replay_page import replay_page
 
     time_ms = None if time is None else int(time.replace(tzinfo=UTC).timestamp() * 1000)
     table_format.require_writer(out)

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
-from metadata_log.errors import QuorateError
-from pipeline.storage import checked
-from pipeline.table_format import TableFormat
-from pipeline.uris import local
-from scripts.cli.output import reader_may_leave
+from quorate.metadata_log.errors import QuorateError
+from quorate.pipeline.storage import checked
+from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.uris import local
+from quorate.scripts.cli.output import reader_may_leave
 
 if TYPE_CHECKING:
-    from pipeline.session import SparkSession
+    from quorate.pipeline.session import SparkSession
 
 #: The argument of a job that reads logs.
 Inputs = Annotated[
@@ -102,9 +102,9 @@ class Run:
         Raises:
             PipelineError: Spark did not start, or the job failed.
         """
-        from pipeline.java import HANDS_ON
-        from pipeline.session import SessionSettings, spark_session
-        from scripts.cli.pipeline_jobs.progress import stage_progress
+        from quorate.pipeline.java import HANDS_ON
+        from quorate.pipeline.session import SessionSettings, spark_session
+        from quorate.scripts.cli.pipeline_jobs.progress import stage_progress
 
         settings = SessionSettings(
             name=name,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.uris import local
-from scripts.cli.output import reader_may_leave
-from scripts.cli.pipeline_jobs.running import Inputs, Run
+from quorate.pipeline.uris import local
+from quorate.scripts.cli.output import reader_may_leave
+from quorate.scripts.cli.pipeline_jobs.running import Inputs, Run
 
 if TYPE_CHECKING:
-    from pipeline.jobs.stream import Step
+    from quorate.pipeline.jobs.stream import Step
 
 
 def stream(
@@ -36,7 +36,7 @@ def stream(
 
     Example: quorate pipeline stream var/up/controller-1 --out history --every 5
     """
-    from pipeline.jobs.stream import follow
+    from quorate.pipeline.jobs.stream import follow
 
     options = {"maxRecords": str(max_records), "mixed": str(mixed), "uncommitted": str(uncommitted)}
     with run.session("stream") as spark:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorum.messages import Append, AppendReply, Message, StaleEpoch, VoteReply
-from quorum.wire import decode, encode
-from scripts.simulation.host import DIRECTORY
-from scripts.simulation.memory_disk import CrashPolicy
-from scripts.simulation.stage import QUIET, Stage
+from quorate.quorum.messages import Append, AppendReply, Message, StaleEpoch, VoteReply
+from quorate.quorum.wire import decode, encode
+from quorate.scripts.simulation.host import DIRECTORY
+from quorate.scripts.simulation.memory_disk import CrashPolicy
+from quorate.scripts.simulation.stage import QUIET, Stage
 
 
 def figure_8(seed: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from scripts.simulation.stage import QUIET, Stage
+from quorate.scripts.simulation.stage import QUIET, Stage
 
 _HOUR_MS: Final = 3_600_000
 

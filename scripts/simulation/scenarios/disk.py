@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from scripts.simulation.memory_disk import CrashPolicy
-from scripts.simulation.stage import QUIET, Stage
+from quorate.scripts.simulation.memory_disk import CrashPolicy
+from quorate.scripts.simulation.stage import QUIET, Stage
 
 _ROUNDS: Final = 6
 _WRITES: Final = 60

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorum.node import QuorumNode
-from scripts.simulation.stage import QUIET, Stage
+from quorate.quorum.node import QuorumNode
+from quorate.scripts.simulation.stage import QUIET, Stage
 
 #: Bytes that may wait for a disk; a message holds a few hundred.
 _BOUND: Final = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from scripts.simulation.stage import Stage
+from quorate.scripts.simulation.stage import Stage
 
 #: Check-quorum takes 0.75 s.
 _RESIGNS_WITHIN: Final = 1.2

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorum.messages import Chunk
-from scripts.simulation.host import SimulatedNode
-from scripts.simulation.memory_disk import CrashPolicy
-from scripts.simulation.stage import QUIET, Stage
+from quorate.quorum.messages import Chunk
+from quorate.scripts.simulation.host import SimulatedNode
+from quorate.scripts.simulation.memory_disk import CrashPolicy
+from quorate.scripts.simulation.stage import QUIET, Stage
 
 #: A power cut keeps what was synced and nothing else.
 _OPTIONS: Final = replace(QUIET, crash_policy=CrashPolicy.NOTHING)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorum.messages import Chunk, Message
-from scripts.simulation.stage import QUIET, Stage
+from quorate.quorum.messages import Chunk, Message
+from quorate.scripts.simulation.stage import QUIET, Stage
 
 _LEADER, _LAGGARD, _CANDIDATE, _OTHER, _WIPED = range(5)
 _REACHABLE: Final = (_LEADER, _LAGGARD, _OTHER)

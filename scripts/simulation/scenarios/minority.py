@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from scripts.simulation.minority import demand_a_write
-from scripts.simulation.stage import Stage
+from quorate.scripts.simulation.minority import demand_a_write
+from quorate.scripts.simulation.stage import Stage
 
 #: Virtual seconds for which a follower hears nothing of its leader: several election timeouts.
 _DEAF_SECONDS: Final = 4.0

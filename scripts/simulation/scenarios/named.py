@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from scripts.simulation.scenarios.agreement import AGREEMENT_SCENARIOS
-from scripts.simulation.scenarios.clock import CLOCK_SCENARIOS
-from scripts.simulation.scenarios.disk import DISK_SCENARIOS
-from scripts.simulation.scenarios.hang import HANG_SCENARIOS
-from scripts.simulation.scenarios.leader import LEADER_SCENARIOS
-from scripts.simulation.scenarios.log import LOG_SCENARIOS
-from scripts.simulation.scenarios.memory import MEMORY_SCENARIOS
-from scripts.simulation.scenarios.minority import MINORITY_SCENARIOS
-from scripts.simulation.scenarios.network import NETWORK_SCENARIOS
-from scripts.simulation.scenarios.size import SIZE_SCENARIOS
-from scripts.simulation.scenarios.transfer import TRANSFER_SCENARIOS
+from quorate.scripts.simulation.scenarios.agreement import AGREEMENT_SCENARIOS
+from quorate.scripts.simulation.scenarios.clock import CLOCK_SCENARIOS
+from quorate.scripts.simulation.scenarios.disk import DISK_SCENARIOS
+from quorate.scripts.simulation.scenarios.hang import HANG_SCENARIOS
+from quorate.scripts.simulation.scenarios.leader import LEADER_SCENARIOS
+from quorate.scripts.simulation.scenarios.log import LOG_SCENARIOS
+from quorate.scripts.simulation.scenarios.memory import MEMORY_SCENARIOS
+from quorate.scripts.simulation.scenarios.minority import MINORITY_SCENARIOS
+from quorate.scripts.simulation.scenarios.network import NETWORK_SCENARIOS
+from quorate.scripts.simulation.scenarios.size import SIZE_SCENARIOS
+from quorate.scripts.simulation.scenarios.transfer import TRANSFER_SCENARIOS
 
 SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     **AGREEMENT_SCENARIOS,

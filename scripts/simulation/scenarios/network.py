@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from scripts.simulation.stage import QUIET, Stage
+from quorate.scripts.simulation.stage import QUIET, Stage
 
 _STREAMS: Final = replace(QUIET, is_stream=True)
 _DAMAGED_WRITES: Final = 60

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from scripts.simulation.stage import QUIET, Stage
-from scripts.simulation.world import LARGEST_FILLER_BYTES
+from quorate.scripts.simulation.stage import QUIET, Stage
+from quorate.scripts.simulation.world import LARGEST_FILLER_BYTES
 
 _OPTIONS: Final = replace(QUIET, is_stream=True, resident_bytes=0)
 _WRITES: Final = 2

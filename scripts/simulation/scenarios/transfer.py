@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoints import CheckpointContent
-from metadata_log.errors import NoRoom, StorageError
-from quorum.messages import Chunk, Message
-from quorum.node import QuorumNode
-from quorum.wire import encode
-from scripts.simulation.host import DIRECTORY
-from scripts.simulation.stage import QUIET, Stage
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoints import CheckpointContent
+from quorate.metadata_log.errors import NoRoom, StorageError
+from quorate.quorum.messages import Chunk, Message
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.wire import encode
+from quorate.scripts.simulation.host import DIRECTORY
+from quorate.scripts.simulation.stage import QUIET, Stage
 
 _OPTIONS: Final = replace(QUIET, retention_bytes=2_500, chunk_bytes=64, segment_bytes=500)
 #: Seconds for one chunk over the slow link, and between two checkpoints. A transfer takes some ten chunks.

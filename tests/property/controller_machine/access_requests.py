@@ -6,11 +6,11 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, Final
 
-from controller.protocol import AllocateProducerIdsRequest
-from controller.protocol_acls import CreateAclsRequest, DeleteAclsRequest
-from controller.protocol_quotas import AlterClientQuotasRequest
-from controller.protocol_scram import AlterUserScramCredentialsRequest
-from snapshots.image import MetadataImage
+from quorate.controller.protocol import AllocateProducerIdsRequest
+from quorate.controller.protocol_acls import CreateAclsRequest, DeleteAclsRequest
+from quorate.controller.protocol_quotas import AlterClientQuotasRequest
+from quorate.controller.protocol_scram import AlterUserScramCredentialsRequest
+from quorate.snapshots.image import MetadataImage
 from tests.property.controller_machine.stage import Node
 
 _TIMEOUT_MS: Final = 2_000.0

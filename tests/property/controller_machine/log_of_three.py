@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from metadata_log.batch import control_batch, parse_header, place_batch
-from metadata_log.errors import NotController
-from metadata_log.ids import ZERO_UUID
-from metadata_log.records import KRaftVersionRecord, LeaderChangeMessage, Record, VotersRecord, VotersVoter
+from quorate.metadata_log.batch import control_batch, parse_header, place_batch
+from quorate.metadata_log.errors import NotController
+from quorate.metadata_log.ids import ZERO_UUID
+from quorate.metadata_log.records import KRaftVersionRecord, LeaderChangeMessage, Record, VotersRecord, VotersVoter
 from tests.unit.controller.manual_quorum import Committed
 
 NODES = (1, 2, 3)

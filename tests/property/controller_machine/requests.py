@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
-from controller.bootstrap import FRESH_FEATURES
-from controller.protocol import (
+from quorate.controller.bootstrap import FRESH_FEATURES
+from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,
     AssignReplicasToDirsRequest,
@@ -18,12 +18,12 @@ from controller.protocol import (
     ElectLeadersRequest,
     UnregisterBrokerRequest,
 )
-from controller.protocol_configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
-from controller.protocol_features import UpdateFeaturesRequest
-from metadata_log.ids import Uuid
-from snapshots.image import MetadataImage
-from snapshots.image_parts import ELR_VERSION, METADATA_VERSION
-from snapshots.partition import Partition
+from quorate.controller.protocol_configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
+from quorate.controller.protocol_features import UpdateFeaturesRequest
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import ELR_VERSION, METADATA_VERSION
+from quorate.snapshots.partition import Partition
 from tests.property.controller_machine.access_requests import access_request
 from tests.property.controller_machine.stage import Node
 from tests.unit.controller.small_cluster import registration, uuid

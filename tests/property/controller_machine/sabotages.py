@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from controller import active_role, quorum_controller
-from controller.bootstrap import decide_activation
-from controller.decision import Decision
-from controller.findings import Findings
-from controller.head import Head
-from controller.purgatory import Purgatory
-from controller.quorum_controller import QuorumController
-from controller.seams import WriteContext
-from metadata_log.errors import NotController
-from snapshots import table_editor
-from snapshots.cluster import BrokerRegistration
-from snapshots.image import MetadataImage
-from snapshots.replay_state import ReplayState
-from snapshots.row_changes import columns_in_place
+from quorate.controller import active_role, quorum_controller
+from quorate.controller.bootstrap import decide_activation
+from quorate.controller.decision import Decision
+from quorate.controller.findings import Findings
+from quorate.controller.head import Head
+from quorate.controller.purgatory import Purgatory
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.seams import WriteContext
+from quorate.metadata_log.errors import NotController
+from quorate.snapshots import table_editor
+from quorate.snapshots.cluster import BrokerRegistration
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay_state import ReplayState
+from quorate.snapshots.row_changes import columns_in_place
 from tests.property.controller_machine.stage import Stage
 from tests.unit.controller.small_cluster import uuid
 

@@ -8,10 +8,10 @@ from itertools import count
 
 import numpy as np
 
-from broker.replicas.follower import FollowerCore, Link
-from broker.replicas.isr_proposals import NO_MEMBER, IsrProposals
-from broker.replicas.leader import LeaderCore
-from broker.replicas.messages import (
+from quorate.broker.replicas.follower import FollowerCore, Link
+from quorate.broker.replicas.isr_proposals import NO_MEMBER, IsrProposals
+from quorate.broker.replicas.leader import LeaderCore
+from quorate.broker.replicas.messages import (
     FollowAnswer,
     FollowMessage,
     decode_answer,
@@ -19,10 +19,10 @@ from broker.replicas.messages import (
     encode_answer,
     encode_message,
 )
-from broker.replicas.stand_in import Pace, StandInLog
-from metadata_log.errors import ErrorCode
-from metadata_log.records import Record
-from snapshots.image import MetadataImage
+from quorate.broker.replicas.stand_in import Pace, StandInLog
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import Record
+from quorate.snapshots.image import MetadataImage
 from tests.unit.broker.images import change, replayed
 
 LAG_MAX_MS = 3_000.0

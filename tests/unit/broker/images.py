@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from metadata_log.batch import data_batch, place_batch
-from metadata_log.records import (
+from quorate.metadata_log.batch import data_batch, place_batch
+from quorate.metadata_log.records import (
     BrokerRegistrationChangeRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
@@ -15,10 +15,10 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from metadata_log.runs import BatchItem
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import Provenance
-from snapshots.replay import replay
+from quorate.metadata_log.runs import BatchItem
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.replay import replay
 
 VERSIONS: dict[type[object], int] = {
     RegisterBrokerRecord: 3,

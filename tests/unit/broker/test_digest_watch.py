@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from broker.digest_watch import DigestWatch, StateDiffers
-from broker.digests import Digests
-from broker.feed import FeedUnavailable
-from broker.surroundings import Surroundings
+from quorate.broker.digest_watch import DigestWatch, StateDiffers
+from quorate.broker.digests import Digests
+from quorate.broker.feed import FeedUnavailable
+from quorate.broker.surroundings import Surroundings
 
 
 class Controller:

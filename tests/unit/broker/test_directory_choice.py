@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from broker.directory_choice import UnplacedReplicas, choose_directories
-from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
-from metadata_log.records import BrokerRegistrationChangeRecord, PartitionRecord
-from snapshots.image import MetadataImage
+from quorate.broker.directory_choice import UnplacedReplicas, choose_directories
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
+from quorate.metadata_log.records import BrokerRegistrationChangeRecord, PartitionRecord
+from quorate.snapshots.image import MetadataImage
 from tests.unit.broker.images import change, cluster_image, partition, registration, replayed, uuid
 
 ONE, OTHER = uuid(501), uuid(601)

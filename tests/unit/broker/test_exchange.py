@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.replicas.messages import ROWS_MAX
-from broker.replicas.stand_in import Pace, StandInLog
-from metadata_log.ids import DIRECTORY_LOST
-from metadata_log.records import PartitionChangeRecord
+from quorate.broker.replicas.messages import ROWS_MAX
+from quorate.broker.replicas.stand_in import Pace, StandInLog
+from quorate.metadata_log.ids import DIRECTORY_LOST
+from quorate.metadata_log.records import PartitionChangeRecord
 from tests.unit.broker.exchange import INTERVAL_MS, LAG_MAX_MS, Cluster
 from tests.unit.broker.images import change, cluster_image, fencing, partition, registration, replayed, uuid
 

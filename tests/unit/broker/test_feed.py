@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.feed import LOG_BEGIN, ControllerStatus, LogPosition, UntrustworthyAnswer, check_batches
-from metadata_log.batch import data_batch, place_batch
-from metadata_log.records import NoOpRecord
+from quorate.broker.feed import LOG_BEGIN, ControllerStatus, LogPosition, UntrustworthyAnswer, check_batches
+from quorate.metadata_log.batch import data_batch, place_batch
+from quorate.metadata_log.records import NoOpRecord
 
 STATUS = ControllerStatus(node_id=1, cluster_id="c", leader_id=1, epoch=3, high_watermark=100)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.replicas.messages import (
+from quorate.broker.replicas.messages import (
     EVERYTHING,
     FRAME_BYTES_MAX,
     NOTHING,
@@ -26,7 +26,7 @@ from broker.replicas.messages import (
     encode_message,
     no_rows,
 )
-from metadata_log.errors import ErrorCode
+from quorate.metadata_log.errors import ErrorCode
 
 ROWS = FollowedRows(
     np.arange(32, dtype=np.uint8).reshape(2, 16),

@@ -5,10 +5,10 @@ from itertools import count
 
 import pytest
 
-from broker.identity import Endpoint, NotInTheImage, imported_identity, new_identity
-from broker.last_run import CRASHED
-from metadata_log.records import BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord
-from snapshots.image import EMPTY_IMAGE
+from quorate.broker.identity import Endpoint, NotInTheImage, imported_identity, new_identity
+from quorate.broker.last_run import CRASHED
+from quorate.metadata_log.records import BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord
+from quorate.snapshots.image import EMPTY_IMAGE
 from tests.unit.broker.images import fencing, registration, replayed, uuid
 
 HTTP = Endpoint("127.0.0.1", 9_999)

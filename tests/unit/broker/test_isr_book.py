@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from broker.replicas.isr_book import AS_BEFORE, CONFIRM_MS, RETRY_MS, IsrBook
-from broker.replicas.isr_proposals import NO_MEMBER, IsrProposals
-from broker.replicas.led_rows import ALWAYS, NEVER, UNKNOWN, Group
-from metadata_log.errors import ErrorCode
-from metadata_log.records import PartitionChangeRecord, RemoveTopicRecord
-from snapshots.image import MetadataImage
+from quorate.broker.replicas.isr_book import AS_BEFORE, CONFIRM_MS, RETRY_MS, IsrBook
+from quorate.broker.replicas.isr_proposals import NO_MEMBER, IsrProposals
+from quorate.broker.replicas.led_rows import ALWAYS, NEVER, UNKNOWN, Group
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import PartitionChangeRecord, RemoveTopicRecord
+from quorate.snapshots.image import MetadataImage
 from tests.unit.broker.images import change, cluster_image, fencing, partition, registration, replayed, uuid
 
 ALL = frozenset({1, 2, 3})

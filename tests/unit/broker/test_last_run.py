@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.last_run import CRASHED, LastRun
-from metadata_log.errors import CorruptState, StorageError
+from quorate.broker.last_run import CRASHED, LastRun
+from quorate.metadata_log.errors import CorruptState, StorageError
 
 
 def test_brokers_that_have_never_run_are_in_no_file(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broker.replicas.attended import AttendedClock
-from broker.replicas.leader import LeaderCore
-from broker.replicas.messages import EVERYTHING, UNSAID, FollowAnswer, FollowedRows, FollowMessage, no_rows
-from broker.replicas.stand_in import StandInLog
-from metadata_log.errors import ErrorCode
+from quorate.broker.replicas.attended import AttendedClock
+from quorate.broker.replicas.leader import LeaderCore
+from quorate.broker.replicas.messages import EVERYTHING, UNSAID, FollowAnswer, FollowedRows, FollowMessage, no_rows
+from quorate.broker.replicas.stand_in import StandInLog
+from quorate.metadata_log.errors import ErrorCode
 from tests.unit.broker.images import change, cluster_image, partition, registration, replayed, uuid
 
 LAG_MAX_MS = 1_000.0

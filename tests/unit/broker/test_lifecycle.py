@@ -1,8 +1,8 @@
 """The broker lifecycle: what is sent when, and what becomes of each answer. Times are milliseconds."""
 
-from broker.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming, SendHeartbeat, SendRegistration
-from metadata_log.errors import ErrorCode
-from metadata_log.ids import Uuid
+from quorate.broker.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming, SendHeartbeat, SendRegistration
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.ids import Uuid
 
 INCARNATION = b"incarnation-0001"
 OTHER: Uuid = b"incarnation-0002"

@@ -1,11 +1,11 @@
 """Questions that the metadata cache answers, and the states that the history keeps."""
 
-from broker.metadata_cache import MetadataCache
-from broker.publisher import Manifest
-from metadata_log.records import NoOpRecord
-from snapshots.delta import MetadataDelta
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_history import IMAGES_KEPT, ImageHistory
+from quorate.broker.metadata_cache import MetadataCache
+from quorate.broker.publisher import Manifest
+from quorate.metadata_log.records import NoOpRecord
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_history import IMAGES_KEPT, ImageHistory
 from tests.unit.broker.images import change, cluster_image, fencing, partition, replayed
 
 

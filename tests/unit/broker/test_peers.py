@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from broker.replicas.peers import LOCAL, PeerAddresses
-from metadata_log.records import BrokerEndpoint
-from snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.broker.replicas.peers import LOCAL, PeerAddresses
+from quorate.metadata_log.records import BrokerEndpoint
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
 from tests.unit.broker.images import registration, replayed
 
 

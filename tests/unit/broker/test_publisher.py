@@ -3,10 +3,10 @@
 import pytest
 from structlog.testing import capture_logs
 
-from broker.publisher import ControllerEpoch, DuplicatePublisher, Manifest, MetadataPublisher, PublisherSet
-from metadata_log.records import NoOpRecord
-from snapshots.delta import MetadataDelta
-from snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.broker.publisher import ControllerEpoch, DuplicatePublisher, Manifest, MetadataPublisher, PublisherSet
+from quorate.metadata_log.records import NoOpRecord
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
 from tests.unit.broker.images import cluster_image, partition, replayed
 
 

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from broker.publisher import Manifest, MetadataPublisher, PublisherSet
-from snapshots.image import MetadataImage
+from quorate.broker.publisher import Manifest, MetadataPublisher, PublisherSet
+from quorate.snapshots.image import MetadataImage
 from tests.unit.broker.images import change, cluster_image, partition, replayed
 
 PAGE = Path(__file__).parents[3] / "docs" / "publishers.md"

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from broker.publisher import Manifest
-from broker.replica_deletions import RehearsalDeletions
-from metadata_log.ids import DIRECTORY_LOST
-from metadata_log.records import PartitionRecord, Record, RemoveTopicRecord, TopicRecord
-from snapshots.delta import MetadataDelta
-from snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.broker.publisher import Manifest
+from quorate.broker.replica_deletions import RehearsalDeletions
+from quorate.metadata_log.ids import DIRECTORY_LOST
+from quorate.metadata_log.records import PartitionRecord, Record, RemoveTopicRecord, TopicRecord
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
 from tests.unit.broker.images import registration, replayed, uuid
 
 TOPIC = uuid(1)
@@ -74,7 +74,7 @@ def test_what_is_left_goes_when_its_directory_is_registered_again(told: Told) ->
 
 
 def test_broker_with_too_much_left_says_nothing(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("broker.replica_deletions.UNDELETED_TOPICS_MAX", 0)
+    monkeypatch.setattr("quorate.broker.replica_deletions.UNDELETED_TOPICS_MAX", 0)
     told.tell(RemoveTopicRecord(TOPIC))
     assert told.deletions.said_by(1) is None
     assert told.left(3) == []

@@ -1,6 +1,6 @@
 """Which controller is asked next, and after what wait."""
 
-from broker.rotation import Rotation
+from quorate.broker.rotation import Rotation
 
 
 def rotation(count: int, first: int = 0, draw: float = 0.0) -> Rotation:

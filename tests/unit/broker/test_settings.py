@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from broker.settings import BrokerSettings, parse_peers
-from controller.settings_source import InvalidSettings, load_settings
+from quorate.broker.settings import BrokerSettings, parse_peers
+from quorate.controller.settings_source import InvalidSettings, load_settings
 
 GIVEN = ["controllers=127.0.0.1:18080"]
 

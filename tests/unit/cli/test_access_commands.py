@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner, Result
 
-from scripts.cli import exit_codes
-from scripts.cli.__main__ import make_app
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.__main__ import make_app
 
 SHA_256 = ("--mechanism", "SCRAM-SHA-256")
 RATE = "producer_byte_rate"

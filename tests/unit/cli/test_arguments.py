@@ -8,8 +8,8 @@ import sys
 import pytest
 import typer
 
-from scripts.cli import exit_codes
-from scripts.cli.arguments import (
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.arguments import (
     broker_ids,
     confirm,
     exact_names,
@@ -20,7 +20,7 @@ from scripts.cli.arguments import (
     topic_partitions,
     wanted_parameters,
 )
-from scripts.cli.output import counted
+from quorate.scripts.cli.output import counted
 
 
 def test_lists_of_replicas_are_taken_apart() -> None:

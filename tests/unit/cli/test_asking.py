@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from controller.attempts import Unreachable
-from controller.client import ControllerClient
-from controller.http.errors import HttpRefusal
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded, QuorateError
-from scripts.cli import exit_codes
-from scripts.cli.asking import ask
+from quorate.controller.attempts import Unreachable
+from quorate.controller.client import ControllerClient
+from quorate.controller.http.errors import HttpRefusal
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded, QuorateError
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.asking import ask
 
 
 def asked(error: QuorateError, about: str | None = None) -> None:

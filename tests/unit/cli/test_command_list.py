@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from scripts.cli.__main__ import _COMMANDS, make_app
+from quorate.scripts.cli.__main__ import _COMMANDS, make_app
 
 
 @pytest.mark.parametrize("name", _COMMANDS)

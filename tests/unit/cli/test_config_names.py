@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.protocol_configs import ResourceTypeName
-from scripts.cli.config_names import point_out_slips
+from quorate.controller.protocol_configs import ResourceTypeName
+from quorate.scripts.cli.config_names import point_out_slips
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scripts.cli import exit_codes
-from scripts.cli.__main__ import make_app
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.__main__ import make_app
 
 ADDRESS = "http://127.0.0.1:18081"
 

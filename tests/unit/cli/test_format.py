@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from controller.settings import ControllerSettings
-from controller.settings_source import load_settings, read_secret
-from metadata_log.directory import MetadataDirectory
-from metadata_log.disk import RealDisk
-from metadata_log.errors import QuorateError
-from scripts.cli.format import app
-from scripts.cluster.own_machines import MayHaveRun
-from scripts.cluster.ports import free_ports
-from scripts.recovery.holdings import survey_directory
+from quorate.controller.settings import ControllerSettings
+from quorate.controller.settings_source import load_settings, read_secret
+from quorate.metadata_log.directory import MetadataDirectory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli.format import app
+from quorate.scripts.cluster.own_machines import MayHaveRun
+from quorate.scripts.cluster.ports import free_ports
+from quorate.scripts.recovery.holdings import survey_directory
 
 
 def run(*arguments: str) -> Result:

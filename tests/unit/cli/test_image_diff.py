@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scripts.cli.image import app
+from quorate.scripts.cli.image import app
 
 
 def diff(*arguments: str | Path) -> tuple[int, str, str]:

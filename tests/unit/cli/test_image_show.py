@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scripts.cli.image import app
-from snapshots.errors import ImageNotAvailable
+from quorate.scripts.cli.image import app
+from quorate.snapshots.errors import ImageNotAvailable
 
 
 def show(*arguments: str | Path) -> str:

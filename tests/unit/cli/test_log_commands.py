@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from metadata_log.batch import build_batch, data_batch, frame_record, parse_header, place_batch
-from metadata_log.errors import StorageError
-from metadata_log.records import (
+from quorate.metadata_log.batch import build_batch, data_batch, frame_record, parse_header, place_batch
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.records import (
     BeginTransactionRecord,
     NoOpRecord,
     PartitionChangeRecord,
     Record,
     TopicRecord,
 )
-from scripts.cli import exit_codes
-from scripts.cli.log import app
-from snapshots.moments import Moment
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.log import app
+from quorate.snapshots.moments import Moment
 
 TIME = 1_700_000_000_000
 TOPIC = bytes(range(16))

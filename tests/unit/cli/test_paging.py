@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from controller.http.resources import PartitionsReply
-from controller.name_patterns import PATTERNS_CHARS_MAX, NamePatterns
-from controller.protocol import DescribedPartition, DescribedTopic
-from scripts.cli.paging import _texts, all_partitions
-from scripts.cli.partition_rows import PARTITION_HEADINGS, partition_row
+from quorate.controller.http.resources import PartitionsReply
+from quorate.controller.name_patterns import PATTERNS_CHARS_MAX, NamePatterns
+from quorate.controller.protocol import DescribedPartition, DescribedTopic
+from quorate.scripts.cli.paging import _texts, all_partitions
+from quorate.scripts.cli.partition_rows import PARTITION_HEADINGS, partition_row
 
 ALL = [("a", 0), ("b", 0), ("b", 1), ("b", 2), ("c", 0)]
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner, Result
 
-from scripts.cli import exit_codes
-from scripts.cli.__main__ import make_app
-from scripts.cluster.making import Ports, make_twin
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
-from snapshots.whole_checkpoints import PassedOver
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.__main__ import make_app
+from quorate.scripts.cluster.making import Ports, make_twin
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.whole_checkpoints import PassedOver
 
 NEWEST: Final = "00000000000000010993-0000000001.checkpoint"
 VOTER: Final = ("--voter", "1@127.0.0.1:9093")

@@ -8,9 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from metadata_log.errors import QuorateError
-from scripts.cli import pipeline
-from scripts.cli.pipeline_jobs.running import Run, job_command
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli import pipeline
+from quorate.scripts.cli.pipeline_jobs.running import Run, job_command
 
 
 @pytest.fixture(autouse=True)

@@ -10,12 +10,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pipeline.uris import local
-from scripts.cli import pipeline
-from scripts.cli.pipeline_jobs import running
-from scripts.cli.pipeline_jobs.audit import verify_certificate
-from scripts.cli.pipeline_jobs.pack import pack
-from scripts.cli.pipeline_jobs.running import ExtraMissing, Inputs, Run, job_command
+from quorate.pipeline.uris import local
+from quorate.scripts.cli import pipeline
+from quorate.scripts.cli.pipeline_jobs import running
+from quorate.scripts.cli.pipeline_jobs.audit import verify_certificate
+from quorate.scripts.cli.pipeline_jobs.pack import pack
+from quorate.scripts.cli.pipeline_jobs.running import ExtraMissing, Inputs, Run, job_command
 
 
 def count(run: Run, inputs: Inputs, at: Annotated[int | None, typer.Option("--at", help="Before it.")] = None) -> None:
@@ -80,7 +80,9 @@ def test_every_path_of_a_job_may_not_be_a_uri_of_a_store(job: Callable[..., None
 
 def test_module_of_a_job_imports_no_spark(tmp_path: Path) -> None:
     """`quorate pipeline --help` must not need the extra, nor wait for it."""
-    program = "import sys, scripts.cli.pipeline; print(sorted({'pyspark', 'pyarrow', 'pandas'} & set(sys.modules)))"
+    program = (
+        "import sys, quorate.scripts.cli.pipeline; print(sorted({'pyspark', 'pyarrow', 'pandas'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from scripts.cli.__main__ import _COMMANDS, make_app
+from quorate.scripts.cli.__main__ import _COMMANDS, make_app
 
 #: What changes something, or runs something.
 WRITES = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.cli.round_robin import CannotSpread, RoundRobin
+from quorate.scripts.cli.round_robin import CannotSpread, RoundRobin
 
 
 def test_partitions_of_a_topic_stand_as_in_the_example_of_kafka() -> None:

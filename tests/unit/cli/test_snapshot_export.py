@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from controller.bootstrap import bootstrap_records
-from metadata_log.batch import iter_records
-from metadata_log.ids import uuid_text
-from metadata_log.meta_properties import MetaProperties, decode_meta_properties
-from metadata_log.quorum_state import QuorumState, decode_quorum_state
-from metadata_log.reader import find_files, iter_batches
-from metadata_log.records import VotersRecord
-from scripts.cli import exit_codes
-from scripts.cli.snapshot import app
-from scripts.cluster.kafka_export import ExportError
-from scripts.cluster.plan import ClusterError
-from snapshots.errors import ImageNotAvailable
-from snapshots.image import MetadataImage
-from snapshots.loading import load_image
+from quorate.controller.bootstrap import bootstrap_records
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.meta_properties import MetaProperties, decode_meta_properties
+from quorate.metadata_log.quorum_state import QuorumState, decode_quorum_state
+from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.metadata_log.records import VotersRecord
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.snapshot import app
+from quorate.scripts.cluster.kafka_export import ExportError
+from quorate.scripts.cluster.plan import ClusterError
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.loading import load_image
 
 VOTERS = ("--voter", "1@k1:9093", "--voter", "2@[::1]:9094:EV-rfLMFR5qMVnUD5yfdVw")
 CLUSTER = "CGX0FmftRoq9tiEOLU7vAA"

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from controller.checkpoint_writer import manifest_of
-from metadata_log.checkpoint_files import CheckpointId, check_checkpoint, manifest_name
-from metadata_log.checkpoint_manifest import CheckpointManifest, encode_manifest
-from metadata_log.disk import RealDisk
-from metadata_log.errors import StorageError
-from scripts.cli import exit_codes, image
-from scripts.cli.snapshot import app
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
+from quorate.controller.checkpoint_writer import manifest_of
+from quorate.metadata_log.checkpoint_files import CheckpointId, check_checkpoint, manifest_name
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest, encode_manifest
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import StorageError
+from quorate.scripts.cli import exit_codes, image
+from quorate.scripts.cli.snapshot import app
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
 
 FIRST, SECOND, THIRD = (CheckpointId(offset, 1) for offset in (2781, 6907, 10993))
 

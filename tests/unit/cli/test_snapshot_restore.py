@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from metadata_log.directory import LOG_DIRECTORY_NAME, MetadataDirectory
-from metadata_log.disk import RealDisk
-from metadata_log.mark import Mark, MarkFile
-from metadata_log.meta_properties import decode_meta_properties
-from metadata_log.quorum_state import QuorumState, decode_quorum_state
-from scripts.cli import exit_codes
-from scripts.cli.snapshot import app
-from scripts.cluster.making import Ports, controller_directory, make_twin
-from scripts.cluster.plan import ClusterError, ClusterPlan
-from scripts.cluster.ports import free_ports
-from scripts.recovery.holdings import survey_directory
-from snapshots.errors import ImageNotAvailable
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
-from snapshots.moments import parse_moment
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME, MetadataDirectory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.mark import Mark, MarkFile
+from quorate.metadata_log.meta_properties import decode_meta_properties
+from quorate.metadata_log.quorum_state import QuorumState, decode_quorum_state
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cli.snapshot import app
+from quorate.scripts.cluster.making import Ports, controller_directory, make_twin
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.scripts.cluster.ports import free_ports
+from quorate.scripts.recovery.holdings import survey_directory
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.moments import parse_moment
 
 STATIC, DYNAMIC = "static/m3/log", "dynamic-small/m1/log"
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from controller.http.resources import (
+from quorate.controller.http.resources import (
     ElectionsReply,
     PartitionCounts,
     QuorumReply,
@@ -17,10 +17,10 @@ from controller.http.resources import (
     VoterReply,
     VoterRole,
 )
-from controller.http.status import judge as judge_cluster
-from scripts.cli.status_screen import render
-from scripts.cli.survey import Asked, Survey, judge
-from snapshots.state_names import ReplicaState
+from quorate.controller.http.status import judge as judge_cluster
+from quorate.scripts.cli.status_screen import render
+from quorate.scripts.cli.survey import Asked, Survey, judge
+from quorate.snapshots.state_names import ReplicaState
 
 REPLICAS: dict[ReplicaState, int] = {"NewReplica": 2, "OnlineReplica": 140, "OfflineReplica": 8}
 ELECTIONS = ElectionsReply(last_known=778, unclean=1)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.errors import StorageError
-from scripts.cli.__main__ import make_app
-from scripts.cli.up_cluster import Wanted, find_or_make
-from scripts.cluster.making import Ports
-from scripts.cluster.plan import ClusterError, ClusterPlan
-from scripts.cluster.ports import free_stretch
-from scripts.command_line import run
+from quorate.metadata_log.errors import StorageError
+from quorate.scripts.cli.__main__ import make_app
+from quorate.scripts.cli.up_cluster import Wanted, find_or_make
+from quorate.scripts.cluster.making import Ports
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.scripts.cluster.ports import free_stretch
+from quorate.scripts.command_line import run
 
 
 @pytest.fixture(scope="module")

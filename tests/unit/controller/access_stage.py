@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from controller.decision import Decision
-from metadata_log.batch import iter_records
-from metadata_log.records import FeatureLevelRecord, Record, VersionedRecord
-from snapshots.checkpoint import checkpoint_batches, read_checkpoint
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
+from quorate.controller.decision import Decision
+from quorate.metadata_log.batch import iter_records
+from quorate.metadata_log.records import FeatureLevelRecord, Record, VersionedRecord
+from quorate.snapshots.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
 from tests.unit.controller.manual_quorum import Bench
 
 T = TypeVar("T")

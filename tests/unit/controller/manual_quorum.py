@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
-from controller.decision import Decision
-from controller.quorum_controller import QuorumController
-from controller.seams import ControllerLimits, WriteContext
-from metadata_log.batch import parse_header, place_batch
-from metadata_log.errors import ApiError, ErrorCode, NotController
-from metadata_log.records import FeatureLevelRecord, TopicRecord, VersionedRecord
-from snapshots.replay_state import ReplayState
+from quorate.controller.decision import Decision
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.seams import ControllerLimits, WriteContext
+from quorate.metadata_log.batch import parse_header, place_batch
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
+from quorate.metadata_log.records import FeatureLevelRecord, TopicRecord, VersionedRecord
+from quorate.snapshots.replay_state import ReplayState
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.cluster_control import apply_heartbeat, decide_broker_heartbeat
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.heartbeats import BrokerHeartbeats
-from controller.protocol import (
+from quorate.controller.cluster_control import apply_heartbeat, decide_broker_heartbeat
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.heartbeats import BrokerHeartbeats
+from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -19,19 +19,19 @@ from controller.protocol import (
     SupportedFeature,
     TopicConfig,
 )
-from controller.registration import apply_registration, decide_register_broker
-from controller.session_order import Session
-from controller.topics import decide_create_topics
-from metadata_log.builder import encode_items, item_count
-from metadata_log.columns import decode_body
-from metadata_log.ids import Uuid
-from metadata_log.records import FeatureLevelRecord, Record, VersionedRecord
-from metadata_log.runs import PartitionRun
-from scripts.conformance_runner.java_random import JavaRandom
-from snapshots.image import EMPTY_IMAGE
-from snapshots.image_parts import Provenance
-from snapshots.partition import Partition
-from snapshots.replay import replay
+from quorate.controller.registration import apply_registration, decide_register_broker
+from quorate.controller.session_order import Session
+from quorate.controller.topics import decide_create_topics
+from quorate.metadata_log.builder import encode_items, item_count
+from quorate.metadata_log.columns import decode_body
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import FeatureLevelRecord, Record, VersionedRecord
+from quorate.metadata_log.runs import PartitionRun
+from quorate.scripts.conformance_runner.java_random import JavaRandom
+from quorate.snapshots.image import EMPTY_IMAGE
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.replay import replay
 
 CLUSTER_ID = "a-cluster"
 CONFIG = ControllerConfig(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=9_000)

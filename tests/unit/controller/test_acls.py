@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from controller.acl_filters import Acls, matching
-from controller.acls import decide_create_acls, decide_delete_acls, describe_acls
-from controller.protocol_acls import AclFilter, CreateAclsRequest, DeleteAclsRequest, DeleteAclsResponse
-from metadata_log.errors import ErrorCode, LimitExceeded
-from metadata_log.ids import Uuid
-from metadata_log.records import AccessControlEntryRecord, Record, RemoveAccessControlEntryRecord
+from quorate.controller.acl_filters import Acls, matching
+from quorate.controller.acls import decide_create_acls, decide_delete_acls, describe_acls
+from quorate.controller.protocol_acls import AclFilter, CreateAclsRequest, DeleteAclsRequest, DeleteAclsResponse
+from quorate.metadata_log.errors import ErrorCode, LimitExceeded
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import AccessControlEntryRecord, Record, RemoveAccessControlEntryRecord
 from tests.unit.controller.access_stage import AccessStage
 
 TOPIC, GROUP, CLUSTER = 2, 3, 4

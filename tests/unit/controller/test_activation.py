@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller import record_slices
-from controller.active_role import RoleSettings
-from controller.bootstrap import decide_activation, fresh_records
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.quorum_controller import QuorumController
-from controller.seams import ControllerLimits
-from metadata_log.batch import data_batch, iter_records, parse_header, place_batch
-from metadata_log.errors import OutcomeUnknown
-from metadata_log.records import (
+from quorate.controller import record_slices
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.bootstrap import decide_activation, fresh_records
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.quorum_controller import QuorumController
+from quorate.controller.seams import ControllerLimits
+from quorate.metadata_log.batch import data_batch, iter_records, parse_header, place_batch
+from quorate.metadata_log.errors import OutcomeUnknown
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     ConfigRecord,
@@ -27,9 +27,9 @@ from metadata_log.records import (
     Record,
     VersionedRecord,
 )
-from scripts.conformance_runner.java_random import JavaRandom
-from snapshots.image_digest import digest_image
-from snapshots.replay_state import ReplayState
+from quorate.scripts.conformance_runner.java_random import JavaRandom
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.replay_state import ReplayState
 from tests.unit.controller.manual_quorum import Committed, ManualQuorum, RecordingFaults, topic, writes
 from tests.unit.controller.manual_scheduler import ManualScheduler
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller.alter_partition import decide_alter_partition
-from controller.protocol import AlterPartitionReassignmentsRequest, AlterPartitionRequest, AlterPartitionResult
-from controller.reassignments import decide_alter_partition_reassignments
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import PartitionRecord
+from quorate.controller.alter_partition import decide_alter_partition
+from quorate.controller.protocol import AlterPartitionReassignmentsRequest, AlterPartitionRequest, AlterPartitionResult
+from quorate.controller.reassignments import decide_alter_partition_reassignments
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import PartitionRecord
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 

@@ -5,9 +5,9 @@ from typing import cast
 
 import pytest
 
-from controller.attempts import Attempts, Unreachable
-from controller.connection import Answer, Connection, NoAnswer, NotAController, NotSent, Request
-from metadata_log.errors import NotController, OutcomeUnknown
+from quorate.controller.attempts import Attempts, Unreachable
+from quorate.controller.connection import Answer, Connection, NoAnswer, NotAController, NotSent, Request
+from quorate.metadata_log.errors import NotController, OutcomeUnknown
 
 PATIENT = Request("GET", "/v1/status", timeout_ms=600_000)
 HERE = Answer(200, {}, b"{}")

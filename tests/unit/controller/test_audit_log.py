@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from controller import audit_log
-from controller.audit_log import AuditLog
-from controller.origin import Origin
-from controller.seams import DecidedWrite
-from metadata_log.audit_lines import AuditLine, audit_files, decode_audit_lines
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller import audit_log
+from quorate.controller.audit_log import AuditLog
+from quorate.controller.origin import Origin
+from quorate.controller.seams import DecidedWrite
+from quorate.metadata_log.audit_lines import AuditLine, audit_files, decode_audit_lines
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 ANA = Origin("User:ana", "10.0.0.1", "a1")
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from controller.checkpoint_pace import WorkShare
+from quorate.controller.checkpoint_pace import WorkShare
 
 
 def work(seconds: float) -> None:

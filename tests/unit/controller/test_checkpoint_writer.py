@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from controller.checkpoint_writer import (
+from quorate.controller.checkpoint_writer import (
     CheckpointLimits,
     CheckpointWriter,
     TakenCheckpoint,
     manifest_of,
 )
-from controller.digest_memory import DigestMemory
-from metadata_log.batch import checked_header
-from metadata_log.checkpoints import CheckpointContent
-from metadata_log.errors import ApiError, CorruptCheckpoint, Overloaded, StorageError
-from metadata_log.records import TopicRecord, VersionedRecord
-from metadata_log.segment_log import LogConfig
-from snapshots.checkpoint import read_checkpoint
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.image_parts import Provenance
-from snapshots.loading import load_image
-from snapshots.replay import replay
+from quorate.controller.digest_memory import DigestMemory
+from quorate.metadata_log.batch import checked_header
+from quorate.metadata_log.checkpoints import CheckpointContent
+from quorate.metadata_log.errors import ApiError, CorruptCheckpoint, Overloaded, StorageError
+from quorate.metadata_log.records import TopicRecord, VersionedRecord
+from quorate.metadata_log.segment_log import LogConfig
+from quorate.snapshots.checkpoint import read_checkpoint
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.replay import replay
 from tests.log_support import ModelledLog
 from tests.unit.controller.manual_scheduler import ManualScheduler
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from controller.client_quotas import (
+from quorate.controller.client_quotas import (
     HOST_NAMES_MAX,
     decide_alter_client_quotas,
     describe_client_quotas,
     host_names,
 )
-from controller.protocol_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
-from metadata_log.records import ClientQuotaRecord, EntityData, Record
+from quorate.controller.protocol_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.records import ClientQuotaRecord, EntityData, Record
 from tests.unit.controller.access_stage import AccessStage
 
 RATE = "producer_byte_rate"

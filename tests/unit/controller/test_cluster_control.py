@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from controller.broker_epoch import check_broker_epoch
-from controller.cluster_control import (
+from quorate.controller.broker_epoch import check_broker_epoch
+from quorate.controller.cluster_control import (
     apply_fencing,
     decide_broker_heartbeat,
     decide_fence_stale_broker,
 )
-from controller.heartbeats import BrokerHeartbeats
-from controller.protocol import BrokerHeartbeatRequest, SupportedFeature, UnregisterBrokerRequest
-from controller.registration import decide_unregister_broker
-from controller.session_order import Session
-from controller.steady_heartbeats import standing_or_none, steady_heartbeat
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import (
+from quorate.controller.heartbeats import BrokerHeartbeats
+from quorate.controller.protocol import BrokerHeartbeatRequest, SupportedFeature, UnregisterBrokerRequest
+from quorate.controller.registration import decide_unregister_broker
+from quorate.controller.session_order import Session
+from quorate.controller.steady_heartbeats import standing_or_none, steady_heartbeat
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     RegisterBrokerRecord,

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from controller.config_resources import RESOURCE_TYPES, ConfigResource, check_configs, default_of, is_list, is_sensitive
-from controller.config_values import ConfigType, parse_value
-from controller.topic_configs import BROKER_SYNONYMS, TOPIC_CONFIGS, check_topic_configs
-from metadata_log.errors import ApiError
+from quorate.controller.config_resources import (
+    RESOURCE_TYPES,
+    ConfigResource,
+    check_configs,
+    default_of,
+    is_list,
+    is_sensitive,
+)
+from quorate.controller.config_values import ConfigType, parse_value
+from quorate.controller.topic_configs import BROKER_SYNONYMS, TOPIC_CONFIGS, check_topic_configs
+from quorate.metadata_log.errors import ApiError
 
 DEEP = "(" * 9_000
 ISOLATION = "String must be one of: read_committed, read_uncommitted"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from controller.config_description import describe_configs
-from controller.controller_config import ControllerConfig
-from controller.http.views import topic_reply
-from controller.partition_view import min_insync_replicas
-from controller.protocol_configs import DescribeConfigsRequest, DescribeConfigsResult
-from controller.topic_configs import TOPIC_CONFIGS
-from metadata_log.errors import ErrorCode
-from metadata_log.records import ConfigRecord
+from quorate.controller.config_description import describe_configs
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.http.views import topic_reply
+from quorate.controller.partition_view import min_insync_replicas
+from quorate.controller.protocol_configs import DescribeConfigsRequest, DescribeConfigsResult
+from quorate.controller.topic_configs import TOPIC_CONFIGS
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import ConfigRecord
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32

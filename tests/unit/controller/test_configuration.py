@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.partition_view import effective_min_isr, min_insync_replicas
-from controller.protocol_configs import AlterConfigsRequest, AlterConfigsResponse, IncrementalAlterConfigsRequest
-from metadata_log.errors import ErrorCode, LimitExceeded
-from metadata_log.records import (
+from quorate.controller.configuration import decide_alter_configs, decide_incremental_alter_configs
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.partition_view import effective_min_isr, min_insync_replicas
+from quorate.controller.protocol_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    IncrementalAlterConfigsRequest,
+)
+from quorate.metadata_log.errors import ErrorCode, LimitExceeded
+from quorate.metadata_log.records import (
     ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from controller.decision import Decision
-from controller.http.errors import retriable
-from controller.seams import ControllerLimits
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
+from quorate.controller.decision import Decision
+from quorate.controller.http.errors import retriable
+from quorate.controller.seams import ControllerLimits
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 from tests.unit.controller.manual_quorum import Bench, refuse, started, topic, writes
 
 

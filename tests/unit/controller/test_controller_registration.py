@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
-from controller.controller_registration import decide_register_controller, is_wanting, own_registration
-from controller.features import SUPPORTED, decide_update_features
-from controller.protocol_brokers import Listener
-from controller.protocol_controllers import ControllerRegistrationRequest
-from controller.protocol_features import UpdateFeaturesRequest
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import ControllerEndpoint, ControllerFeature, FeatureLevelRecord, RegisterControllerRecord
+from quorate.controller.controller_registration import decide_register_controller, is_wanting, own_registration
+from quorate.controller.features import SUPPORTED, decide_update_features
+from quorate.controller.protocol_brokers import Listener
+from quorate.controller.protocol_controllers import ControllerRegistrationRequest
+from quorate.controller.protocol_features import UpdateFeaturesRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import (
+    ControllerEndpoint,
+    ControllerFeature,
+    FeatureLevelRecord,
+    RegisterControllerRecord,
+)
 from tests.unit.controller.small_cluster import CONFIG, SmallCluster, uuid
 
 MV = "metadata.version"

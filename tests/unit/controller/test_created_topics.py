@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from controller.controller_config import ControllerConfig
-from controller.protocol_configs import CreatedTopicConfig
-from controller.protocol_topics import CreatableTopicResult, CreateTopicsRequest
-from controller.topics import decide_create_topics
-from metadata_log.errors import ErrorCode
-from metadata_log.records import ConfigRecord
-from scripts.conformance_runner.java_random import JavaRandom
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.protocol_configs import CreatedTopicConfig
+from quorate.controller.protocol_topics import CreatableTopicResult, CreateTopicsRequest
+from quorate.controller.topics import decide_create_topics
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import ConfigRecord
+from quorate.scripts.conformance_runner.java_random import JavaRandom
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster, registration
 
 CAPTURED = Path(__file__).parents[2] / "data" / "kafka-wire" / "created_topics.jsonl.gz"

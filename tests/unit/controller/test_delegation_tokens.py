@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from controller import delegation_tokens
-from controller.active_role import RoleSettings
-from controller.bootstrap import fresh_records
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig, TokenConfig
-from controller.delegation_tokens import (
+from quorate.controller import delegation_tokens
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.bootstrap import fresh_records
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig, TokenConfig
+from quorate.controller.delegation_tokens import (
     TokensByHmac,
     decide_create_token,
     decide_expire_token,
@@ -23,23 +23,23 @@ from controller.delegation_tokens import (
     decide_sweep_tokens,
     describe_tokens,
 )
-from controller.protocol_tokens import (
+from quorate.controller.protocol_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
 )
-from controller.seams import ControllerLimits
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import uuid_text
-from metadata_log.records import (
+from quorate.controller.seams import ControllerLimits
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.records import (
     DelegationTokenRecord,
     FeatureLevelRecord,
     Record,
     RemoveDelegationTokenRecord,
     VersionedRecord,
 )
-from scripts.conformance_runner.java_random import JavaRandom
+from quorate.scripts.conformance_runner.java_random import JavaRandom
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults, writes
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import SmallCluster, uuid

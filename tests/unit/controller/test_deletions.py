@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from controller import deletions
-from controller.deletions import DeletionCounts, TopicDeletions
-from controller.protocol import DeleteTopicsRequest
-from controller.protocol_deletions import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
-from controller.topics import decide_delete_topics
-from metadata_log.ids import Uuid
-from metadata_log.records import PartitionChangeRecord, UnregisterBrokerRecord
+from quorate.controller import deletions
+from quorate.controller.deletions import DeletionCounts, TopicDeletions
+from quorate.controller.protocol import DeleteTopicsRequest
+from quorate.controller.protocol_deletions import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
+from quorate.controller.topics import decide_delete_topics
+from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records import PartitionChangeRecord, UnregisterBrokerRecord
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 STARTED, GONE, INELIGIBLE = "ReplicaDeletionStarted", "ReplicaDeletionSuccessful", "ReplicaDeletionIneligible"

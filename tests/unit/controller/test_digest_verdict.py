@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.digest_verdict import DigestVerdict, judge_digests
+from quorate.controller.digest_verdict import DigestVerdict, judge_digests
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller.directory_assignments import decide_assign_replicas_to_dirs
-from controller.protocol import AssignReplicasToDirsRequest
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.ids import DIRECTORY_LOST, Uuid
-from metadata_log.records import FeatureLevelRecord, PartitionChangeRecord, Record
+from quorate.controller.directory_assignments import decide_assign_replicas_to_dirs
+from quorate.controller.protocol import AssignReplicasToDirsRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.ids import DIRECTORY_LOST, Uuid
+from quorate.metadata_log.records import FeatureLevelRecord, PartitionChangeRecord, Record
 from tests.unit.controller.small_cluster import SmallCluster, registration, uuid
 
 ONLINE, OTHER, GONE = uuid(2, 0), uuid(2, 0, 1), uuid(2, 0, 9)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from controller.disk_findings import DiskFindings
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.segment_log import MetadataLog
-from quorum.storage import NodeStorage
+from quorate.controller.disk_findings import DiskFindings
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum.storage import NodeStorage
 from tests.log_support import DIRECTORY, ModelledLog
 from tests.unit.quorum.test_storage import CONFIG, rot_in_a_segment, voting_node
 

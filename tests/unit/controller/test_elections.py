@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from controller.elections import (
+from quorate.controller.elections import (
     ELECTIONS_PER_PASS_MAX,
     decide_balance_leaders,
     decide_elect_leaders,
     decide_elect_unclean_leaders,
     leader_and_isr_changes,
 )
-from controller.protocol import ElectLeadersRequest
-from metadata_log.errors import ErrorCode
-from metadata_log.runs import PartitionChangeRun
+from quorate.controller.protocol import ElectLeadersRequest
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.runs import PartitionChangeRun
 from tests.unit.controller.small_cluster import CONFIG, SmallCluster, registration
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from controller.event_performance import PERIOD_MS, SLOW_MS, EventPerformance
+from quorate.controller.event_performance import PERIOD_MS, SLOW_MS, EventPerformance
 
 
 class Noted:

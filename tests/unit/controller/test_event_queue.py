@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.event_queue import EVENTS_PER_TURN_MAX, TURN_MS_MAX, Event, EventQueue
-from metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.controller.event_queue import EVENTS_PER_TURN_MAX, TURN_MS_MAX, Event, EventQueue
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.features import decide_update_features, describe_features
-from controller.protocol_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import (
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.features import decide_update_features, describe_features
+from quorate.controller.protocol_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
     ControllerFeature,
@@ -24,7 +24,7 @@ from metadata_log.records import (
     RegisterControllerRecord,
     VersionedRecord,
 )
-from snapshots.replay import replay
+from quorate.snapshots.replay import replay
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster, registration, uuid
 
 BROKER = 4

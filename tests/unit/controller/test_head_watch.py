@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controller.head import Head
-from controller.head_watch import Elected, HeadWatch, elected_by_record, elected_by_run
-from controller.http.counters import Histogram
-from controller.leader_watch import LeaderWatch
-from metadata_log.builder import encode_items
-from metadata_log.columns import decode_body
-from metadata_log.records import (
+from quorate.controller.head import Head
+from quorate.controller.head_watch import Elected, HeadWatch, elected_by_record, elected_by_run
+from quorate.controller.http.counters import Histogram
+from quorate.controller.leader_watch import LeaderWatch
+from quorate.metadata_log.builder import encode_items
+from quorate.metadata_log.columns import decode_body
+from quorate.metadata_log.records import (
     FeatureLevelRecord,
     NoOpRecord,
     PartitionChangeRecord,
@@ -19,10 +19,10 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from metadata_log.runs import PartitionChangeRun
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.replay import replay
-from snapshots.replay_state import ReplayState
+from quorate.metadata_log.runs import PartitionChangeRun
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.replay import replay
+from quorate.snapshots.replay_state import ReplayState
 
 TOPIC = b"t" * 16
 MANY = 40

@@ -8,24 +8,24 @@ from typing import Any
 
 import pytest
 
-from controller import mass_changes, record_slices
-from controller.cluster_control import decide_broker_heartbeat, decide_fence_stale_broker
-from controller.decision import Decision
-from controller.heartbeats import BrokerHeartbeats
-from controller.protocol import BrokerHeartbeatRequest, UnregisterBrokerRequest
-from controller.registration import decide_register_broker, decide_unregister_broker
-from controller.seams import WriteContext
-from metadata_log.batch import iter_records, parse_header
-from metadata_log.errors import OutcomeUnknown
-from metadata_log.records import (
+from quorate.controller import mass_changes, record_slices
+from quorate.controller.cluster_control import decide_broker_heartbeat, decide_fence_stale_broker
+from quorate.controller.decision import Decision
+from quorate.controller.heartbeats import BrokerHeartbeats
+from quorate.controller.protocol import BrokerHeartbeatRequest, UnregisterBrokerRequest
+from quorate.controller.registration import decide_register_broker, decide_unregister_broker
+from quorate.controller.seams import WriteContext
+from quorate.metadata_log.batch import iter_records, parse_header
+from quorate.metadata_log.errors import OutcomeUnknown
+from quorate.metadata_log.records import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
 )
-from snapshots.image import MetadataImage
-from snapshots.replay_state import ReplayState
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.replay_state import ReplayState
 from tests.unit.controller.manual_quorum import Bench
 from tests.unit.controller.small_cluster import SmallCluster, registration
 

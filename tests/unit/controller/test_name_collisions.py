@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.name_collisions import colliding_topic
-from controller.topic_names import has_collision_chars, unified
-from snapshots.image_parts import Topic
-from snapshots.persistent_map import PersistentMap
+from quorate.controller.name_collisions import colliding_topic
+from quorate.controller.topic_names import has_collision_chars, unified
+from quorate.snapshots.image_parts import Topic
+from quorate.snapshots.persistent_map import PersistentMap
 from tests.unit.controller.small_cluster import uuid
 
 _NAMES = st.text("a._", min_size=1, max_size=3)

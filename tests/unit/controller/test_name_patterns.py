@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.name_patterns import PATTERNS_CHARS_MAX, InvalidPattern, NamePatterns
+from quorate.controller.name_patterns import PATTERNS_CHARS_MAX, InvalidPattern, NamePatterns
 
 NAMES = ["a", "a-b", "ab", "abab", "b", "orders", "orders-eu", "orders-us", "payments"]
 

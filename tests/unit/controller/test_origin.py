@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.decision import Decision
-from controller.origin import ANONYMOUS, ORIGIN, PRINCIPAL_CHARS_MAX, Origin, check_principal
-from controller.seams import DecidedWrite, WriteContext
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller.decision import Decision
+from quorate.controller.origin import ANONYMOUS, ORIGIN, PRINCIPAL_CHARS_MAX, Origin, check_principal
+from quorate.controller.seams import DecidedWrite, WriteContext
+from quorate.metadata_log.errors import ApiError, ErrorCode
 from tests.unit.controller.manual_quorum import Bench, topic
 
 ALICE, BOB = (Origin(f"User:{name}", "127.0.0.1", f"request-{name}") for name in ("alice", "bob"))

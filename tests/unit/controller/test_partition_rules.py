@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.partition_rules import RuleSettings
-from scripts.conformance_runner.partition_cases import PartitionCase, decide_cases
+from quorate.controller.partition_rules import RuleSettings
+from quorate.scripts.conformance_runner.partition_cases import PartitionCase, decide_cases
 
 CURRENT = RuleSettings(metadata_version=30, is_elr_enabled=True)
 WITHOUT_LAST_LEADER = RuleSettings(metadata_version=30, is_elr_enabled=True, elects_last_known_leader=False)

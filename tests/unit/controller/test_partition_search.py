@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.controller_config import ControllerConfig
-from controller.name_patterns import NamePatterns
-from controller.partition_filter import Condition, PartitionFilter
-from controller.partition_search import PartitionSearch
-from controller.partition_view import min_insync_replicas
-from metadata_log.records import (
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.name_patterns import NamePatterns
+from quorate.controller.partition_filter import Condition, PartitionFilter
+from quorate.controller.partition_search import PartitionSearch
+from quorate.controller.partition_view import min_insync_replicas
+from quorate.metadata_log.records import (
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -23,11 +23,11 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
-from snapshots.loading import load_image
-from snapshots.partition import Partition
-from snapshots.replay import replay
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.replay import replay
 
 CONFIG = ControllerConfig(node_id=1, cluster_id="c")
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from controller import elections
-from controller.active_role import RoleSettings
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig
-from controller.decision import Decision
-from controller.elections import decide_balance_leaders
-from controller.log_in_memory import LogInMemory
-from controller.seams import ControllerLimits
-from metadata_log.batch import data_batch
-from metadata_log.ids import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
-from metadata_log.records import (
+from quorate.controller import elections
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.decision import Decision
+from quorate.controller.elections import decide_balance_leaders
+from quorate.controller.log_in_memory import LogInMemory
+from quorate.controller.seams import ControllerLimits
+from quorate.metadata_log.batch import data_batch
+from quorate.metadata_log.ids import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
+from quorate.metadata_log.records import (
     ConfigRecord,
     FeatureLevelRecord,
     PartitionRecord,
@@ -23,9 +23,9 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from scripts.conformance_runner.java_random import JavaRandom
-from snapshots.image_parts import TOPIC_RESOURCE
-from snapshots.partition import Partition
+from quorate.scripts.conformance_runner.java_random import JavaRandom
+from quorate.snapshots.image_parts import TOPIC_RESOURCE
+from quorate.snapshots.partition import Partition
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.placement import Racks, ReplicaPlacer, UsableBroker
-from metadata_log.errors import ApiError, ErrorCode
-from scripts.conformance_runner.java_random import JavaRandom
+from quorate.controller.placement import Racks, ReplicaPlacer, UsableBroker
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.conformance_runner.java_random import JavaRandom
 
 
 @st.composite

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from controller.configuration import decide_alter_configs, decide_incremental_alter_configs
-from controller.policies import (
+from quorate.controller.configuration import decide_alter_configs, decide_incremental_alter_configs
+from quorate.controller.policies import (
     REASON_CHARS_MAX,
     AlterConfigPolicy,
     ChangedConfigs,
@@ -18,16 +18,16 @@ from controller.policies import (
     Policies,
     PolicyViolation,
 )
-from controller.protocol_configs import (
+from quorate.controller.protocol_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResult,
     IncrementalAlterConfigsRequest,
 )
-from controller.protocol_topics import CreatableTopicResult, CreateTopicsRequest
-from controller.topics import decide_create_topics
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded
-from metadata_log.records import ConfigRecord
-from scripts.conformance_runner.java_random import JavaRandom
+from quorate.controller.protocol_topics import CreatableTopicResult, CreateTopicsRequest
+from quorate.controller.topics import decide_create_topics
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.records import ConfigRecord
+from quorate.scripts.conformance_runner.java_random import JavaRandom
 from tests.policies_page import house_rules
 from tests.unit.controller.small_cluster import CONFIG, SmallCluster
 

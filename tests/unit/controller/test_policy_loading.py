@@ -10,15 +10,15 @@ import pytest
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
-from controller.policies import NO_POLICIES, NewTopic, PolicyViolation
-from controller.policy_loading import load_policies
-from controller.settings import PolicySettings
-from controller.settings_source import InvalidSettings
-from metadata_log.errors import ApiError
+from quorate.controller.policies import NO_POLICIES, NewTopic, PolicyViolation
+from quorate.controller.policy_loading import load_policies
+from quorate.controller.settings import PolicySettings
+from quorate.controller.settings_source import InvalidSettings
+from quorate.metadata_log.errors import ApiError
 
 MODULE = """
 import json
-from controller.policies import PolicyViolation
+from quorate.controller.policies import PolicyViolation
 
 class Good:
     def validate(self, shown):

@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from controller.connection import NoAnswer
-from controller.digest_watch import DigestWatch
-from controller.http.counters import Counters
-from controller.loop_scheduler import LoopScheduler
-from controller.process_life import beside
-from controller.registrar import Registrar
-from controller.surroundings import FAULT_EXIT, ProcessFaults
-from scripts.cli import exit_codes
+from quorate.controller.connection import NoAnswer
+from quorate.controller.digest_watch import DigestWatch
+from quorate.controller.http.counters import Counters
+from quorate.controller.loop_scheduler import LoopScheduler
+from quorate.controller.process_life import beside
+from quorate.controller.registrar import Registrar
+from quorate.controller.surroundings import FAULT_EXIT, ProcessFaults
+from quorate.scripts.cli import exit_codes
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.waiting import eventually
 
@@ -83,8 +83,8 @@ class Unanswered:
 
 
 async def test_registrar_tries_again_whatever_became_of_an_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.registrar._PAUSE_S", 0.01)
-    monkeypatch.setattr("controller.registrar.is_wanting", lambda image, own: True)
+    monkeypatch.setattr("quorate.controller.registrar._PAUSE_S", 0.01)
+    monkeypatch.setattr("quorate.controller.registrar.is_wanting", lambda image, own: True)
     client = Unanswered()
     controller, own = cast("Any", type("Controller", (), {"stable": None})), cast("Any", type("Own", (), {}))
     own.controller_id = 1
@@ -101,7 +101,7 @@ async def test_registrar_tries_again_whatever_became_of_an_attempt(monkeypatch: 
 
 
 async def test_digest_watch_goes_on_after_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.digest_watch.INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr("quorate.controller.digest_watch.INTERVAL_SECONDS", 0.01)
 
     class Digests:
         spent_seconds = 0.0
@@ -128,8 +128,8 @@ async def test_digest_watch_goes_on_after_a_typed_error(monkeypatch: pytest.Monk
 
 _ENDS = """
 import asyncio, sys
-from controller.http.counters import Counters
-from controller.surroundings import ProcessFaults
+from quorate.controller.http.counters import Counters
+from quorate.controller.surroundings import ProcessFaults
 if sys.argv[1] == "full":
     sys.stderr = open("/dev/full", "w")
 ProcessFaults(Counters()).fatal("controller 1 must stop", ValueError("a bug"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.producer_ids import BLOCK_SIZE, decide_allocate_producer_ids
-from controller.protocol import AllocateProducerIdsRequest
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import ProducerIdsRecord
+from quorate.controller.producer_ids import BLOCK_SIZE, decide_allocate_producer_ids
+from quorate.controller.protocol import AllocateProducerIdsRequest
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import ProducerIdsRecord
 from tests.unit.controller.small_cluster import SmallCluster
 
 LAST_FIRST = 2**63 - 1 - BLOCK_SIZE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.purgatory import Purgatory
+from quorate.controller.purgatory import Purgatory
 
 
 class Told:

@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from controller import record_slices
-from controller.decision import Decision
-from controller.seams import ControllerLimits, WriteContext
-from metadata_log.batch import iter_records, parse_header
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
-from metadata_log.records import BrokerRegistrationChangeRecord, ConfigRecord, VersionedRecord
-from snapshots.replay_state import ReplayState
+from quorate.controller import record_slices
+from quorate.controller.decision import Decision
+from quorate.controller.seams import ControllerLimits, WriteContext
+from quorate.metadata_log.batch import iter_records, parse_header
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
+from quorate.metadata_log.records import BrokerRegistrationChangeRecord, ConfigRecord, VersionedRecord
+from quorate.snapshots.replay_state import ReplayState
 from tests.unit.controller.manual_quorum import Bench, refuse, started, topic, writes
 
 

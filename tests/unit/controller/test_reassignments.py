@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.protocol import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
-from controller.reassignments import decide_alter_partition_reassignments, list_partition_reassignments
-from metadata_log.errors import ErrorCode
-from metadata_log.records import PartitionChangeRecord
+from quorate.controller.protocol import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
+from quorate.controller.reassignments import decide_alter_partition_reassignments, list_partition_reassignments
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import PartitionChangeRecord
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from controller import refusal_log
-from controller.refusal_log import KINDS_MAX, LINES_BURST, RefusalLog
-from metadata_log.refusal_lines import REFUSED_BEFORE_NAME, REFUSED_NAME, Refusal, read_refusals
+from quorate.controller import refusal_log
+from quorate.controller.refusal_log import KINDS_MAX, LINES_BURST, RefusalLog
+from quorate.metadata_log.refusal_lines import REFUSED_BEFORE_NAME, REFUSED_NAME, Refusal, read_refusals
 
 ANA = Refusal("POST /v1/topics", "User:ana", "10.0.0.1", "TOPIC_ALREADY_EXISTS")
 BO = ANA._replace(principal="User:bo")

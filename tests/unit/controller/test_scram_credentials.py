@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from controller import scram
-from controller.protocol_scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
-from controller.scram import HASHES, salted_password, scram_keys
-from controller.scram_credentials import decide_alter_user_scram_credentials, describe_user_scram_credentials
-from metadata_log.errors import ErrorCode, LimitExceeded
-from metadata_log.records import Record, RemoveUserScramCredentialRecord, UserScramCredentialRecord
+from quorate.controller import scram
+from quorate.controller.protocol_scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from quorate.controller.scram import HASHES, salted_password, scram_keys
+from quorate.controller.scram_credentials import decide_alter_user_scram_credentials, describe_user_scram_credentials
+from quorate.metadata_log.errors import ErrorCode, LimitExceeded
+from quorate.metadata_log.records import Record, RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from tests.unit.controller.access_stage import AccessStage
 
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.session_order import Session, SessionOrder
+from quorate.controller.session_order import Session, SessionOrder
 
 # fmt: off
 PUT: list[tuple[int, int]] = [

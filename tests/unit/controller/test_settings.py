@@ -6,15 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from controller.config_description import configs_of_new_topic
-from controller.controller_config import ControllerConfig
-from controller.partition_view import allows_unclean_election
-from controller.settings import Address, ControllerSettings, parse_address
-from controller.settings_parts import controller_parts
-from controller.settings_source import InvalidSettings, environment_name, load_settings, read_secret, setting_names
-from controller.topic_configs import UNCLEAN_CONFIG
-from scripts.generate_configuration_docs import PATH, make_text
-from snapshots.image import EMPTY_IMAGE
+from quorate.controller.config_description import configs_of_new_topic
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.partition_view import allows_unclean_election
+from quorate.controller.settings import Address, ControllerSettings, parse_address
+from quorate.controller.settings_parts import controller_parts
+from quorate.controller.settings_source import (
+    InvalidSettings,
+    environment_name,
+    load_settings,
+    read_secret,
+    setting_names,
+)
+from quorate.controller.topic_configs import UNCLEAN_CONFIG
+from quorate.scripts.generate_configuration_docs import PATH, make_text
+from quorate.snapshots.image import EMPTY_IMAGE
 
 FILE = """
 node_id = 1
@@ -168,7 +174,7 @@ def test_secret_file_that_is_short_or_missing_is_refused(tmp_path: Path) -> None
 
 
 def test_configuration_reference_is_what_the_settings_say() -> None:
-    """`python -m scripts.generate_configuration_docs` after a change of a setting."""
+    """`python -m quorate.scripts.generate_configuration_docs` after a change of a setting."""
     assert PATH.read_text(encoding="utf-8") == make_text()
 
 

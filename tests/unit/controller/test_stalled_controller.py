@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from controller.active_role import RoleSettings
-from controller.composition import Machine, compose
-from controller.controller_config import ControllerConfig
-from controller.log_in_memory import LogInMemory
-from controller.seams import ControllerLimits
-from controller.session_order import Session
-from metadata_log.batch import data_batch
-from metadata_log.records import FeatureLevelRecord, Record, RegisterBrokerRecord
-from scripts.conformance_runner.java_random import JavaRandom
+from quorate.controller.active_role import RoleSettings
+from quorate.controller.composition import Machine, compose
+from quorate.controller.controller_config import ControllerConfig
+from quorate.controller.log_in_memory import LogInMemory
+from quorate.controller.seams import ControllerLimits
+from quorate.controller.session_order import Session
+from quorate.metadata_log.batch import data_batch
+from quorate.metadata_log.records import FeatureLevelRecord, Record, RegisterBrokerRecord
+from quorate.scripts.conformance_runner.java_random import JavaRandom
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid

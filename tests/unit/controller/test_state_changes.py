@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from controller.origin import Origin
-from controller.partition_changes import partition_changes
-from controller.seams import DecidedWrite
-from controller.state_changes import BROKERS_MAX, StateChange, state_changes
-from controller.state_log import StateLog
-from metadata_log.ids import uuid_text
-from metadata_log.records import (
+from quorate.controller.origin import Origin
+from quorate.controller.partition_changes import partition_changes
+from quorate.controller.seams import DecidedWrite
+from quorate.controller.state_changes import BROKERS_MAX, StateChange, state_changes
+from quorate.controller.state_log import StateLog
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.records import (
     AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
@@ -34,9 +34,9 @@ from metadata_log.records import (
     UserScramCredentialRecord,
     VersionedRecord,
 )
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import TOPIC_RESOURCE
-from snapshots.replay import replay
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import TOPIC_RESOURCE
+from quorate.snapshots.replay import replay
 
 TOPIC, OTHER = b"t" * 16, b"u" * 16
 DIRECTORIES = (b"d" * 16, b"e" * 16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.timeline_order import first_listed_partition
+from quorate.controller.timeline_order import first_listed_partition
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from controller.protocol import (
+from quorate.controller.protocol import (
     CreatableTopic,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
 )
-from controller.topic_description import describe_topic
-from controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
-from metadata_log.errors import ErrorCode, LimitExceeded
-from metadata_log.records import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
-from scripts.conformance_runner.java_random import JavaRandom
+from quorate.controller.topic_description import describe_topic
+from quorate.controller.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
+from quorate.metadata_log.errors import ErrorCode, LimitExceeded
+from quorate.metadata_log.records import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
+from quorate.scripts.conformance_runner.java_random import JavaRandom
 from tests.unit.controller.small_cluster import SmallCluster, records_of, uuid
 
 

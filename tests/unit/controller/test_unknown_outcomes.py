@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from controller.decision import Decision, Slice
-from controller.head import Head
-from controller.seams import WriteContext
-from metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
+from quorate.controller.decision import Decision, Slice
+from quorate.controller.head import Head
+from quorate.controller.seams import WriteContext
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 from tests.unit.controller.manual_quorum import Bench, topic, writes
 
 

@@ -7,19 +7,19 @@ import sys
 
 import pytest
 
-from controller import warm_up as module
-from controller.loop_scheduler import LoopScheduler
-from controller.warm_up import warm_up
-from metadata_log.errors import ApiError, ErrorCode
+from quorate.controller import warm_up as module
+from quorate.controller.loop_scheduler import LoopScheduler
+from quorate.controller.warm_up import warm_up
+from quorate.metadata_log.errors import ApiError, ErrorCode
 from tests.unit.controller.manual_quorum import RecordingFaults
 
 # In a process of its own: in this one, other tests have long loaded everything.
 _PROGRAM = """
 import asyncio, sys
-import controller.server
-from controller.loop_scheduler import LoopScheduler
-from controller.warm_up import warm_up
-from metadata_log.codec_source import struct_reader, struct_writer
+import quorate.controller.server
+from quorate.controller.loop_scheduler import LoopScheduler
+from quorate.controller.warm_up import warm_up
+from quorate.metadata_log.codec_source import struct_reader, struct_writer
 
 class Faults:
     def fault(self, what, error): raise error

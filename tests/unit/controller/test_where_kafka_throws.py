@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controller.configuration import decide_incremental_alter_configs
-from controller.elections import decide_elect_leaders, leader_and_isr_changes
-from controller.protocol import DeleteTopicsRequest, ElectLeadersRequest
-from controller.protocol_configs import IncrementalAlterConfigsRequest
-from controller.topics import decide_delete_topics
-from metadata_log.errors import ErrorCode
-from metadata_log.records import PartitionChangeRecord
+from quorate.controller.configuration import decide_incremental_alter_configs
+from quorate.controller.elections import decide_elect_leaders, leader_and_isr_changes
+from quorate.controller.protocol import DeleteTopicsRequest, ElectLeadersRequest
+from quorate.controller.protocol_configs import IncrementalAlterConfigsRequest
+from quorate.controller.topics import decide_delete_topics
+from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.records import PartitionChangeRecord
 from tests.unit.controller.small_cluster import SmallCluster, registration, uuid
 
 

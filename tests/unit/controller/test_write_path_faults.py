@@ -20,13 +20,13 @@ from typing import Any, NoReturn
 
 import pytest
 
-from controller import confirmed_reads, quorum_controller, seams, stable_readers
-from controller.decision import Decision
-from controller.http import content, dispatch, forwarding
-from controller.seams import WriteContext
-from metadata_log.errors import ApiError, ErrorCode, MalformedData, NotController, OutcomeUnknown
-from snapshots.errors import ReplayError
-from snapshots.replay_state import ReplayState
+from quorate.controller import confirmed_reads, quorum_controller, seams, stable_readers
+from quorate.controller.decision import Decision
+from quorate.controller.http import content, dispatch, forwarding
+from quorate.controller.seams import WriteContext
+from quorate.metadata_log.errors import ApiError, ErrorCode, MalformedData, NotController, OutcomeUnknown
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.replay_state import ReplayState
 from tests.property.controller_machine.stage import Node, Stage
 from tests.unit.controller.manual_quorum import topic
 

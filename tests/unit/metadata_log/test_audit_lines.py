@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from metadata_log.audit_lines import (
+from quorate.metadata_log.audit_lines import (
     AUDIT_DIRECTORY,
     AuditLine,
     audit_file_name,

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from metadata_log import audit_pages
-from metadata_log.audit_lines import AuditLine, audit_file_name, encode_audit_lines
-from metadata_log.audit_pages import AuditPage, read_audit_page
+from quorate.metadata_log import audit_pages
+from quorate.metadata_log.audit_lines import AuditLine, audit_file_name, encode_audit_lines
+from quorate.metadata_log.audit_pages import AuditPage, read_audit_page
 
 
 def write(directory: Path, *files: list[AuditLine]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from metadata_log.batch import (
+from quorate.metadata_log.batch import (
     HEADER_BYTES,
     BatchHeader,
     build_batch,
@@ -19,9 +19,9 @@ from metadata_log.batch import (
     parse_header,
     place_batch,
 )
-from metadata_log.errors import MalformedData
-from metadata_log.limits import BATCH_BYTES_READ_MAX
-from metadata_log.records import (
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.limits import BATCH_BYTES_READ_MAX
+from quorate.metadata_log.records import (
     KRaftVersionRecord,
     LoggedRecord,
     NoOpRecord,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from metadata_log.batch_run import BatchRun, split_run
-from metadata_log.errors import InvariantViolation, MalformedData
-from metadata_log.segment_log import LogConfig
+from quorate.metadata_log.batch_run import BatchRun, split_run
+from quorate.metadata_log.errors import InvariantViolation, MalformedData
+from quorate.metadata_log.segment_log import LogConfig
 from tests.log_support import Batch, ModelledLog, contents, flush, make_batch
 
 BATCHES = (make_batch(4, epoch=2, count=3), make_batch(7, epoch=2), make_batch(8, epoch=5, count=2))

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from metadata_log.checkpoint_files import (
+from quorate.metadata_log.checkpoint_files import (
     BOOTSTRAP_ID,
     CheckpointId,
     check_checkpoint,
@@ -18,12 +18,12 @@ from metadata_log.checkpoint_files import (
     manifest_name,
     survey_checkpoints,
 )
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoint_transfer import CheckpointDownload, CheckpointOffer, InvalidChunk
-from metadata_log.checkpoints import CheckpointContent, CheckpointStore, PositionOutOfRange, UnknownCheckpoint
-from metadata_log.disk import RealDisk
-from metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation
-from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoint_transfer import CheckpointDownload, CheckpointOffer, InvalidChunk
+from quorate.metadata_log.checkpoints import CheckpointContent, CheckpointStore, PositionOutOfRange, UnknownCheckpoint
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation
+from quorate.scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
 from tests.log_support import DIRECTORY, Crash, checkpoint_bytes, finish
 
 ID = CheckpointId(42, 3)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from metadata_log.codec import decode_control, decode_value, encode_control, encode_value
-from metadata_log.codec_source import struct_reader
-from metadata_log.errors import MalformedData, UnsupportedRecord
-from metadata_log.records import (
+from quorate.metadata_log.codec import decode_control, decode_value, encode_control, encode_value
+from quorate.metadata_log.codec_source import struct_reader
+from quorate.metadata_log.errors import MalformedData, UnsupportedRecord
+from quorate.metadata_log.records import (
     BeginTransactionRecord,
     BrokerEndpoint,
     ClientQuotaRecord,
@@ -27,7 +27,7 @@ from metadata_log.records import (
     TopicRecord,
     Voter,
 )
-from metadata_log.schema import CONTROL_SCHEMAS, DATA_SCHEMAS
+from quorate.metadata_log.schema import CONTROL_SCHEMAS, DATA_SCHEMAS
 
 TOPIC = bytes(range(16))
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
-from metadata_log.batch import build_batch, data_batch, frame_record, iter_records
-from metadata_log.builder import BatchBuilder, build_batches, encode_items, item_count
-from metadata_log.codec import encode_value
-from metadata_log.columns import decode_batch, decode_body
-from metadata_log.errors import MalformedData, UnsupportedRecord
-from metadata_log.records import (
+from quorate.metadata_log.batch import build_batch, data_batch, frame_record, iter_records
+from quorate.metadata_log.builder import BatchBuilder, build_batches, encode_items, item_count
+from quorate.metadata_log.codec import encode_value
+from quorate.metadata_log.columns import decode_batch, decode_body
+from quorate.metadata_log.errors import MalformedData, UnsupportedRecord
+from quorate.metadata_log.records import (
     ConfigRecord,
     NoOpRecord,
     PartitionChangeRecord,
@@ -20,7 +20,7 @@ from metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from metadata_log.runs import BatchItem, PartitionChangeRun, PartitionRun
+from quorate.metadata_log.runs import BatchItem, PartitionChangeRun, PartitionRun
 from tests.strategies import records_of
 
 TIME = 1_700_000_000_000

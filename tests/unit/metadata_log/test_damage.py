@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.directory import MetadataDirectory, format_directory
-from metadata_log.disk import OpenMode, RealDisk, RealFile
-from metadata_log.errors import CorruptBatch
-from metadata_log.reader import find_files, iter_batches
-from metadata_log.segment_files import segment_name
-from metadata_log.segment_log import DamagedLog, LogConfig, MetadataLog
+from quorate.metadata_log.directory import MetadataDirectory, format_directory
+from quorate.metadata_log.disk import OpenMode, RealDisk, RealFile
+from quorate.metadata_log.errors import CorruptBatch
+from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.metadata_log.segment_files import segment_name
+from quorate.metadata_log.segment_log import DamagedLog, LogConfig, MetadataLog
 from tests.log_support import DIRECTORY, ModelledLog, flush, make_batch
 from tests.unit.metadata_log.test_directory import PLAN
 

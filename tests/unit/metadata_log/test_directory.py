@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from metadata_log.batch import iter_records, parse_header
-from metadata_log.checkpoint_files import BOOTSTRAP_ID, check_checkpoint, checkpoint_name
-from metadata_log.directory import (
+from quorate.metadata_log.batch import iter_records, parse_header
+from quorate.metadata_log.checkpoint_files import BOOTSTRAP_ID, check_checkpoint, checkpoint_name
+from quorate.metadata_log.directory import (
     BALLAST_BYTES,
     BALLAST_NAME,
     AlreadyFormatted,
@@ -25,14 +25,20 @@ from metadata_log.directory import (
     is_formatted,
     voters_checkpoint,
 )
-from metadata_log.disk import RealDisk
-from metadata_log.errors import CorruptState
-from metadata_log.ids import ZERO_UUID, uuid_text
-from metadata_log.meta_properties import MetaProperties, decode_meta_properties, encode_meta_properties
-from metadata_log.quorum_state import QuorumState, QuorumStateStore
-from metadata_log.records import KRaftVersionFeature, SnapshotHeaderRecord, VoterEndpoint, VotersRecord, VotersVoter
-from metadata_log.segment_log import MetadataLog
-from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import CorruptState
+from quorate.metadata_log.ids import ZERO_UUID, uuid_text
+from quorate.metadata_log.meta_properties import MetaProperties, decode_meta_properties, encode_meta_properties
+from quorate.metadata_log.quorum_state import QuorumState, QuorumStateStore
+from quorate.metadata_log.records import (
+    KRaftVersionFeature,
+    SnapshotHeaderRecord,
+    VoterEndpoint,
+    VotersRecord,
+    VotersVoter,
+)
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
 from tests.log_support import Crash
 
 META = MetaProperties("Y2x1c3Rlci1vZi10ZXN0cw", 3000, b"directory-id-000")

@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from scripts.simulation.memory_disk import CrashPolicy
+from quorate.scripts.simulation.memory_disk import CrashPolicy
 from tests.log_support import ModelledLog, fail_at, run_until
 from tests.unit.metadata_log.test_segment_log_crashes import WORKLOADS, Workload
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import control_batch, data_batch, place_batch
-from metadata_log.epoch_leader import leader_in_files
-from metadata_log.records import ConfigRecord, LeaderChangeMessage
+from quorate.metadata_log.batch import control_batch, data_batch, place_batch
+from quorate.metadata_log.epoch_leader import leader_in_files
+from quorate.metadata_log.records import ConfigRecord, LeaderChangeMessage
 
 
 def batch(offset: int, epoch: int, leader: int | None = None) -> bytes:

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
-from metadata_log.errors import InvalidId
-from metadata_log.ids import METADATA_TOPIC_ID, ZERO_UUID, is_reserved_uuid, uuid_from_text, uuid_text
+from quorate.metadata_log.errors import InvalidId
+from quorate.metadata_log.ids import METADATA_TOPIC_ID, ZERO_UUID, is_reserved_uuid, uuid_from_text, uuid_text
 from tests.strategies import uuids
 
 

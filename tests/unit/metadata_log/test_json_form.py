@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from metadata_log.errors import MalformedData
-from metadata_log.ids import uuid_text
-from metadata_log.json_form import json_type, record_data, record_from_data
-from metadata_log.records import (
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.json_form import json_type, record_data, record_from_data
+from quorate.metadata_log.records import (
     ClientQuotaRecord,
     EntityData,
     PartitionChangeRecord,

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from metadata_log.quorum_state import QuorumStateStore
-from metadata_log.segment_log import MetadataLog
-from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
+from quorate.metadata_log.quorum_state import QuorumStateStore
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
 from tests.log_support import DIRECTORY, contents, flush, make_batch
 
 

@@ -7,7 +7,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metadata_log.log_entries import EntryTable
+from quorate.metadata_log.log_entries import EntryTable
 
 STEPS = st.lists(
     st.one_of(

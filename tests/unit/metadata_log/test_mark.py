@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from metadata_log.errors import CorruptState
-from metadata_log.mark import MARK_NAME, Mark, MarkFile, read_mark
-from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
+from quorate.metadata_log.errors import CorruptState
+from quorate.metadata_log.mark import MARK_NAME, Mark, MarkFile, read_mark
+from quorate.scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
 from tests.log_support import DIRECTORY, finish
 
 PATH = f"{DIRECTORY}/{MARK_NAME}"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metadata_log.errors import CorruptState
-from metadata_log.quorum_state import (
+from quorate.metadata_log.errors import CorruptState
+from quorate.metadata_log.quorum_state import (
     NOBODY,
     QUORUM_STATE_NAME,
     QuorumState,
@@ -18,7 +18,7 @@ from metadata_log.quorum_state import (
     encode_quorum_state,
     kafka_quorum_state,
 )
-from scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
+from quorate.scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
 from tests.log_support import DIRECTORY, Crash, finish
 
 PATH = f"{DIRECTORY}/{QUORUM_STATE_NAME}"

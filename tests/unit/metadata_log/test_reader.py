@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import data_batch, place_batch
-from metadata_log.errors import CorruptBatch, StorageError
-from metadata_log.reader import LogFile, classify, find_files, iter_batches
-from metadata_log.records import NoOpRecord
+from quorate.metadata_log.batch import data_batch, place_batch
+from quorate.metadata_log.errors import CorruptBatch, StorageError
+from quorate.metadata_log.reader import LogFile, classify, find_files, iter_batches
+from quorate.metadata_log.records import NoOpRecord
 
 TIME = 1_700_000_000_000
 

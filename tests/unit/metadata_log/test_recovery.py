@@ -2,12 +2,12 @@
 
 import pytest
 
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.mark import MARK_NAME
-from metadata_log.quarantine import set_aside
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumStateStore
-from metadata_log.segment_log import DamagedLog, LogConfig, MetadataLog
-from scripts.simulation.memory_disk import CrashPolicy
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.mark import MARK_NAME
+from quorate.metadata_log.quarantine import set_aside
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumStateStore
+from quorate.metadata_log.segment_log import DamagedLog, LogConfig, MetadataLog
+from quorate.scripts.simulation.memory_disk import CrashPolicy
 from tests.log_support import DIRECTORY, ModelledLog, checkpoint_bytes, contents, make_batch
 
 WIDE = LogConfig()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
-from metadata_log.retention import RetentionConfig, superseded
+from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo
+from quorate.metadata_log.retention import RetentionConfig, superseded
 
 
 def infos(*ends_and_times: tuple[int, int]) -> list[CheckpointInfo]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from metadata_log import records
-from metadata_log.schema import CONTROL_SCHEMAS, DATA_SCHEMAS, SCHEMAS, Field, RecordSchema, StructSchema
+from quorate.metadata_log import records
+from quorate.metadata_log.schema import CONTROL_SCHEMAS, DATA_SCHEMAS, SCHEMAS, Field, RecordSchema, StructSchema
 
 PYTHON_TYPES = {"string": str, "bytes": bytes, "uuid": bytes, "bool": bool, "float64": float}
 

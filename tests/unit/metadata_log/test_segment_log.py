@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from metadata_log.checkpoint_files import CheckpointId
-from metadata_log.errors import CorruptBatch, InvariantViolation
-from metadata_log.segment_log import BatchRef, EpochEnd, LogConfig, MetadataLog, OffsetOutOfRange
+from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.metadata_log.errors import CorruptBatch, InvariantViolation
+from quorate.metadata_log.segment_log import BatchRef, EpochEnd, LogConfig, MetadataLog, OffsetOutOfRange
 from tests.log_support import DIRECTORY, ModelledLog, contents, finish, flush, make_batch
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.disk import RealDisk, replace_file
-from metadata_log.segment_log import FlushJob, LogConfig, MetadataLog
-from scripts.simulation.memory_disk import CrashPolicy
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.disk import RealDisk, replace_file
+from quorate.metadata_log.segment_log import FlushJob, LogConfig, MetadataLog
+from quorate.scripts.simulation.memory_disk import CrashPolicy
 from tests.log_support import (
     DIRECTORY,
     ModelledLog,

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from metadata_log.mark import MARK_NAME
-from metadata_log.segment_log import LogConfig, MetadataLog
-from scripts.simulation.memory_disk import CrashPolicy
+from quorate.metadata_log.mark import MARK_NAME
+from quorate.metadata_log.segment_log import LogConfig, MetadataLog
+from quorate.scripts.simulation.memory_disk import CrashPolicy
 from tests.log_support import DIRECTORY, ModelledLog, contents, make_batch, run_until
 
 WIDE = LogConfig()

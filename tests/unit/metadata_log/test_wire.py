@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metadata_log import wire
-from metadata_log.errors import MalformedData
-from metadata_log.limits import STRING_BYTES_MAX
+from quorate.metadata_log import wire
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.limits import STRING_BYTES_MAX
 
 BORDERS = [(1 << bits) + step for bits in (6, 7, 13, 14, 20, 21, 27, 28, 31) for step in (-1, 0)]
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from pipeline.certificate import BadCertificate, BadKey, load_signing_key, sealed, verify
+from quorate.pipeline.certificate import BadCertificate, BadKey, load_signing_key, sealed, verify
 
 DOCUMENT = {"verdict": "passed", "state": {"offset": 5, "digest": "ünïcode"}}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pipeline.comparing.entries import ENTRY_KINDS, OF_TABLES, entry_differences
-from pipeline.comparing.report import Differences
+from quorate.pipeline.comparing.entries import ENTRY_KINDS, OF_TABLES, entry_differences
+from quorate.pipeline.comparing.report import Differences
 
 KIND = {kind.name: kind for kind in ENTRY_KINDS}
 SALT, KEY = "c2FsdA==", "a2V5"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import SparkFailed, WorkerError
-from pipeline.failures import sentence_of_log, translated_text
+from quorate.pipeline.errors import SparkFailed, WorkerError
+from quorate.pipeline.failures import sentence_of_log, translated_text
 
 WORKER = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: Lost task 0.0
 in stage 0.0 (TID 0) (127.0.0.1 executor driver): org.apache.spark.api.python.PythonException: Traceback (most recent
@@ -13,7 +13,7 @@ in stage 0.0 (TID 0) (127.0.0.1 executor driver): org.apache.spark.api.python.Py
     process()
   File "pipeline/walk.py", line 12, in read
     raise CorruptBatch(path, 17, 3, "CRC")
-metadata_log.errors.CorruptBatch: a/0.log: damaged at byte 17, offset 3: CRC: found 1, computed 2
+quorate.metadata_log.errors.CorruptBatch: a/0.log: damaged at byte 17, offset 3: CRC: found 1, computed 2
 
 \tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:645)
 """
@@ -38,9 +38,11 @@ def test_error_of_ours_keeps_its_sentence_and_the_name_of_its_class() -> None:
     )
 
 
-@pytest.mark.parametrize("prefix", ["pyspark.errors.", "metadata_log.errors.gone.", "os.path.", "pipeline.nothing."])
+@pytest.mark.parametrize(
+    "prefix", ["pyspark.errors.", "quorate.metadata_log.errors.gone.", "os.path.", "quorate.pipeline.nothing."]
+)
 def test_name_that_is_not_an_error_of_ours_is_not_taken_for_one(prefix: str) -> None:
-    error = translated_text(WORKER.replace("metadata_log.errors.", prefix))
+    error = translated_text(WORKER.replace("quorate.metadata_log.errors.", prefix))
 
     assert isinstance(error, SparkFailed)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from metadata_log import records as r
-from pipeline.fold.cells import join, split
-from pipeline.fold.errors import FoldRefused
-from pipeline.fold.findings import bucket_findings, catalogue_findings
-from pipeline.fold.state import FoldedState, state_at
-from pipeline.fold.task import FoldedTask, TaskFold
-from snapshots.digest import digest_bytes, root
+from quorate.metadata_log import records as r
+from quorate.pipeline.fold.cells import join, split
+from quorate.pipeline.fold.errors import FoldRefused
+from quorate.pipeline.fold.findings import bucket_findings, catalogue_findings
+from quorate.pipeline.fold.state import FoldedState, state_at
+from quorate.pipeline.fold.task import FoldedTask, TaskFold
+from quorate.snapshots.digest import digest_bytes, root
 from tests.random_logs import batches_of, folded, random_cuts, random_records
 
 TOPIC, OTHER = b"t" * 16, b"o" * 16

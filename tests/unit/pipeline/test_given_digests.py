@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import BadSetting
-from pipeline.given_digests import read_digests
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.given_digests import read_digests
 
 A, B = "a" * 64, "b" * 64
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from metadata_log.records import ConfigRecord, NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
-from pipeline import delta
-from pipeline.history import appended
-from pipeline.history.appended import AppendedTables, NotAppendable
-from pipeline.history.schema import TABLES
-from pipeline.inputs import InputError
-from pipeline.storage import files_under
-from pipeline.table_reading import read_table
-from scripts.history.making import HistoryPlan, make_history
+from quorate.metadata_log.records import ConfigRecord, NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
+from quorate.pipeline import delta
+from quorate.pipeline.history import appended
+from quorate.pipeline.history.appended import AppendedTables, NotAppendable
+from quorate.pipeline.history.schema import TABLES
+from quorate.pipeline.inputs import InputError
+from quorate.pipeline.storage import files_under
+from quorate.pipeline.table_reading import read_table
+from quorate.scripts.history.making import HistoryPlan, make_history
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA, KAFKA_LOG, LogWriter
 from tests.serial_history import append_history, delta_tables, in_order
 

@@ -9,23 +9,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metadata_log import records as r
-from metadata_log.errors import StorageError
-from pipeline.fold.errors import FoldRefused
-from pipeline.history.bucket_keys import partition_keys, spark_hash
-from pipeline.history.catalogue import CatalogueVersions
-from pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
-from pipeline.history.partitions import partition_versions
-from pipeline.history.reading import read_task
-from pipeline.history.schema import PARTITION_VERSIONS
-from pipeline.history.timeline import Timeline
-from pipeline.history.writing import write_days
-from pipeline.inputs import find_inputs
-from pipeline.ranges import plan_checkpoint, plan_log
-from pipeline.result_directory import ResultDirectory
-from pipeline.walk import Wanted
-from scripts.history.making import HistoryPlan, make_history
-from snapshots.loading import load_image
+from quorate.metadata_log import records as r
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline.fold.errors import FoldRefused
+from quorate.pipeline.history.bucket_keys import partition_keys, spark_hash
+from quorate.pipeline.history.catalogue import CatalogueVersions
+from quorate.pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
+from quorate.pipeline.history.partitions import partition_versions
+from quorate.pipeline.history.reading import read_task
+from quorate.pipeline.history.schema import PARTITION_VERSIONS
+from quorate.pipeline.history.timeline import Timeline
+from quorate.pipeline.history.writing import write_days
+from quorate.pipeline.inputs import find_inputs
+from quorate.pipeline.ranges import plan_checkpoint, plan_log
+from quorate.pipeline.result_directory import ResultDirectory
+from quorate.pipeline.walk import Wanted
+from quorate.scripts.history.making import HistoryPlan, make_history
+from quorate.snapshots.loading import load_image
 from tests.history_versions import Row, changes_of, require_no_gaps, require_state
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA, KAFKA_LOG, LogWriter
 

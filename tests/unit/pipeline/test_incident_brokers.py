@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from pipeline.incidents.brokers import (
+from quorate.pipeline.incidents.brokers import (
     DIRECTORIES_LOST,
     FENCED,
     REGISTERED,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pipeline.incidents.brokers import DIRECTORIES_LOST, FENCED, SHUTDOWN, STOPPED, UNFENCED, BrokerEvent
-from pipeline.incidents.causes import CAUSES, NONE, BrokerTimeline
+from quorate.pipeline.incidents.brokers import DIRECTORIES_LOST, FENCED, SHUTDOWN, STOPPED, UNFENCED, BrokerEvent
+from quorate.pipeline.incidents.causes import CAUSES, NONE, BrokerTimeline
 
 SECOND = 1_000_000
 

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.incidents import kinds
-from pipeline.incidents.brokers import FENCED, BrokerEvent
-from pipeline.incidents.causes import NONE
-from pipeline.incidents.changes import NAMES
-from pipeline.incidents.lists import NOBODY
+from quorate.pipeline.incidents import kinds
+from quorate.pipeline.incidents.brokers import FENCED, BrokerEvent
+from quorate.pipeline.incidents.causes import NONE
+from quorate.pipeline.incidents.changes import NAMES
+from quorate.pipeline.incidents.lists import NOBODY
 from tests.incident_versions import SECOND, causes_of, changes_of, known, partition, versions_of
 
 NOBODY_LEADS = {"leader": -1, "isr": [], "eligible_leader_replicas": [], "last_known_elr": []}

@@ -1,6 +1,6 @@
 """Durations of controller changes."""
 
-from pipeline.incidents.failovers import Epoch, failovers
+from quorate.pipeline.incidents.failovers import Epoch, failovers
 
 
 def test_a_failover_is_measured_from_the_last_record_of_the_old_epoch() -> None:

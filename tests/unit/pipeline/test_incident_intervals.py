@@ -1,8 +1,8 @@
 """From when to when something was true of a partition."""
 
-from pipeline.incidents import kinds
-from pipeline.incidents.brokers import FENCED, BrokerEvent
-from pipeline.incidents.min_isr import BROKER, TOPIC, ConfigSpan
+from quorate.pipeline.incidents import kinds
+from quorate.pipeline.incidents.brokers import FENCED, BrokerEvent
+from quorate.pipeline.incidents.min_isr import BROKER, TOPIC, ConfigSpan
 from tests.incident_versions import SECOND, found_in, known, partition
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.incidents.lists import NOBODY, Lists
+from quorate.pipeline.incidents.lists import NOBODY, Lists
 
 ROWS = 300
 

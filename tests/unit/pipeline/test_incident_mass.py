@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pipeline.incidents.mass import mass_events
+from quorate.pipeline.incidents.mass import mass_events
 
 GAP = timedelta(seconds=10)
 

@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.incidents import kinds
-from pipeline.incidents.brokers import FENCED, UNFENCED, BrokerEvent, outages
-from pipeline.incidents.bucket import Known, by_time_of, parts_of, tables_of
-from pipeline.incidents.findings import Findings
-from pipeline.incidents.merging import merge, merged_instants
-from pipeline.incidents.series import series, stretches_of, summed_up, widths_us
-from pipeline.incidents.story import incidents
-from pipeline.incidents.tables import rows_of
-from pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.incidents import kinds
+from quorate.pipeline.incidents.brokers import FENCED, UNFENCED, BrokerEvent, outages
+from quorate.pipeline.incidents.bucket import Known, by_time_of, parts_of, tables_of
+from quorate.pipeline.incidents.findings import Findings
+from quorate.pipeline.incidents.merging import merge, merged_instants
+from quorate.pipeline.incidents.series import series, stretches_of, summed_up, widths_us
+from quorate.pipeline.incidents.story import incidents
+from quorate.pipeline.incidents.tables import rows_of
+from quorate.pipeline.incidents.thresholds import Thresholds
 from tests.incident_versions import SECOND, changes_of, known, partition, versions_of
 
 THRESHOLDS = Thresholds(

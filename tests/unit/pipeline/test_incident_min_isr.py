@@ -1,6 +1,6 @@
 """What min.insync.replicas was, offset by offset."""
 
-from pipeline.incidents.min_isr import BROKER, TOPIC, ConfigSpan, Step, min_isr_steps
+from quorate.pipeline.incidents.min_isr import BROKER, TOPIC, ConfigSpan, Step, min_isr_steps
 
 
 def span(kind: int, name: str, value: str | None, start: int, end: int | None) -> ConfigSpan:

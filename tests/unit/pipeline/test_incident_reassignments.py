@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pipeline.incidents.brokers import FENCED, Outage
-from pipeline.incidents.findings import Findings
-from pipeline.incidents.story import incidents
-from pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.incidents.brokers import FENCED, Outage
+from quorate.pipeline.incidents.findings import Findings
+from quorate.pipeline.incidents.story import incidents
+from quorate.pipeline.incidents.thresholds import Thresholds
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.incidents.findings import Findings, Span
-from pipeline.incidents.incident import Incident
-from pipeline.incidents.incident_table import incident_table
-from pipeline.incidents.page import incidents_page
-from pipeline.incidents.report import report
-from pipeline.incidents.series import Series
-from pipeline.incidents.severity import by_severity, severity, worst
+from quorate.pipeline.incidents.findings import Findings, Span
+from quorate.pipeline.incidents.incident import Incident
+from quorate.pipeline.incidents.incident_table import incident_table
+from quorate.pipeline.incidents.page import incidents_page
+from quorate.pipeline.incidents.report import report
+from quorate.pipeline.incidents.series import Series
+from quorate.pipeline.incidents.severity import by_severity, severity, worst
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 FLAPPING = Incident("c", "isr_flapping", 10, BEGIN, None, None, False, (3,), 1, "follower_lagged", None, "it flaps")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.errors import StorageError
-from metadata_log.meta_properties import decode_meta_properties
-from pipeline.archives import FILE_BYTES_MAX, Place, open_place
-from pipeline.inputs import InputCluster, InputError, find_inputs
-from pipeline.replay_bases import replay_base, require_offset
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.meta_properties import decode_meta_properties
+from quorate.pipeline.archives import FILE_BYTES_MAX, Place, open_place
+from quorate.pipeline.inputs import InputCluster, InputError, find_inputs
+from quorate.pipeline.replay_bases import replay_base, require_offset
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG, LogWriter
 
 
@@ -90,7 +90,7 @@ def test_cluster_without_properties_is_named_by_option_or_directory(tmp_path: Pa
 
 def test_large_tar_is_refused_only_where_it_is_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each task would unpack it from its start; in a plain one a member is found at once."""
-    monkeypatch.setattr("pipeline.archives.COMPRESSED_TAR_BYTES_MAX", 100)
+    monkeypatch.setattr("quorate.pipeline.archives.COMPRESSED_TAR_BYTES_MAX", 100)
     name = f"{0:020d}.log"
     (tmp_path / name).write_bytes(bytes(200))
     with tarfile.open(tmp_path / "plain.tar", "w") as archive:
@@ -205,7 +205,7 @@ def test_stream_that_expands_beyond_a_segment_is_refused(tmp_path: Path, monkeyp
     """Nothing is unpacked to disk, and no file of a log is that large."""
     path = tmp_path / "00000000000000000000.log.gz"
     path.write_bytes(gzip.compress(bytes(100_000)))
-    monkeypatch.setattr("pipeline.archives.FILE_BYTES_MAX", 50_000)
+    monkeypatch.setattr("quorate.pipeline.archives.FILE_BYTES_MAX", 50_000)
 
     place = only(path).segments[0].place
 

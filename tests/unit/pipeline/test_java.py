@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import JavaNotFound
-from pipeline.java import find_java, home_for_spark
+from quorate.pipeline.errors import JavaNotFound
+from quorate.pipeline.java import find_java, home_for_spark
 
 _TELLING = """#!/bin/sh
 cat >&2 <<'END'

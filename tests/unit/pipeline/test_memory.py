@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import BadSetting
-from pipeline.memory import driver_memory, machine_bytes
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.memory import driver_memory, machine_bytes
 
 GIB = 2**30
 

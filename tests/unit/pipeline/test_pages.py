@@ -8,10 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.pages.cells import cell, duration
-from pipeline.pages.page import Page, PageNotWritten
-from pipeline.pages.plots import BARS_MAX, HEAT_COLUMNS_MAX, OTHERS, POINTS_MAX, bars, by_day, heat_map, over_time
-from pipeline.pages.spans import SPANS_MAX, UP_TIME_COLOURS, Span, spans
+from quorate.pipeline.pages.cells import cell, duration
+from quorate.pipeline.pages.page import Page, PageNotWritten
+from quorate.pipeline.pages.plots import (
+    BARS_MAX,
+    HEAT_COLUMNS_MAX,
+    OTHERS,
+    POINTS_MAX,
+    bars,
+    by_day,
+    heat_map,
+    over_time,
+)
+from quorate.pipeline.pages.spans import SPANS_MAX, UP_TIME_COLOURS, Span, spans
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOSTILE = '</script><script>alert(1)</script><a href="http://example.org">&amp;'

@@ -8,17 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, uuid_text
-from metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from pipeline.planning.cluster import Brokers, Cluster, NoPlan, Plan, Role, counts_of
-from pipeline.planning.directories import BadDirectories
-from pipeline.planning.files import PlanNotWritten, write_plan
-from pipeline.planning.levels import targets
-from pipeline.planning.planner import plan
-from pipeline.planning.summary import planned
-from pipeline.planning.tables import BadSizes, NamedCluster, UnknownBroker, named_cluster, read_sizes
-from pipeline.planning.validator import judge
-from scripts.cli.json_files import ReassignmentFile, read_json
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, uuid_text
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.pipeline.planning.cluster import Brokers, Cluster, NoPlan, Plan, Role, counts_of
+from quorate.pipeline.planning.directories import BadDirectories
+from quorate.pipeline.planning.files import PlanNotWritten, write_plan
+from quorate.pipeline.planning.levels import targets
+from quorate.pipeline.planning.planner import plan
+from quorate.pipeline.planning.summary import planned
+from quorate.pipeline.planning.tables import BadSizes, NamedCluster, UnknownBroker, named_cluster, read_sizes
+from quorate.pipeline.planning.validator import judge
+from quorate.scripts.cli.json_files import ReassignmentFile, read_json
 
 RACKS = {11: "a", 12: "b", 13: "a", 14: "b"}
 

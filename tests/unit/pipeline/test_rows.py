@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from metadata_log.batch import control_batch, iter_records, place_batch
-from metadata_log.ids import uuid_text
-from metadata_log.reader import find_files, iter_batches
-from metadata_log.records import (
+from quorate.metadata_log.batch import control_batch, iter_records, place_batch
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.metadata_log.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -21,13 +21,13 @@ from metadata_log.records import (
     SnapshotHeaderRecord,
     VotersRecord,
 )
-from metadata_log.schema import SCHEMA_OF_CLASS, StructSchema
-from pipeline.inputs import find_inputs
-from pipeline.ranges import all_ranges, plan_checkpoint, plan_log
-from pipeline.source.rows import RowPlan, chunk_rows
-from pipeline.source.schema import COLUMN_TYPES, RECORD_COLUMNS, UNCHANGED, column_name
-from pipeline.source.uuid_column import uuid_texts
-from pipeline.walk import read_range
+from quorate.metadata_log.schema import SCHEMA_OF_CLASS, StructSchema
+from quorate.pipeline.inputs import find_inputs
+from quorate.pipeline.ranges import all_ranges, plan_checkpoint, plan_log
+from quorate.pipeline.source.rows import RowPlan, chunk_rows
+from quorate.pipeline.source.schema import COLUMN_TYPES, RECORD_COLUMNS, UNCHANGED, column_name
+from quorate.pipeline.source.uuid_column import uuid_texts
+from quorate.pipeline.walk import read_range
 from tests.pipeline_logs import KAFKA, KAFKA_LOG, LogWriter
 
 EVERY_COLUMN = pa.schema(list(COLUMN_TYPES.items()))

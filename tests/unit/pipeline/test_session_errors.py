@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from pipeline.errors import SparkFailed
-from pipeline.session import _translating
+from quorate.pipeline.errors import SparkFailed
+from quorate.pipeline.session import _translating
 
 
 @pytest.fixture

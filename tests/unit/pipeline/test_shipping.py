@@ -4,13 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.shipping import write_packages
+from quorate.pipeline.shipping import write_packages
 
 
 def test_archive_is_all_that_a_worker_needs_to_import(tmp_path: Path) -> None:
     """A worker elsewhere has the third-party packages, and nothing of ours."""
     archive = write_packages(tmp_path / "quorate.zip")
-    program = "import sys, metadata_log.columns, pipeline.errors, snapshots.digest; print(pipeline.errors.__file__)"
+    modules = "quorate.metadata_log.columns, quorate.pipeline.errors, quorate.snapshots.digest"
+    program = f"import sys, {modules}; print(quorate.pipeline.errors.__file__)"
 
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = [{str(archive)!r}, *{sys.path!r}]; {program}"],
@@ -20,7 +21,7 @@ def test_archive_is_all_that_a_worker_needs_to_import(tmp_path: Path) -> None:
         check=True,
     )
 
-    assert done.stdout == f"{archive}/pipeline/errors.py\n"
+    assert done.stdout == f"{archive}/quorate/pipeline/errors.py\n"
 
 
 def test_archive_of_the_same_packages_is_the_same_bytes(tmp_path: Path) -> None:

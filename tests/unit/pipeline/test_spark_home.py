@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.spark_home import make_spark_home
+from quorate.pipeline.spark_home import make_spark_home
 
 
 def test_home_has_scripts_and_jars_and_no_pyspark_of_its_own(tmp_path: Path) -> None:

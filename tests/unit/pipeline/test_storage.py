@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metadata_log.errors import StorageError
-from pipeline import storage
-from pipeline.errors import BadSetting
-from pipeline.inputs import InputCluster, InputError, find_inputs
-from pipeline.jobs.beside import manifest_digest
-from pipeline.ranges import plan_log
-from pipeline.result_directory import ResultDirectory
-from pipeline.table_format import TableFormat
-from pipeline.tail import advance, first_place, readable_end
-from pipeline.walk import read_range
-from pipeline.written import NotShared, require_directory, write_part
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline import storage
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.inputs import InputCluster, InputError, find_inputs
+from quorate.pipeline.jobs.beside import manifest_digest
+from quorate.pipeline.ranges import plan_log
+from quorate.pipeline.result_directory import ResultDirectory
+from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.tail import advance, first_place, readable_end
+from quorate.pipeline.walk import read_range
+from quorate.pipeline.written import NotShared, require_directory, write_part
 from tests.object_store import ObjectStore, object_store
 from tests.pipeline_logs import KAFKA_LOG
 

@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from metadata_log.errors import StorageError
-from pipeline import storage
-from pipeline.inputs import InputCluster, InputError, find_inputs
-from pipeline.ranges import all_ranges, plan_log
-from pipeline.result_directory import ResultDirectory
-from pipeline.table_reading import read_table, table_files
-from pipeline.walk import read_range
-from pipeline.written import NotShared, require_directory, write_part
+from quorate.metadata_log.errors import StorageError
+from quorate.pipeline import storage
+from quorate.pipeline.inputs import InputCluster, InputError, find_inputs
+from quorate.pipeline.ranges import all_ranges, plan_log
+from quorate.pipeline.result_directory import ResultDirectory
+from quorate.pipeline.table_reading import read_table, table_files
+from quorate.pipeline.walk import read_range
+from quorate.pipeline.written import NotShared, require_directory, write_part
 from tests.pipeline_logs import KAFKA_LOG
 
 PLACE = "abfs://container@account.dfs.core.windows.net"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import table_format
-from pipeline.result_directory import ResultDirectory
-from pipeline.table_format import DeltaMissing, TableFormat
+from quorate.pipeline import table_format
+from quorate.pipeline.result_directory import ResultDirectory
+from quorate.pipeline.table_format import DeltaMissing, TableFormat
 
 
 def test_delta_without_its_package_is_refused_before_anything_is_made(

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.comparing.matching import differing, matched, text
+from quorate.pipeline.comparing.matching import differing, matched, text
 
 INTS = pa.list_(pa.int32())
 PAIRS = pa.list_(pa.struct([("name", pa.string()), ("version", pa.int16())]))

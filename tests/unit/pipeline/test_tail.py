@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
-from metadata_log.errors import CorruptBatch
-from metadata_log.records import NoOpRecord
-from pipeline.inputs import InputCluster, InputError, find_inputs
-from pipeline.ranges import all_ranges
-from pipeline.tail import UNKNOWN, Place, advance, first_place, readable_end, tasks_between
-from pipeline.walk import read_range
+from quorate.metadata_log.errors import CorruptBatch
+from quorate.metadata_log.records import NoOpRecord
+from quorate.pipeline.inputs import InputCluster, InputError, find_inputs
+from quorate.pipeline.ranges import all_ranges
+from quorate.pipeline.tail import UNKNOWN, Place, advance, first_place, readable_end, tasks_between
+from quorate.pipeline.walk import read_range
 from tests.pipeline_logs import LogWriter
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import BadSetting
-from pipeline.inputs import find_inputs
-from pipeline.result_directory import ResultDirectory
-from pipeline.uris import local_path
+from quorate.pipeline.errors import BadSetting
+from quorate.pipeline.inputs import find_inputs
+from quorate.pipeline.result_directory import ResultDirectory
+from quorate.pipeline.uris import local_path
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metadata_log.batch import (
+from quorate.metadata_log.batch import (
     HEADER_BYTES,
     build_batch,
     data_batch,
@@ -16,15 +16,15 @@ from metadata_log.batch import (
     parse_header,
     place_batch,
 )
-from metadata_log.disk import RealDisk
-from metadata_log.errors import CorruptBatch, StorageError
-from metadata_log.mark import Mark, MarkFile
-from metadata_log.reader import find_files, iter_batches
-from metadata_log.records import NoOpRecord, TopicRecord
-from pipeline.inputs import InputCluster, find_inputs
-from pipeline.jobs.replay import offset_at_time
-from pipeline.ranges import RANGE_BYTES, all_ranges, plan_checkpoint, plan_log, task_from_json, task_to_json
-from pipeline.walk import CHUNK_BYTES, EVERYTHING, Chunk, Wanted, read_range
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import CorruptBatch, StorageError
+from quorate.metadata_log.mark import Mark, MarkFile
+from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.metadata_log.records import NoOpRecord, TopicRecord
+from quorate.pipeline.inputs import InputCluster, find_inputs
+from quorate.pipeline.jobs.replay import offset_at_time
+from quorate.pipeline.ranges import RANGE_BYTES, all_ranges, plan_checkpoint, plan_log, task_from_json, task_to_json
+from quorate.pipeline.walk import CHUNK_BYTES, EVERYTHING, Chunk, Wanted, read_range
 from tests.pipeline_logs import KAFKA_LOG, TIME, LogWriter
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.result_directory import ResultDirectory
-from pipeline.written import NotShared, Written, require_directory, require_rows, write_part
+from quorate.pipeline.result_directory import ResultDirectory
+from quorate.pipeline.written import NotShared, Written, require_directory, require_rows, write_part
 
 ROWS = pa.table({"number": list(range(100))})
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from quorum.addresses import PeerAddresses
+from quorate.quorum.addresses import PeerAddresses
 from tests.waiting import eventually
 
 HOST = "127.0.0.1"

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from quorum.admission import LEAP_MAX, Admission
-from quorum.errors import ProtocolError, SecondLeader
+from quorate.quorum.admission import LEAP_MAX, Admission
+from quorate.quorum.errors import ProtocolError, SecondLeader
 
 OWN = 40
 

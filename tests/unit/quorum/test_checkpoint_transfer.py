@@ -7,17 +7,17 @@ from typing import Any, Final
 import pytest
 from crc32c import crc32c
 
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name, manifest_name, survey_checkpoints
-from metadata_log.checkpoint_manifest import CheckpointManifest
-from metadata_log.checkpoints import CheckpointContent, CheckpointStore
-from metadata_log.errors import StorageError
-from metadata_log.retention import RetentionConfig
-from quorum.checkpoint_receiving import CheckpointReceiver
-from quorum.checkpoint_sending import CheckpointSender
-from quorum.messages import CheckpointOffer, Chunk, ChunkRequest, Message
-from quorum.outbox import Channel
-from quorum.own_checkpoints import OwnCheckpoints
-from scripts.simulation.memory_disk import MemoryDisk
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name, manifest_name, survey_checkpoints
+from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoints import CheckpointContent, CheckpointStore
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.retention import RetentionConfig
+from quorate.quorum.checkpoint_receiving import CheckpointReceiver
+from quorate.quorum.checkpoint_sending import CheckpointSender
+from quorate.quorum.messages import CheckpointOffer, Chunk, ChunkRequest, Message
+from quorate.quorum.outbox import Channel
+from quorate.quorum.own_checkpoints import OwnCheckpoints
+from quorate.scripts.simulation.memory_disk import MemoryDisk
 from tests.log_support import DIRECTORY, checkpoint_bytes, finish
 
 LEADER: Final = 1

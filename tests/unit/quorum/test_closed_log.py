@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.closed_log import QUIET_S, ClosedLog
+from quorate.quorum.closed_log import QUIET_S, ClosedLog
 
 
 def test_first_line_comes_at_once_and_what_follows_as_a_count(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,6 @@
 """When disk work may run on the loop thread."""
 
-from quorum.disk_pace import DiskPace
+from quorate.quorum.disk_pace import DiskPace
 
 
 def test_pace_of_a_quick_disk_stays_on_the_loop() -> None:

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from quorum.config import QuorumTiming
-from quorum.elections import FAST_ROUNDS_MAX, Elections, LogPosition, PreVoteAnswer, PreVoteRound
+from quorate.quorum.config import QuorumTiming
+from quorate.quorum.elections import FAST_ROUNDS_MAX, Elections, LogPosition, PreVoteAnswer, PreVoteRound
 
 TIMING = QuorumTiming()
 LEVEL = LogPosition(3, 40)

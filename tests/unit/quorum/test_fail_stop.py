@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.errors import ProtocolError
-from quorum.fail_stop import FailStop
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.fail_stop import FailStop
 
 
 def fail_with(error: Exception) -> None:

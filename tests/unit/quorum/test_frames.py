@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from metadata_log.limits import BATCH_BYTES_MAX
-from quorum.errors import ProtocolError
-from quorum.frames import FRAME_BYTES_MAX, HANDSHAKE_BYTES_MAX, PING, FrameReader, framed
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.frames import FRAME_BYTES_MAX, HANDSHAKE_BYTES_MAX, PING, FrameReader, framed
 
 
 def read_in_pieces(data: bytes, cuts: list[int]) -> list[bytes]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from quorum.config import InvalidQuorumConfig, QuorumConfig, VoterAddress
-from quorum.errors import HandshakeRefused, Superseded
-from quorum.handshake import (
+from quorate.quorum.config import InvalidQuorumConfig, QuorumConfig, VoterAddress
+from quorate.quorum.errors import HandshakeRefused, Superseded
+from quorate.quorum.handshake import (
     Hello,
     check_binding,
     check_generation,
@@ -18,7 +18,7 @@ from quorum.handshake import (
     own_hello,
     proof,
 )
-from quorum.outbox import Channel
+from quorate.quorum.outbox import Channel
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id, bytes([node_id]) * 16) for node_id in (1, 2, 3))
 CONFIG = QuorumConfig("cluster", 1, VOTERS[0].directory_id, VOTERS)

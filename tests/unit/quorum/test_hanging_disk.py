@@ -9,23 +9,23 @@ from random import Random
 
 import pytest
 
-from metadata_log.batch import build_batch, place_batch
-from metadata_log.disk import RealDisk, drain
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
-from metadata_log.segment_log import MetadataLog
-from quorum import runtime as module
-from quorum.config import QuorumConfig, QuorumLimits, VoterAddress
-from quorum.disk_queue import DiskGroup, DiskQueue
-from quorum.disk_thread import DiskThread
-from quorum.errors import DiskFailed
-from quorum.fitness import Fitness
-from quorum.host import CommittedBatches, SnapshotReader
-from quorum.messages import StaleEpoch
-from quorum.metrics import QuorumMetrics
-from quorum.outbox import Outbox
-from quorum.runtime import QuorumRuntime
-from quorum.storage import NodeStorage
-from scripts.simulation.memory_disk import MemoryDisk
+from quorate.metadata_log.batch import build_batch, place_batch
+from quorate.metadata_log.disk import RealDisk, drain
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.quorum import runtime as module
+from quorate.quorum.config import QuorumConfig, QuorumLimits, VoterAddress
+from quorate.quorum.disk_queue import DiskGroup, DiskQueue
+from quorate.quorum.disk_thread import DiskThread
+from quorate.quorum.errors import DiskFailed
+from quorate.quorum.fitness import Fitness
+from quorate.quorum.host import CommittedBatches, SnapshotReader
+from quorate.quorum.messages import StaleEpoch
+from quorate.quorum.metrics import QuorumMetrics
+from quorate.quorum.outbox import Outbox
+from quorate.quorum.runtime import QuorumRuntime
+from quorate.quorum.storage import NodeStorage
+from quorate.scripts.simulation.memory_disk import MemoryDisk
 from tests.waiting import eventually
 
 WAIT_S = 10.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from metadata_log.quorum_state import QuorumStateStore
-from quorum.config import QuorumConfig, VoterAddress
-from quorum.journal import LogJournal
-from quorum.leader_change import VoterHistory
-from quorum.votes import VoteState
+from quorate.metadata_log.quorum_state import QuorumStateStore
+from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.journal import LogJournal
+from quorate.quorum.leader_change import VoterHistory
+from quorate.quorum.votes import VoteState
 from tests.log_support import DIRECTORY, ModelledLog
 
 

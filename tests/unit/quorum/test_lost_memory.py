@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from metadata_log.batch import build_batch, place_batch
-from metadata_log.disk import drain
-from quorum.config import QuorumConfig, VoterAddress
-from quorum.membership import Membership
-from quorum.progress import Progress
-from quorum.storage import NodeStorage
-from quorum.vouching import Vouching
-from scripts.simulation.memory_disk import MemoryDisk
-from scripts.simulation.stage import Stage
+from quorate.metadata_log.batch import build_batch, place_batch
+from quorate.metadata_log.disk import drain
+from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.membership import Membership
+from quorate.quorum.progress import Progress
+from quorate.quorum.storage import NodeStorage
+from quorate.quorum.vouching import Vouching
+from quorate.scripts.simulation.memory_disk import MemoryDisk
+from quorate.scripts.simulation.stage import Stage
 
 LEADER = 2
 

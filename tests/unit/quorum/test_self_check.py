@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pysyncobj import SyncObj
 
-from quorum.errors import UnsupportedLibrary
-from quorum.self_check import METHOD_HASHES, check_library
+from quorate.quorum.errors import UnsupportedLibrary
+from quorate.quorum.self_check import METHOD_HASHES, check_library
 
 
 def test_library_installed_is_the_one_that_was_studied() -> None:
@@ -36,7 +36,7 @@ def test_library_with_a_method_in_anothers_place_is_refused() -> None:
 
 
 def test_library_from_another_file_is_compared_method_by_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorum.self_check.FILE_HASH", "another")
+    monkeypatch.setattr("quorate.quorum.self_check.FILE_HASH", "another")
     check_library()
     monkeypatch.setitem(METHOD_HASHES, "_isLeader", "another")
     with pytest.raises(UnsupportedLibrary, match="_isLeader"):
@@ -49,5 +49,5 @@ def test_library_that_was_studied_is_known_by_its_file(monkeypatch: pytest.Monke
     def not_needed(method: object) -> str:
         raise AssertionError(method)
 
-    monkeypatch.setattr("quorum.self_check.source_hash", not_needed)
+    monkeypatch.setattr("quorate.quorum.self_check.source_hash", not_needed)
     check_library()

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from quorum.config import QuorumTiming
-from quorum.silence import Pulse, SilenceWatch
+from quorate.quorum.config import QuorumTiming
+from quorate.quorum.silence import Pulse, SilenceWatch
 
 TIMING = QuorumTiming()
 INTERVAL = TIMING.heartbeat_interval

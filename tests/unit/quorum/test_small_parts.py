@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from quorum.config import InvalidQuorumConfig, QuorumConfig, QuorumTiming, VoterAddress
-from quorum.errors import NotLeader
-from quorum.progress import Progress
-from quorum.read_barrier import ReadBarrier
+from quorate.quorum.config import InvalidQuorumConfig, QuorumConfig, QuorumTiming, VoterAddress
+from quorate.quorum.errors import NotLeader
+from quorate.quorum.progress import Progress
+from quorate.quorum.read_barrier import ReadBarrier
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id) for node_id in (1, 2, 3))
 

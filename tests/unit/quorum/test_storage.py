@@ -8,17 +8,17 @@ from itertools import count
 
 import pytest
 
-from metadata_log.batch import build_batch, control_batch, place_batch
-from metadata_log.limits import BATCH_BYTES_MAX
-from metadata_log.mark import MARK_NAME
-from metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
-from metadata_log.records import LeaderChangeMessage, VotersRecord, VotersVoter
-from metadata_log.segment_log import LogConfig, MetadataLog
-from quorum.config import QuorumConfig, VoterAddress
-from quorum.errors import BatchTooLarge
-from quorum.leader_change import VoterHistory
-from quorum.storage import NodeStorage
-from scripts.simulation.memory_disk import CrashPolicy
+from quorate.metadata_log.batch import build_batch, control_batch, place_batch
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.metadata_log.mark import MARK_NAME
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
+from quorate.metadata_log.records import LeaderChangeMessage, VotersRecord, VotersVoter
+from quorate.metadata_log.segment_log import LogConfig, MetadataLog
+from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.errors import BatchTooLarge
+from quorate.quorum.leader_change import VoterHistory
+from quorate.quorum.storage import NodeStorage
+from quorate.scripts.simulation.memory_disk import CrashPolicy
 from tests.log_support import DIRECTORY, ModelledLog, fail_at, flush, make_batch, run_until
 
 CONFIG = QuorumConfig("c", 1, bytes(16), (VoterAddress(1, "127.0.0.1", 9001),))

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metadata_log.limits import EPOCH_MAX, OFFSET_MAX
-from quorum import messages
-from quorum.errors import ProtocolError
-from quorum.wire import decode, encode
+from quorate.metadata_log.limits import EPOCH_MAX, OFFSET_MAX
+from quorate.quorum import messages
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.wire import decode, encode
 
 EXAMPLES: list[messages.Message] = [
     messages.Append(3, 7, 100, 2, 90, b"batches", ((1, 80), (2, 100)), is_vouched=True),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from metadata_log.audit_lines import AUDIT_DIRECTORY, AuditLine, audit_file_name, encode_audit_lines
-from metadata_log.audit_pages import AuditPage
-from scripts.cli.audit_sources import AllSources, FileSource, LiveSource, SourceSilent
-from snapshots.history import HistoryStep
+from quorate.metadata_log.audit_lines import AUDIT_DIRECTORY, AuditLine, audit_file_name, encode_audit_lines
+from quorate.metadata_log.audit_pages import AuditPage
+from quorate.scripts.cli.audit_sources import AllSources, FileSource, LiveSource, SourceSilent
+from quorate.snapshots.history import HistoryStep
 
 LINES = [AuditLine(1, base, base + 2, "create_topics", "User:ana", "10.0.0.1", str(base)) for base in range(10, 50, 2)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.benchmarks.figures import Figure, Target, number, percentile
+from quorate.scripts.benchmarks.figures import Figure, Target, number, percentile
 
 
 def test_figure_with_a_bound_from_above_is_reached_by_its_median() -> None:

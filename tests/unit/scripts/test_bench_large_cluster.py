@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scripts.benchmarks.large_cluster import BROKERS, large_image, write_checkpoint
-from snapshots.loading import load_image
+from quorate.scripts.benchmarks.large_cluster import BROKERS, large_image, write_checkpoint
+from quorate.snapshots.loading import load_image
 
 
 def test_large_image_gives_every_broker_a_quarter_of_the_partitions_all_in_sync_and_led() -> None:

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts.benchmarks.pipeline_jobs import end_of, workers_of
-from scripts.benchmarks.process_tree import TreeUse, watch_tree
-from scripts.cli.pipeline_jobs.running import workers_line
-from scripts.history.making import HistoryPlan, make_history
+from quorate.scripts.benchmarks.pipeline_jobs import end_of, workers_of
+from quorate.scripts.benchmarks.process_tree import TreeUse, watch_tree
+from quorate.scripts.cli.pipeline_jobs.running import workers_line
+from quorate.scripts.history.making import HistoryPlan, make_history
 from tests.waiting import eventually_sync
 
 #: Starts a child that takes memory and processor time; both end when their input does.

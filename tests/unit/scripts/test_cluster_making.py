@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.directory import MetadataDirectory
-from metadata_log.disk import RealDisk
-from metadata_log.errors import CorruptBatch, StorageError
-from scripts.cluster.making import Ports, controller_directory, make_fresh, make_twin, remove
-from scripts.cluster.plan import ClusterError, ClusterPlan
-from snapshots.loading import load_image
+from quorate.metadata_log.directory import MetadataDirectory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import CorruptBatch, StorageError
+from quorate.scripts.cluster.making import Ports, controller_directory, make_fresh, make_twin, remove
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.snapshots.loading import load_image
 
 PORTS = Ports.from_base(20_000)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from metadata_log.errors import QuorateError
-from scripts.cli import exit_codes
-from scripts.cluster.new_directories import all_or_nothing
-from scripts.cluster.plan import ClusterError
-from scripts.command_line import run
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli import exit_codes
+from quorate.scripts.cluster.new_directories import all_or_nothing
+from quorate.scripts.cluster.plan import ClusterError
+from quorate.scripts.command_line import run
 
 ROOT = Path(__file__).resolve().parents[3]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -53,9 +53,9 @@ def launchers() -> dict[str, str]:
     found = {}
     for path in (ROOT / "scripts").iterdir():
         if path.is_file() and os.access(path, os.X_OK):
-            module = re.search(r"-m (scripts[\w.]+)", path.read_text(encoding="utf-8"))
-            if module and module[1] != "scripts.cli":
-                stem = ROOT / module[1].replace(".", "/")
+            module = re.search(r"-m (quorate\.scripts[\w.]+)", path.read_text(encoding="utf-8"))
+            if module and module[1] != "quorate.scripts.cli":
+                stem = ROOT / "src" / module[1].replace(".", "/")
                 source = stem / "__main__.py" if stem.is_dir() else stem.with_suffix(".py")
                 found[path.name] = source.read_text(encoding="utf-8")
     return found

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from scripts.conformance_runner import full_controller
-from scripts.conformance_runner.command import app
-from scripts.conformance_runner.comparison import differences
-from scripts.conformance_runner.full_controller import _in_order
-from scripts.conformance_runner.repetition import without_repetition
-from scripts.conformance_runner.vector_file import BadVectorFile, read_vectors
+from quorate.scripts.conformance_runner import full_controller
+from quorate.scripts.conformance_runner.command import app
+from quorate.scripts.conformance_runner.comparison import differences
+from quorate.scripts.conformance_runner.full_controller import _in_order
+from quorate.scripts.conformance_runner.repetition import without_repetition
+from quorate.scripts.conformance_runner.vector_file import BadVectorFile, read_vectors
 
 SCENARIOS = Path(__file__).parents[2] / "data" / "conformance" / "full_controller.jsonl.gz"
 PARTITION_CHANGE = "PartitionChangeRecord"

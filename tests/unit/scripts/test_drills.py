@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from scripts.cli.__main__ import make_app
-from scripts.cluster.members import Node
-from scripts.command_line import run
-from scripts.drills.commands import InvalidCommand, filled, parse_command
-from scripts.drills.drill import ALWAYS, outage
-from scripts.drills.load import longest_wait_ms, unwritten_ms
-from scripts.drills.machine_faults import Faults
-from scripts.drills.outcome import Event, Measured, Outcome
-from scripts.drills.report import lines, page
-from scripts.drills.runner import DRILLS, judged, run_drill, skipped
+from quorate.scripts.cli.__main__ import make_app
+from quorate.scripts.cluster.members import Node
+from quorate.scripts.command_line import run
+from quorate.scripts.drills.commands import InvalidCommand, filled, parse_command
+from quorate.scripts.drills.drill import ALWAYS, outage
+from quorate.scripts.drills.load import longest_wait_ms, unwritten_ms
+from quorate.scripts.drills.machine_faults import Faults
+from quorate.scripts.drills.outcome import Event, Measured, Outcome
+from quorate.scripts.drills.report import lines, page
+from quorate.scripts.drills.runner import DRILLS, judged, run_drill, skipped
 
 NAMES = {
     "steady", "read-only-disk", "doubled-segment", "foreign-directory",

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metadata_log.columns import decode_batch
-from metadata_log.ids import NO_LEADER, uuid_text
-from metadata_log.reader import FileBatch, find_files, iter_batches
-from metadata_log.records import VersionedRecord
-from scripts.cli.log_verification import LogVerification
-from scripts.history.digests import random_offsets, states_at
-from scripts.history.making import HistoryPlan, MadeHistory, make_history
-from scripts.history.partition_pool import flags_of
-from snapshots.errors import ImageNotAvailable
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
-from snapshots.replay_state import ReplayState
+from quorate.metadata_log.columns import decode_batch
+from quorate.metadata_log.ids import NO_LEADER, uuid_text
+from quorate.metadata_log.reader import FileBatch, find_files, iter_batches
+from quorate.metadata_log.records import VersionedRecord
+from quorate.scripts.cli.log_verification import LogVerification
+from quorate.scripts.history.digests import random_offsets, states_at
+from quorate.scripts.history.making import HistoryPlan, MadeHistory, make_history
+from quorate.scripts.history.partition_pool import flags_of
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.replay_state import ReplayState
 
 
 def made(tmp_path: Path, plan: HistoryPlan, name: str = "made") -> tuple[MadeHistory, Path]:

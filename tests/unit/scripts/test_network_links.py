@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from scripts.networks.links import DOWN, WIRE, Link, MiddleBox, Rule, tcp_segment
-from scripts.networks.switch import Switch
+from quorate.scripts.networks.links import DOWN, WIRE, Link, MiddleBox, Rule, tcp_segment
+from quorate.scripts.networks.switch import Switch
 
 FRAMES = 20_000
 SYN, ACK = 0x02, 0x10

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scripts.drills.outcome import Expectation, Measured, Outcome
-from scripts.networks.command import NOT_HERE, app
-from scripts.networks.damage import is_noticed
-from scripts.networks.figures import figures
-from scripts.networks.scenarios import SCENARIOS
-from scripts.simulation_system.history import History
-from scripts.simulation_system.topic_register import Configure, Create, Read, TopicState
+from quorate.scripts.drills.outcome import Expectation, Measured, Outcome
+from quorate.scripts.networks.command import NOT_HERE, app
+from quorate.scripts.networks.damage import is_noticed
+from quorate.scripts.networks.figures import figures
+from quorate.scripts.networks.scenarios import SCENARIOS
+from quorate.scripts.simulation_system.history import History
+from quorate.scripts.simulation_system.topic_register import Configure, Create, Read, TopicState
 
 TOPIC_ID = bytes(range(16))
 

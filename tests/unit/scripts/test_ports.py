@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import socket
 
-from scripts.cluster.ports import LOOPBACK, free_ports, free_stretch
+from quorate.scripts.cluster.ports import LOOPBACK, free_ports, free_stretch
 
 
 def _listen(port: int) -> socket.socket:

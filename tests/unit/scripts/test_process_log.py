@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import structlog
-from scripts.process_log import configure_log
+from quorate.scripts.process_log import configure_log
 
 def change(password):
     raise ValueError("a bug")
@@ -35,7 +35,7 @@ def test_traceback_says_where_and_no_variables_value(form: str) -> None:
 def test_what_is_said_to_logging_is_one_event_a_line_like_everything_else() -> None:
     program = """
 import logging
-from scripts.process_log import configure_log
+from quorate.scripts.process_log import configure_log
 
 configure_log("info", "json")
 logging.getLogger("quorum.fitness").warning("node %d may lead\\nagain", 3)

@@ -9,30 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import place_batch
-from metadata_log.builder import build_batches
-from metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from metadata_log.directory import LOG_DIRECTORY_NAME, MetadataDirectory
-from metadata_log.disk import RealDisk
-from metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from metadata_log.quorum_state import QUORUM_STATE_NAME, decode_quorum_state
-from metadata_log.records import (
+from quorate.metadata_log.batch import place_batch
+from quorate.metadata_log.builder import build_batches
+from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.directory import LOG_DIRECTORY_NAME, MetadataDirectory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
+from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, decode_quorum_state
+from quorate.metadata_log.records import (
     BeginTransactionRecord,
     ConfigRecord,
     NoOpRecord,
     VersionedRecord,
 )
-from metadata_log.segment_log import MetadataLog
-from scripts.cluster.plan import ClusterPlan
-from scripts.recovery.errors import RecoveryError
-from scripts.recovery.founding import apply_plan
-from scripts.recovery.holdings import survey_directory
-from scripts.recovery.judgement import judge
-from scripts.recovery.numbers import moved_on
-from scripts.recovery.plan import RecoveryPlan, plan_from_backup
-from scripts.recovery.verification import verify
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
+from quorate.metadata_log.segment_log import MetadataLog
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.scripts.recovery.founding import apply_plan
+from quorate.scripts.recovery.holdings import survey_directory
+from quorate.scripts.recovery.judgement import judge
+from quorate.scripts.recovery.numbers import moved_on
+from quorate.scripts.recovery.plan import RecoveryPlan, plan_from_backup
+from quorate.scripts.recovery.verification import verify
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
 from tests.log_support import SMALL_SEGMENTS
 from tests.lost_quorum import CHANGE, EPOCH, Lost
 

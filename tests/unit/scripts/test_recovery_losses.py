@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from metadata_log.records import BeginTransactionRecord
-from scripts.cli.__main__ import make_app
-from scripts.cli.recover import app
-from scripts.command_line import run
-from scripts.recovery.errors import RecoveryError
-from scripts.recovery.founding import apply_plan
-from scripts.recovery.holdings import survey_directory
-from scripts.recovery.judgement import Answer, judge
-from scripts.recovery.numbers import EPOCHS_APART, moved_on
-from scripts.recovery.plan import plan_from_backup
-from snapshots.image_digest import digest_image
-from snapshots.loading import load_image
-from snapshots.table_editor import TableEditor
+from quorate.metadata_log.records import BeginTransactionRecord
+from quorate.scripts.cli.__main__ import make_app
+from quorate.scripts.cli.recover import app
+from quorate.scripts.command_line import run
+from quorate.scripts.recovery.errors import RecoveryError
+from quorate.scripts.recovery.founding import apply_plan
+from quorate.scripts.recovery.holdings import survey_directory
+from quorate.scripts.recovery.judgement import Answer, judge
+from quorate.scripts.recovery.numbers import EPOCHS_APART, moved_on
+from quorate.scripts.recovery.plan import plan_from_backup
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.table_editor import TableEditor
 from tests.lost_quorum import CHANGE, EPOCH, Lost
 
 

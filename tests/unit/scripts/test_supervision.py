@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts.cluster.local import LocalCluster
-from scripts.cluster.making import Ports, make_fresh
-from scripts.cluster.process import ManagedProcess, ProcessFailed
-from scripts.cluster.supervision import Supervisor
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.process import ManagedProcess, ProcessFailed
+from quorate.scripts.cluster.supervision import Supervisor
 from tests.waiting import eventually
 
 LIVES = "import time; time.sleep(600)"

@@ -7,7 +7,7 @@ from tests.waiting import eventually_sync
 
 PROGRAM = """
 import os, sys, time
-from scripts.worker_pool import worker_pool
+from quorate.scripts.worker_pool import worker_pool
 
 def say_and_stay():
     print(os.getpid(), flush=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from metadata_log import records as r
-from snapshots.as_records import image_records
-from snapshots.checkpoint import checkpoint_items
-from snapshots.hash_map_order import in_hash_map_order
-from snapshots.image import EMPTY_IMAGE
-from snapshots.replay import replay
+from quorate.metadata_log import records as r
+from quorate.snapshots.as_records import image_records
+from quorate.snapshots.checkpoint import checkpoint_items
+from quorate.snapshots.hash_map_order import in_hash_map_order
+from quorate.snapshots.image import EMPTY_IMAGE
+from quorate.snapshots.replay import replay
 from tests.record_stream import versioned
 
 TOPIC, DIRECTORY = b"t" * 16, b"d" * 16

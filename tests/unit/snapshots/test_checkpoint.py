@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.checkpoint import checkpoint_batches, read_checkpoint
-from snapshots.image import MetadataImage
-from snapshots.image_parts import METADATA_VERSION, FeaturesImage
-from snapshots.loading import load_image
+from quorate.snapshots.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_parts import METADATA_VERSION, FeaturesImage
+from quorate.snapshots.loading import load_image
 
 MOMENTS = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metadata_log.records import TopicRecord, VersionedRecord
-from metadata_log.runs import PartitionChangeRun, PartitionRun
-from snapshots.checkpoint import checkpoint_batches, checkpoint_chunks, read_checkpoint
-from snapshots.delta import MetadataDelta
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.replay import replay
+from quorate.metadata_log.records import TopicRecord, VersionedRecord
+from quorate.metadata_log.runs import PartitionChangeRun, PartitionRun
+from quorate.snapshots.checkpoint import checkpoint_batches, checkpoint_chunks, read_checkpoint
+from quorate.snapshots.delta import MetadataDelta
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.replay import replay
 
 TOPIC = bytes(range(16))
 PARTITIONS = 60_000

@@ -10,10 +10,10 @@ from typing import get_args
 
 import pytest
 
-from controller.http.state_counts import StateCounter
-from metadata_log.ids import DIRECTORY_LOST, DIRECTORY_UNASSIGNED
-from metadata_log.records import PartitionChangeRecord
-from snapshots.derived_states import (
+from quorate.controller.http.state_counts import StateCounter
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_UNASSIGNED
+from quorate.metadata_log.records import PartitionChangeRecord
+from quorate.snapshots.derived_states import (
     PARTITION_CHAINS,
     PARTITION_PREVIOUS,
     REPLICA_CHAINS,
@@ -23,9 +23,9 @@ from snapshots.derived_states import (
     partition_state,
     replica_state,
 )
-from snapshots.image import MetadataImage
-from snapshots.loading import load_image
-from snapshots.state_names import (
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.state_names import (
     NEW_PARTITION,
     NEW_REPLICA,
     NON_EXISTENT_PARTITION,

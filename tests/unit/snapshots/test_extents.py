@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from snapshots.extents import Extent, ExtentFinder, TopicStretches
-from snapshots.persistent_map import PersistentMap
+from quorate.snapshots.extents import Extent, ExtentFinder, TopicStretches
+from quorate.snapshots.persistent_map import PersistentMap
 
 
 def ids(*topics: bytes) -> np.ndarray:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from metadata_log import records as r
-from metadata_log.audit_lines import AuditLine
-from metadata_log.batch import control_batch, data_batch, parse_header, place_batch
-from snapshots.history import (
+from quorate.metadata_log import records as r
+from quorate.metadata_log.audit_lines import AuditLine
+from quorate.metadata_log.batch import control_batch, data_batch, parse_header, place_batch
+from quorate.snapshots.history import (
     Audit,
     HistoryStep,
     Subject,
@@ -17,7 +17,7 @@ from snapshots.history import (
     partition_subject,
     topic_subject,
 )
-from snapshots.replay_state import ReplayState
+from quorate.snapshots.replay_state import ReplayState
 
 T = bytes(15) + b"t"
 ROUND: list[list[Any]] = [

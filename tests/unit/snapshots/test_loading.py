@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import data_batch, place_batch
-from metadata_log.errors import CorruptBatch, CorruptCheckpoint, StorageError
-from metadata_log.reader import find_files
-from metadata_log.records import BeginTransactionRecord, ConfigRecord, EndTransactionRecord, RemoveTopicRecord
-from snapshots.checkpoint import checkpoint_batches
-from snapshots.errors import ImageNotAvailable, ReplayError
-from snapshots.image import EMPTY_IMAGE
-from snapshots.image_parts import Provenance
-from snapshots.loading import load_image
-from snapshots.moments import Moment
-from snapshots.replay import replay
-from snapshots.whole_checkpoints import load_checkpoint
+from quorate.metadata_log.batch import data_batch, place_batch
+from quorate.metadata_log.errors import CorruptBatch, CorruptCheckpoint, StorageError
+from quorate.metadata_log.reader import find_files
+from quorate.metadata_log.records import BeginTransactionRecord, ConfigRecord, EndTransactionRecord, RemoveTopicRecord
+from quorate.snapshots.checkpoint import checkpoint_batches
+from quorate.snapshots.errors import ImageNotAvailable, ReplayError
+from quorate.snapshots.image import EMPTY_IMAGE
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.moments import Moment
+from quorate.snapshots.replay import replay
+from quorate.snapshots.whole_checkpoints import load_checkpoint
 from tests.record_stream import versioned
 
 LOG = "log/__cluster_metadata-0"

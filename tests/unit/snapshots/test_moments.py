@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snapshots.moments import InvalidMoment, Moment, parse_moment
+from quorate.snapshots.moments import InvalidMoment, Moment, parse_moment
 
 
 @pytest.mark.parametrize(

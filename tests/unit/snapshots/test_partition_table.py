@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metadata_log import records as r
-from metadata_log.runs import PartitionRun
-from snapshots.checkpoint import checkpoint_batches, read_checkpoint
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.pages import NO_PARTITION, PAGE_ROWS
-from snapshots.partition import Partition
-from snapshots.replay import replay
+from quorate.metadata_log import records as r
+from quorate.metadata_log.runs import PartitionRun
+from quorate.snapshots.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.pages import NO_PARTITION, PAGE_ROWS
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.replay import replay
 from tests.record_stream import as_runs, versioned
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from snapshots.persistent_map import MapEditor, PersistentMap
+from quorate.snapshots.persistent_map import MapEditor, PersistentMap
 
 
 def test_map_after_puts_and_removals_equals_dictionary_and_every_earlier_map_is_unchanged() -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from metadata_log import records as r
-from snapshots.errors import ReplayError
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.replay import replay
-from snapshots.table_editor import PARTITIONS_PER_TOPIC_MAX
+from quorate.metadata_log import records as r
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.replay import replay
+from quorate.snapshots.table_editor import PARTITIONS_PER_TOPIC_MAX
 from tests.record_stream import as_runs, versioned
 
 TOPIC, OTHER = b"t" * 16, b"o" * 16

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from metadata_log.batch import control_batch, data_batch, place_batch
-from metadata_log.records import (
+from quorate.metadata_log.batch import control_batch, data_batch, place_batch
+from quorate.metadata_log.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     ConfigRecord,
@@ -18,9 +18,9 @@ from metadata_log.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from snapshots.errors import ReplayError
-from snapshots.image_parts import Provenance
-from snapshots.replay_state import ReplayState
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.replay_state import ReplayState
 
 BEGIN, END, ABORT = BeginTransactionRecord("work"), EndTransactionRecord(), AbortTransactionRecord("crash")
 

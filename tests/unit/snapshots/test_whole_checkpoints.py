@@ -7,14 +7,14 @@ from typing import Final
 
 import pytest
 
-from metadata_log.errors import StorageError
-from metadata_log.reader import classify, iter_batches
-from snapshots.errors import ImageNotAvailable
-from snapshots.image import MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.loading import batches_from_start, load_image
-from snapshots.moments import Moment
-from snapshots.whole_checkpoints import PassedOver, load_checkpoint
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.reader import classify, iter_batches
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.loading import batches_from_start, load_image
+from quorate.snapshots.moments import Moment
+from quorate.snapshots.whole_checkpoints import PassedOver, load_checkpoint
 from tests.unit.snapshots.test_loading import config, write_checkpoint, write_segment
 
 #: Byte of a batch from which on its CRC covers it: the attributes.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.http.feed import Chunk, FeedLimits, MetadataFeed
-from controller.http.log_feed import LogFeedSource
-from metadata_log.segment_log import LogConfig
+from quorate.controller.http.feed import Chunk, FeedLimits, MetadataFeed
+from quorate.controller.http.log_feed import LogFeedSource
+from quorate.metadata_log.segment_log import LogConfig
 from tests.log_support import ModelledLog
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from controller.checkpoint_pace import Unpaced
-from controller.digest_memory import DigestMemory
-from controller.http.digests import Digests
-from metadata_log.errors import ApiError, ErrorCode
-from metadata_log.records import TopicRecord, VersionedRecord
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_digest import digest_image
-from snapshots.image_history import IMAGES_KEPT
-from snapshots.image_parts import Provenance
-from snapshots.replay import replay
+from quorate.controller.checkpoint_pace import Unpaced
+from quorate.controller.digest_memory import DigestMemory
+from quorate.controller.http.digests import Digests
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import TopicRecord, VersionedRecord
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.image_history import IMAGES_KEPT
+from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.replay import replay
 
 
 def images(count: int) -> list[MetadataImage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.http.errors import (
+from quorate.controller.http.errors import (
     STATUS,
     FeedOutOfRange,
     HttpRefusal,
@@ -13,8 +13,8 @@ from controller.http.errors import (
     retriable,
     status_of,
 )
-from controller.http.models import ErrorReply
-from metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
+from quorate.controller.http.models import ErrorReply
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
 
 FEED = FeedOutOfRange("take a checkpoint", is_diverging=True, log_start_offset=3, epoch=2, end_offset=9)
 

@@ -7,10 +7,10 @@ from contextlib import aclosing
 
 import pytest
 
-from controller.http import feed as feed_module
-from controller.http.errors import FeedOutOfRange
-from controller.http.feed import FeedLimits
-from metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.controller.http import feed as feed_module
+from quorate.controller.http.errors import FeedOutOfRange
+from quorate.controller.http.feed import FeedLimits
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 from tests.unit.controller.http.feed_log import FollowedLog
 
 MANY = 1_000_000

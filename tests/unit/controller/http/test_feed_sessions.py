@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.http import feed_sessions as module
-from controller.http.feed_sessions import SILENT_SECONDS_MAX, CommitTimes, FeedSession, FeedSessions, Reader
-from controller.http.feed_under_way import ChunksUnderWay
+from quorate.controller.http import feed_sessions as module
+from quorate.controller.http.feed_sessions import SILENT_SECONDS_MAX, CommitTimes, FeedSession, FeedSessions, Reader
+from quorate.controller.http.feed_under_way import ChunksUnderWay
 from tests.unit.controller.http.feed_log import FollowedLog
 
 

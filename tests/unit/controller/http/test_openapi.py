@@ -14,9 +14,9 @@ import pytest
 import schemathesis
 from schemathesis.core.result import Err, Ok
 
-from controller.http.openapi import make_document
-from controller.http.routes import ROUTES
-from controller.http.routing import Route
+from quorate.controller.http.openapi import make_document
+from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routing import Route
 
 DOCUMENT = make_document(ROUTES)
 

@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
-from controller.http.partition_counts import MIN_INSYNC_REPLICAS, OFFLINE_NAMED_MAX, PartitionCounter
-from controller.http.resources import PartitionCounts
-from metadata_log.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord, VersionedRecord
-from snapshots.image import EMPTY_IMAGE, MetadataImage
-from snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
-from snapshots.loading import load_image
-from snapshots.partition import Partition
-from snapshots.replay import replay
+from quorate.controller.http.partition_counts import MIN_INSYNC_REPLICAS, OFFLINE_NAMED_MAX, PartitionCounter
+from quorate.controller.http.resources import PartitionCounts
+from quorate.metadata_log.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord, VersionedRecord
+from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorate.snapshots.loading import load_image
+from quorate.snapshots.partition import Partition
+from quorate.snapshots.replay import replay
 
 
 def partitions(image: MetadataImage) -> Iterator[tuple[str, int, Partition]]:

@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller.http.resources import BrokerReply, BrokerStateName, PartitionCounts, QuorumReply, VoterReply, VoterRole
-from controller.http.status import judge
+from quorate.controller.http.resources import (
+    BrokerReply,
+    BrokerStateName,
+    PartitionCounts,
+    QuorumReply,
+    VoterReply,
+    VoterRole,
+)
+from quorate.controller.http.status import judge
 
 COUNTS = PartitionCounts(total=100)
 
