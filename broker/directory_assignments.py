@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from quorate.broker.directory_choice import Replica, UnplacedReplicas, choose_directories
+from quorate.broker.directories.directory_choice import Replica, UnplacedReplicas, choose_directories
 from quorate.broker.publisher import Manifest, MetadataPublisher
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 from quorate.metadata_log.ids import Uuid
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
 if TYPE_CHECKING:
-    from quorate.broker.controller_rpc import ControllerRpc
+    from quorate.broker.controllers.controller_rpc import ControllerRpc
 
 log = structlog.get_logger(__name__)
 

@@ -13,28 +13,28 @@ from typing import Final
 
 import structlog
 
-from quorate.broker.controller_rpc import ControllerRpc
-from quorate.broker.digest_watch import DigestWatch
-from quorate.broker.digests import Digests
+from quorate.broker.controllers.controller_rpc import ControllerRpc
+from quorate.broker.controllers.feed import MetadataFeed
 from quorate.broker.directory_assignments import DirectoryAssignments
-from quorate.broker.feed import MetadataFeed
-from quorate.broker.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
-from quorate.broker.last_run import LastRun
-from quorate.broker.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming
-from quorate.broker.loader import LoaderTiming, MetadataLoader
-from quorate.broker.metadata_cache import MetadataCache
+from quorate.broker.environment import Surroundings
+from quorate.broker.lifecycle.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
+from quorate.broker.lifecycle.last_run import LastRun
+from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming
+from quorate.broker.lifecycle.session import BrokerSession
+from quorate.broker.metadata.digest_watch import DigestWatch
+from quorate.broker.metadata.digests import Digests
+from quorate.broker.metadata.loader import LoaderTiming, MetadataLoader
+from quorate.broker.metadata.metadata_cache import MetadataCache
 from quorate.broker.publisher import Manifest, MetadataPublisher, PublisherSet
 from quorate.broker.replica_deletions import RehearsalDeletions
 from quorate.broker.replicas.manager import ReplicaManager, Station
 from quorate.broker.replicas.peers import PeerAddresses, PeerCalls
 from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace, StandInLog
-from quorate.broker.session import BrokerSession
 from quorate.broker.settings import BrokerSettings, parse_peers
-from quorate.broker.surroundings import Surroundings
 from quorate.metadata_log.errors import QuorateError
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
 log = structlog.get_logger(__name__)
 

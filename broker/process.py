@@ -13,15 +13,15 @@ from contextlib import asynccontextmanager, contextmanager
 import aiohttp
 import structlog
 
-from quorate.broker.controllers import connect_controllers
-from quorate.broker.digest_watch import DigestWatch
+from quorate.broker.controllers.controllers import connect_controllers
+from quorate.broker.environment import Surroundings
 from quorate.broker.host import BrokerHost, BrokerReadiness
-from quorate.broker.http_api import BrokerHttp
+from quorate.broker.http.http_api import BrokerHttp
+from quorate.broker.metadata.digest_watch import DigestWatch
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.replicas.peers import HttpPeers
 from quorate.broker.settings import BrokerSettings
-from quorate.broker.surroundings import Surroundings
 from quorate.metadata_log.ids import Uuid, is_reserved_uuid
 
 log = structlog.get_logger(__name__)

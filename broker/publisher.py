@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import structlog
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.image_parts import Provenance
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_parts import Provenance
 
 log = structlog.get_logger(__name__)
 

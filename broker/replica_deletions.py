@@ -17,10 +17,10 @@ import numpy as np
 from quorate.broker.publisher import Manifest, MetadataPublisher
 from quorate.controller.protocol import UNDELETED_TOPICS_MAX, UndeletedReplicas, UndeletedTopic
 from quorate.metadata_log.ids import Uuid
-from quorate.snapshots.cluster import BrokerRegistration, ClusterImage
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.online_replicas import online_replicas
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.online_replicas import online_replicas
+from quorate.snapshots.table.cluster import BrokerRegistration, ClusterImage
 
 _NOTHING: Final = -1
 

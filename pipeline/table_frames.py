@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from quorate.pipeline.table_reading import grouped_files, plain, read_table, table_files
+from quorate.pipeline.tables.table_reading import grouped_files, plain, read_table, table_files
 
 #: Bytes of Parquet that one task reads.
 _TASK_BYTES: Final = 8 * 1024 * 1024

@@ -6,9 +6,9 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Final
 
+from quorate.metadata_log.checkpoints.retention import RetentionConfig
 from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_text
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
-from quorate.metadata_log.retention import RetentionConfig
 from quorate.quorum.errors import ProtocolError
 
 #: Version of the messages between nodes; both sides must have the same.

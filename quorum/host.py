@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from quorate.metadata_log.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest
 from quorate.metadata_log.disk import DiskJob
-from quorate.quorum.disk_queue import DiskGroup
-from quorate.quorum.journal import LogJournal
-from quorate.quorum.outbox import Channel
+from quorate.quorum.library.journal import LogJournal
+from quorate.quorum.messages.outbox import Channel
+from quorate.quorum.storage.disk_queue import DiskGroup
 
 
 class Host(Protocol):

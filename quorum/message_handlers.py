@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from quorate.quorum import messages
-from quorate.quorum.ballots import Ballots
-from quorate.quorum.checkpoint_receiving import CheckpointReceiver
-from quorate.quorum.checkpoint_sending import CheckpointSender
-from quorate.quorum.core import RaftCore
-from quorate.quorum.following import Follower
-from quorate.quorum.replication import Replication
+from quorate.quorum.checkpoints.receiving import CheckpointReceiver
+from quorate.quorum.checkpoints.sending import CheckpointSender
+from quorate.quorum.elections.ballots import Ballots
+from quorate.quorum.library.core import RaftCore
+from quorate.quorum.messages import messages
+from quorate.quorum.replication.following import Follower
+from quorate.quorum.replication.replication import Replication
 
 #: Called with the peer, its message and the time.
 Handler = Callable[[int, Any, float], None]

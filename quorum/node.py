@@ -12,40 +12,40 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from quorate.metadata_log.checkpoint_files import CheckpointId
-from quorate.metadata_log.checkpoints import CheckpointContent
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoints.checkpoints import CheckpointContent
 from quorate.metadata_log.errors import StorageError
-from quorate.metadata_log.segment_log import MetadataLog
-from quorate.quorum import messages
-from quorate.quorum.admission import Admission
-from quorate.quorum.ballots import Ballots
-from quorate.quorum.bulk_queue import BulkQueue
-from quorate.quorum.checkpoint_receiving import CheckpointReceiver
-from quorate.quorum.checkpoint_sending import CheckpointSender
-from quorate.quorum.commit_notice import CommitNotice
+from quorate.metadata_log.log.segment_log import MetadataLog
+from quorate.quorum.checkpoints.bulk_queue import BulkQueue
+from quorate.quorum.checkpoints.own_checkpoints import OwnCheckpoints
+from quorate.quorum.checkpoints.receiving import CheckpointReceiver
+from quorate.quorum.checkpoints.sending import CheckpointSender
 from quorate.quorum.config import QuorumConfig
-from quorate.quorum.core import RaftCore
-from quorate.quorum.delivery import Delivery
-from quorate.quorum.disk_queue import DiskGroup, DiskQueue
-from quorate.quorum.elections import Elections
+from quorate.quorum.elections.admission import Admission
+from quorate.quorum.elections.ballots import Ballots
+from quorate.quorum.elections.elections import Elections
+from quorate.quorum.elections.membership import Membership
 from quorate.quorum.errors import FatalFault, NotLeader, SecondLeader
 from quorate.quorum.fail_stop import FailStop
-from quorate.quorum.fitness import Fitness
-from quorate.quorum.following import Follower
 from quorate.quorum.host import Host, QuorumListener, QuorumStatus
-from quorate.quorum.journal import LogJournal
-from quorate.quorum.leader_change import VoterHistory, first_batch
-from quorate.quorum.membership import Membership
+from quorate.quorum.library.core import RaftCore
+from quorate.quorum.library.journal import LogJournal
 from quorate.quorum.message_handlers import message_handlers
-from quorate.quorum.messages import Message
+from quorate.quorum.messages import messages
+from quorate.quorum.messages.messages import Message
+from quorate.quorum.messages.outbox import Outbox
+from quorate.quorum.messages.wire import decode
 from quorate.quorum.metrics import QuorumMetrics
-from quorate.quorum.outbox import Outbox
-from quorate.quorum.own_checkpoints import OwnCheckpoints
-from quorate.quorum.payload import placed_payload
-from quorate.quorum.read_barrier import ReadBarrier
-from quorate.quorum.replication import Replication
-from quorate.quorum.storage import NodeStorage
-from quorate.quorum.wire import decode
+from quorate.quorum.replication.commit_notice import CommitNotice
+from quorate.quorum.replication.delivery import Delivery
+from quorate.quorum.replication.following import Follower
+from quorate.quorum.replication.payload import placed_payload
+from quorate.quorum.replication.read_barrier import ReadBarrier
+from quorate.quorum.replication.replication import Replication
+from quorate.quorum.storage.disk_queue import DiskGroup, DiskQueue
+from quorate.quorum.storage.fitness import Fitness
+from quorate.quorum.storage.leader_change import VoterHistory, first_batch
+from quorate.quorum.storage.storage import NodeStorage
 
 _OF_A_LEADER: Final = (messages.Append, messages.Commit, messages.CheckpointOffer)
 

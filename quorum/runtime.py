@@ -13,16 +13,16 @@ from typing import Final
 from quorate.metadata_log.disk import DiskJob, drain
 from quorate.metadata_log.errors import StorageError
 from quorate.quorum.config import QuorumConfig
-from quorate.quorum.disk_pace import DiskPace
-from quorate.quorum.disk_queue import DiskGroup
-from quorate.quorum.disk_thread import DiskThread
 from quorate.quorum.errors import DiskFailed, NotLeader, Superseded
 from quorate.quorum.host import QuorumListener
+from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.node import QuorumNode
-from quorate.quorum.outbox import Channel
-from quorate.quorum.storage import NodeStorage
-from quorate.quorum.sync_watch import SyncWatch
-from quorate.quorum.transport import PeerTransport
+from quorate.quorum.storage.disk_pace import DiskPace
+from quorate.quorum.storage.disk_queue import DiskGroup
+from quorate.quorum.storage.disk_thread import DiskThread
+from quorate.quorum.storage.storage import NodeStorage
+from quorate.quorum.storage.sync_watch import SyncWatch
+from quorate.quorum.transport.transport import PeerTransport
 
 logger = logging.getLogger(__name__)
 

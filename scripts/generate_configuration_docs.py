@@ -17,9 +17,9 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 from quorate.broker.settings import BrokerSettings
-from quorate.controller.attribute_docs import attribute_docs
-from quorate.controller.settings import Address, ControllerSettings
-from quorate.controller.settings_source import environment_name
+from quorate.controller.api.attribute_docs import attribute_docs
+from quorate.controller.process.settings import Address, ControllerSettings
+from quorate.controller.process.settings_source import environment_name
 
 PATH: Final = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
-from quorate.scripts.cli import exit_codes
-from quorate.scripts.command_line import run
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.command_line import run
 
 Directory = Annotated[
     Path, typer.Option("--dir", metavar="DIR", help="Where its state, logs and temporary files are kept.")
@@ -36,7 +36,7 @@ def start(
 
     Example: scripts/spark-cluster start --dir var-spark
     """
-    from quorate.pipeline.standalone import start_cluster
+    from quorate.pipeline.spark.standalone import start_cluster
 
     cluster = start_cluster(directory.resolve(), workers, cores, memory)
     sys.stdout.write(f"The cluster is up, {workers} workers: quorate pipeline JOB --master {cluster.master_url}\n")
@@ -48,7 +48,7 @@ def stop(directory: Directory = _DIRECTORY) -> None:
 
     Example: scripts/spark-cluster stop --dir var-spark
     """
-    from quorate.pipeline.standalone import stop_cluster
+    from quorate.pipeline.spark.standalone import stop_cluster
 
     cluster = stop_cluster(directory.resolve())
     sys.stdout.write("There is no cluster.\n" if cluster is None else "The cluster has ended.\n")
@@ -63,7 +63,7 @@ def status(
 
     Example: scripts/spark-cluster status --json
     """
-    from quorate.pipeline.standalone import read_cluster
+    from quorate.pipeline.spark.standalone import read_cluster
 
     cluster = read_cluster(directory.resolve())
     processes = () if cluster is None else cluster.processes

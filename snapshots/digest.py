@@ -16,9 +16,9 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
-from quorate.metadata_log.codec import encode_control, encode_value
 from quorate.metadata_log.ids import DIRECTORY_MIGRATING
-from quorate.metadata_log.records import (
+from quorate.metadata_log.records.codec import encode_control, encode_value
+from quorate.metadata_log.records.records import (
     ClientQuotaRecord,
     ControlRecord,
     DataRecord,
@@ -29,8 +29,8 @@ from quorate.metadata_log.records import (
     TopicRecord,
     VotersRecord,
 )
-from quorate.metadata_log.schema import SCHEMA_OF_CLASS
-from quorate.metadata_log.wire import Buffer
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
+from quorate.metadata_log.records.wire import Buffer
 
 DIGEST_BYTES: Final = 32
 #: Raised where the same state gives another digest than before, by a new version of a record, say: nodes that compare

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.records import ControlRecord, DataRecord, KRaftVersionRecord, TopicRecord
-from quorate.snapshots.as_records import (
+from quorate.metadata_log.records.records import ControlRecord, DataRecord, KRaftVersionRecord, TopicRecord
+from quorate.snapshots.checkpoints.as_records import (
     broker_record,
     config_records,
     controller_record,
@@ -23,14 +23,14 @@ from quorate.snapshots.as_records import (
     zk_records,
 )
 from quorate.snapshots.digest import DIGEST_BYTES, MODULUS, canonical_value, digest_bytes, entry_leaf
-from quorate.snapshots.extents import extent_column
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.image_parts import KRaftImage
-from quorate.snapshots.pages import NO_PARTITION
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_parts import KRaftImage
+from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.pauses import Pause, no_pause, rows_at_once
-from quorate.snapshots.persistent_map import PersistentMap
-from quorate.snapshots.table_difference import changed_topics
-from quorate.snapshots.table_values import partition_values
+from quorate.snapshots.table.extents import extent_column
+from quorate.snapshots.table.pages import NO_PARTITION
+from quorate.snapshots.table.table_difference import changed_topics
+from quorate.snapshots.table.table_values import partition_values
 
 K = TypeVar("K")
 V = TypeVar("V")

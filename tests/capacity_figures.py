@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from quorate.pipeline.capacity.state import LAST, readings, state_tables
+from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
-from quorate.pipeline.inputs import find_inputs
 from quorate.pipeline.planning.bounds import fewest_moves
 from quorate.pipeline.planning.cluster import Brokers, Cluster, Role, TooFewBrokers
 from quorate.pipeline.planning.planner import plan

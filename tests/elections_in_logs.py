@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from quorate.metadata_log.batch import iter_records
-from quorate.metadata_log.records import PartitionChangeRecord, PartitionRecord
+from quorate.metadata_log.batches.batch import iter_records
+from quorate.metadata_log.records.records import PartitionChangeRecord, PartitionRecord
 
 _RECOVERING = 1
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from quorate.metadata_log.ids import uuid_text
-from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image.image import MetadataImage
 
 Row = dict[str, Any]
 #: By table: what a row is a version of.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from quorate.metadata_log import records as r
 from quorate.metadata_log.ids import DIRECTORY_MIGRATING, Uuid
+from quorate.metadata_log.records import records as r
 
 
 class NaiveImage:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from quorate.pipeline.history.schema import PARTITION_VERSIONS
 from quorate.pipeline.incidents.brokers import BrokerEvent
-from quorate.pipeline.incidents.bucket import Known, tables_of
-from quorate.pipeline.incidents.changes import NAMES, Changes
 from quorate.pipeline.incidents.min_isr import ConfigSpan, min_isr_steps
+from quorate.pipeline.incidents.partitions.bucket import Known, tables_of
+from quorate.pipeline.incidents.partitions.changes import NAMES, Changes
+from quorate.pipeline.incidents.partitions.versions import Versions
 from quorate.pipeline.incidents.thresholds import Thresholds
-from quorate.pipeline.incidents.versions import Versions
+from quorate.pipeline.tables.history_schema import PARTITION_VERSIONS
 
 SECOND = 1_000_000
 CLUSTER = "c"

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import NamedTuple
 
-from quorate.metadata_log.batch import build_batch, control_batch, place_batch
-from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_id, checkpoint_name
+from quorate.metadata_log.batches.batch import build_batch, control_batch, place_batch
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, checkpoint_id, checkpoint_name
 from quorate.metadata_log.disk import replace_file
-from quorate.metadata_log.mark import MARK_NAME
-from quorate.metadata_log.records import SnapshotFooterRecord, SnapshotHeaderRecord
-from quorate.metadata_log.segment_log import LogConfig, MetadataLog
-from quorate.scripts.simulation.memory_disk import CrashPolicy, MemoryDisk
+from quorate.metadata_log.log.segment_log import LogConfig, MetadataLog
+from quorate.metadata_log.records.records import SnapshotFooterRecord, SnapshotHeaderRecord
+from quorate.metadata_log.segments.mark import MARK_NAME
+from quorate.scripts.simulation.machine.memory_disk import CrashPolicy, MemoryDisk
 
 DIRECTORY = "/node/__cluster_metadata-0"
 #: Three or four small batches to a segment, so that short workloads roll.

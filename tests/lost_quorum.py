@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from quorate.metadata_log.batch import place_batch
-from quorate.metadata_log.builder import build_batches
-from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.batches.batch import place_batch
+from quorate.metadata_log.batches.builder import build_batches
+from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
 from quorate.metadata_log.disk import RealDisk
-from quorate.metadata_log.records import (
+from quorate.metadata_log.log.segment_log import MetadataLog
+from quorate.metadata_log.records.records import (
     ConfigRecord,
     Record,
     VersionedRecord,
 )
-from quorate.metadata_log.segment_log import MetadataLog
 from quorate.scripts.cluster.making import Ports, controller_directory, make_twin
-from quorate.scripts.recovery.holdings import Holding, survey_directory
-from quorate.scripts.recovery.judgement import Answer, Judgement, judge
-from quorate.scripts.recovery.plan import RecoveryPlan, Targets, plan_from_survivors
+from quorate.scripts.lost_majority.directory_survey import Holding, survey_directory
+from quorate.scripts.lost_majority.judgement import Answer, Judgement, judge
+from quorate.scripts.lost_majority.plan import RecoveryPlan, Targets, plan_from_survivors
 from tests.log_support import SMALL_SEGMENTS, flush
 
 #: Epoch of the captured log, and one above.

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from quorate.metadata_log.batch import control_batch, data_batch, place_batch
-from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.batches.batch import control_batch, data_batch, place_batch
+from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.directory.meta_properties import MetaProperties, encode_meta_properties
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.ids import ZERO_UUID
-from quorate.metadata_log.mark import Mark, MarkFile
-from quorate.metadata_log.meta_properties import MetaProperties, encode_meta_properties
-from quorate.metadata_log.records import (
+from quorate.metadata_log.records.records import (
     ConfigRecord,
     NoOpRecord,
     PartitionChangeRecord,
@@ -21,7 +20,8 @@ from quorate.metadata_log.records import (
     SnapshotHeaderRecord,
     TopicRecord,
 )
-from quorate.metadata_log.segment_files import segment_name
+from quorate.metadata_log.segments.mark import Mark, MarkFile
+from quorate.metadata_log.segments.segment_files import segment_name
 
 KAFKA = Path(__file__).parent / "data" / "kafka"
 #: A real log of two thousand small and a few large batches in five segments, with three checkpoints.

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from quorate.metadata_log import records as r
-from quorate.metadata_log.batch import BatchHeader, data_batch, iter_records, parse_header, place_batch
-from quorate.metadata_log.columns import decode_batch
-from quorate.metadata_log.records import VersionedRecord
-from quorate.metadata_log.runs import BatchItem
+from quorate.metadata_log.batches.batch import BatchHeader, data_batch, iter_records, parse_header, place_batch
+from quorate.metadata_log.batches.columns import decode_batch
+from quorate.metadata_log.batches.runs import BatchItem
+from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.records import VersionedRecord
 from quorate.pipeline.fold.state import FoldedState, state_at
 from quorate.pipeline.fold.task import FoldedTask, TaskFold
 from quorate.snapshots.digest import digest_bytes, entry_leaf, root, topic_leaf

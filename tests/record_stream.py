@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from hypothesis import settings
 
-from quorate.metadata_log import records as r
+from quorate.metadata_log.batches.runs import BatchItem, PartitionChangeRun, PartitionRun
 from quorate.metadata_log.ids import DIRECTORY_UNASSIGNED
-from quorate.metadata_log.records import VersionedRecord
-from quorate.metadata_log.runs import BatchItem, PartitionChangeRun, PartitionRun
+from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.records import VersionedRecord
 from tests.image_model import NaiveImage
 
 #: Examples of a property over whole streams: each is worth many of the usual ones, and as long.

@@ -10,6 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from quorate.pipeline.files.inputs import find_inputs
+from quorate.pipeline.files.ranges import task_from_json
+from quorate.pipeline.files.walk import Wanted
 from quorate.pipeline.history.appended import AppendedTables
 from quorate.pipeline.history.catalogue import CatalogueVersions
 from quorate.pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
@@ -18,16 +21,13 @@ from quorate.pipeline.history.partitions import partition_versions
 from quorate.pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPlan
 from quorate.pipeline.history.reading import read_task
 from quorate.pipeline.history.resuming import ClusterRead
-from quorate.pipeline.history.schema import KEYS, TABLES
 from quorate.pipeline.history.states import States
 from quorate.pipeline.history.timeline import Timeline
 from quorate.pipeline.history.writing import DAY, write_days, write_empty
-from quorate.pipeline.inputs import find_inputs
-from quorate.pipeline.ranges import task_from_json
-from quorate.pipeline.result_directory import ResultDirectory, holds_something
-from quorate.pipeline.table_format import TableFormat
-from quorate.pipeline.walk import Wanted
-from quorate.pipeline.written import NOTHING, Written
+from quorate.pipeline.tables.history_schema import KEYS, TABLES
+from quorate.pipeline.tables.result_directory import ResultDirectory, holds_something
+from quorate.pipeline.tables.table_format import TableFormat
+from quorate.pipeline.tables.written import NOTHING, Written
 
 
 def append_history(paths: Sequence[Path], out: Path, *, end: int | None = None, mixed: bool = False) -> int:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from quorate.metadata_log.records import PartitionChangeRecord, PartitionRecord, Record, VersionedRecord
-from quorate.metadata_log.runs import BatchItem, PartitionChangeRun, PartitionRun, Run
-from quorate.metadata_log.schema import SCHEMA_OF_CLASS, SCHEMAS, Field, RecordSchema, StructSchema
+from quorate.metadata_log.batches.runs import BatchItem, PartitionChangeRun, PartitionRun, Run
+from quorate.metadata_log.records.records import PartitionChangeRecord, PartitionRecord, Record, VersionedRecord
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS, SCHEMAS, Field, RecordSchema, StructSchema
 
 #: Every record type with every version it has.
 ALL_VERSIONS = [

@@ -14,12 +14,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.broker.directories.online_replicas import online_places
+from quorate.broker.directories.places import Flags, Ints, in_slots, is_alike, is_among, remembered
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows, no_rows
-from quorate.broker.replicas.online_replicas import online_places
-from quorate.broker.replicas.places import Flags, Ints, in_slots, is_alike, is_among, remembered
 from quorate.broker.replicas.stand_in import Pace
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.pages import PAGE_ROWS, PAGE_SHIFT, Page
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page
 
 NEVER: Final = np.inf
 #: Of a broker that cannot be followed.

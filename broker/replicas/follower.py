@@ -17,7 +17,7 @@ from quorate.broker.replicas.followed_pages import NEVER, FollowedPages, Leaders
 from quorate.broker.replicas.messages import ROWS_MAX, UNSAID, FollowAnswer, FollowedRows, FollowMessage
 from quorate.broker.replicas.stand_in import Pace
 from quorate.metadata_log.errors import ErrorCode
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
 #: First wait before what was refused is said again: the leader may be a moment behind. Doubled up to the maximum.
 _REFUSED_FIRST_MS: Final = 20.0

@@ -17,7 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.broker.replicas.isr_proposals import IsrProposals, proposals_of
+from quorate.broker.controllers.isr_proposals import IsrProposals, proposals_of
+from quorate.broker.directories.online_replicas import online_places
+from quorate.broker.directories.places import Flags, Ints, in_slots, is_among, remembered
 from quorate.broker.replicas.led_rows import (
     ALWAYS,
     NEVER,
@@ -29,12 +31,10 @@ from quorate.broker.replicas.led_rows import (
     carry,
     with_new_isr,
 )
-from quorate.broker.replicas.online_replicas import online_places
-from quorate.broker.replicas.places import Flags, Ints, in_slots, is_among, remembered
 from quorate.metadata_log.errors import ErrorCode
-from quorate.snapshots import page_access
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.pages import PAGE_ROWS, PAGE_SHIFT
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.table import page_access
+from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT
 
 #: Answered "done": the image shows it soon. If it does not by then, ask again; that is harmless.
 CONFIRM_MS: Final = 10_000.0

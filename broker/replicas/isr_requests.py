@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import structlog
 
+from quorate.broker.controllers.isr_proposals import IsrProposals
 from quorate.broker.replicas.isr_book import IsrBook
-from quorate.broker.replicas.isr_proposals import IsrProposals
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 
 if TYPE_CHECKING:
-    from quorate.broker.controller_rpc import ControllerRpc
+    from quorate.broker.controllers.controller_rpc import ControllerRpc
 
 log = structlog.get_logger(__name__)
 

@@ -18,7 +18,7 @@ from quorate.broker.replicas.led_rows import Group
 from quorate.broker.replicas.messages import EVERYTHING, UNSAID, FollowAnswer, FollowedRows, FollowMessage, over
 from quorate.broker.replicas.stand_in import StandInLog
 from quorate.metadata_log.errors import ErrorCode
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
 
 @dataclass(frozen=True, slots=True)

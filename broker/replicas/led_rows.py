@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.broker.replicas.online_replicas import Online
-from quorate.broker.replicas.places import Flags, Ints, in_slots, is_alike, is_among
-from quorate.snapshots.pages import Page
+from quorate.broker.directories.online_replicas import Online
+from quorate.broker.directories.places import Flags, Ints, in_slots, is_alike, is_among
+from quorate.snapshots.table.pages import Page
 
 #: As a time to come: never. As the time when somebody was caught up: always.
 NEVER: Final = np.inf

@@ -17,7 +17,7 @@ from quorate.broker.replicas.isr_requests import IsrCounters
 from quorate.metadata_log.ids import Uuid
 
 if TYPE_CHECKING:
-    from quorate.broker.controller_rpc import ControllerRpc
+    from quorate.broker.controllers.controller_rpc import ControllerRpc
 
 
 @dataclass(frozen=True, slots=True)

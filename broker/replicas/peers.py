@@ -12,12 +12,12 @@ from typing import Final, Protocol
 
 import aiohttp
 
-from quorate.broker.identity import HTTP_LISTENER
+from quorate.broker.lifecycle.identity import HTTP_LISTENER
 from quorate.broker.replicas.follower import Address
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX
 from quorate.metadata_log.errors import QuorateError
-from quorate.snapshots.cluster import BrokerRegistration, ClusterImage
-from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.cluster import BrokerRegistration, ClusterImage
 
 #: This very process.
 LOCAL: Final = "local"

@@ -13,7 +13,8 @@ from typing import Final
 
 import structlog
 
-from quorate.broker.identity import Endpoint
+from quorate.broker.environment import Surroundings
+from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.publisher import Manifest
 from quorate.broker.replicas.attended import AttendedClock
 from quorate.broker.replicas.follower import FollowerCore, Link
@@ -30,10 +31,9 @@ from quorate.broker.replicas.messages import (
 )
 from quorate.broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls, host_and_port
 from quorate.broker.replicas.stand_in import Pace, StandInLog
-from quorate.broker.surroundings import Surroundings
 from quorate.metadata_log.errors import QuorateError
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
 log = structlog.get_logger(__name__)
 

@@ -20,8 +20,8 @@ from quorate.broker.replicas.led_rows import ALWAYS, UNKNOWN
 from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 from quorate.metadata_log.ids import UUID_BYTES, Uuid
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
 NOTICE: Final = "a replica is in sync when the service says so"
 

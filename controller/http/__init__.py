@@ -1,1 +1,1 @@
-"""The controllers' HTTP API: a route table, and what makes routes, an OpenAPI document and answers from it."""
+"""The HTTP server of one node: connections, routing, forwarding, and the fast path beside the framework."""

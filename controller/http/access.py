@@ -7,7 +7,7 @@ import ipaddress
 import re
 from typing import Final
 
-from quorate.controller.http.errors import HttpRefusal
+from quorate.controller.api.errors import HttpRefusal
 from quorate.metadata_log.errors import ErrorCode
 
 #: A `Host` header: a name or an address, perhaps with a port.

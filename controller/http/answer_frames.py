@@ -13,9 +13,9 @@ from typing import NamedTuple
 from aiohttp.http import SERVER_SOFTWARE
 from pydantic import BaseModel
 
-from quorate.controller.http import headers
+from quorate.controller.api import headers
+from quorate.controller.api.content import JSON
 from quorate.controller.http.answers import node_headers, status_headers
-from quorate.controller.http.content import JSON
 from quorate.controller.http.dispatch import encode
 from quorate.controller.http.ports import Node, NodePosition
 from quorate.controller.http.routing import Route

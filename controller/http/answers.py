@@ -8,7 +8,7 @@ import secrets
 from http import HTTPStatus
 from typing import Final
 
-from quorate.controller.http import headers
+from quorate.controller.api import headers
 from quorate.controller.http.ports import Node
 
 #: Names of requests differ within a process by their number, and between processes by chance.

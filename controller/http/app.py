@@ -7,21 +7,21 @@ from typing import Final
 
 from aiohttp import web
 
-from quorate.controller.connection import make_session
-from quorate.controller.http import headers
+from quorate.controller.api import headers
+from quorate.controller.api.content import JSON
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.client.connection import make_session
+from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.access import check_access
 from quorate.controller.http.answers import node_headers, request_id_of, status_headers
-from quorate.controller.http.content import JSON
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
-from quorate.controller.http.errors import HttpRefusal
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.forward_line import ForwardLine
 from quorate.controller.http.openapi import DOCUMENT_KEY, Document
 from quorate.controller.http.ports import Node
-from quorate.controller.http.refusals import asked_by
-from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
-from quorate.controller.origin import ORIGIN
+from quorate.controller.logs.refusals import asked_by
 from quorate.metadata_log.errors import ErrorCode
 
 #: What an orchestrator may ask without the secret.

@@ -12,21 +12,21 @@ import aiohttp
 from aiohttp import web
 from pydantic import BaseModel
 
-from quorate.controller.http import headers
-from quorate.controller.http.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
-from quorate.controller.http.errors import HttpRefusal
+from quorate.controller.api import headers
+from quorate.controller.api.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.api.models import MomentParameters, Nothing, ReadParameters, ViewParameters
+from quorate.controller.decisions.origin import ORIGIN, Origin
 from quorate.controller.http.forward_line import ForwardLine
 from quorate.controller.http.forwarding import active_peer, forward, hops_of
-from quorate.controller.http.models import MomentParameters, Nothing, ReadParameters, ViewParameters
 from quorate.controller.http.origins import origin_of
 from quorate.controller.http.ports import Node
-from quorate.controller.http.refusals import asked_by
+from quorate.controller.http.read_only_node import node_at
 from quorate.controller.http.routing import Call, Route, Serving
-from quorate.controller.http.still_node import node_at
-from quorate.controller.origin import ORIGIN, Origin
+from quorate.controller.logs.refusals import asked_by
 from quorate.controller.protocol import ItemResult
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
-from quorate.snapshots.moments import Moment, parse_moment
+from quorate.snapshots.checkpoints.moments import Moment, parse_moment
 
 T = TypeVar("T")
 

@@ -18,21 +18,20 @@ from typing import Any, Final, cast
 import structlog
 from pydantic import BaseModel
 
-from quorate.controller import sockets
-from quorate.controller.http import headers
+from quorate.controller.api import headers, sockets
+from quorate.controller.api.content import JSON, MSGPACK, decode_body
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.api.models import Nothing
+from quorate.controller.decisions.origin import ANONYMOUS, ORIGIN, Origin, check_principal
 from quorate.controller.http.access import check_access
 from quorate.controller.http.answer_frames import AnswerFrames
 from quorate.controller.http.answers import request_id_of
-from quorate.controller.http.content import JSON, MSGPACK, decode_body
 from quorate.controller.http.dispatch import REQUEST_ID, SOME_FAILED, encode, item_results, run_route, timeout_of
-from quorate.controller.http.errors import HttpRefusal
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.framework_connection import HEAD_END, FrameworkConnection
-from quorate.controller.http.models import Nothing
 from quorate.controller.http.ports import Node
-from quorate.controller.http.refusals import Asked
 from quorate.controller.http.routing import Call, Route, Serving
-from quorate.controller.origin import ANONYMOUS, ORIGIN, Origin, check_principal
+from quorate.controller.logs.refusals import Asked
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 log = structlog.get_logger()

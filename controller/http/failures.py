@@ -6,7 +6,7 @@ import secrets
 
 import structlog
 
-from quorate.controller.http.errors import error_reply, status_of
+from quorate.controller.api.errors import error_reply, status_of
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
 log = structlog.get_logger()

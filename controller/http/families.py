@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from quorate.controller.http.counters import Histogram
+from quorate.controller.engine.counters import Histogram
 
 
 def gauge(name: str, text: str, value: float) -> Metric:

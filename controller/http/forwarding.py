@@ -16,12 +16,12 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
-from quorate.controller.answered_while import answered_while
-from quorate.controller.connection import CONNECT_SECONDS, body_to_send, reason_of
-from quorate.controller.http import headers
-from quorate.controller.http.errors import HttpRefusal
+from quorate.controller.api import headers
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.client.answered_while import answered_while
+from quorate.controller.client.connection import CONNECT_SECONDS, body_to_send, reason_of
+from quorate.controller.decisions.origin import Origin
 from quorate.controller.http.ports import Node, Peer
-from quorate.controller.origin import Origin
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 
 HOPS_MAX: Final = 1

@@ -13,12 +13,12 @@ from aiohttp import web
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from quorate.controller.http import headers
-from quorate.controller.http.content import JSON
-from quorate.controller.http.models import ErrorReply, Nothing
+from quorate.controller.api import headers
+from quorate.controller.api.content import JSON
+from quorate.controller.api.models import ErrorReply, Nothing
+from quorate.controller.decisions.origin import ANONYMOUS, PRINCIPAL_CHARS_MAX, PRINCIPAL_FORM
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Route
-from quorate.controller.origin import ANONYMOUS, PRINCIPAL_CHARS_MAX, PRINCIPAL_FORM
 
 API_VERSION: Final = "1"
 _REFERENCE: Final = "#/components/schemas/{model}"

@@ -6,9 +6,9 @@ import ipaddress
 
 from aiohttp import web
 
-from quorate.controller.http import headers
-from quorate.controller.http.errors import HttpRefusal
-from quorate.controller.origin import ANONYMOUS, Origin, check_principal
+from quorate.controller.api import headers
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.decisions.origin import ANONYMOUS, Origin, check_principal
 from quorate.metadata_log.errors import ApiError
 
 #: An IPv6 address that ends in an IPv4 address.

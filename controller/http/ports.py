@@ -1,4 +1,4 @@
-"""What the HTTP layer needs of the rest of a controller process. `controller.server` binds it; tests bind their own."""
+"""What the HTTP layer needs of the rest of a controller process. `process.server` binds it; tests bind their own."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from quorate.controller.checkpoint_writer import TakenCheckpoint
-from quorate.controller.event_queue import EventQueue
-from quorate.controller.head_watch import HeadWatch
-from quorate.controller.http.audit_reading import AuditReading
-from quorate.controller.http.counters import Counters
-from quorate.controller.http.digests import Digests
-from quorate.controller.http.feed import MetadataFeed
-from quorate.controller.http.heard import HeardBrokers
-from quorate.controller.http.partition_counts import CountedImages
-from quorate.controller.http.past import Checkpoints, PastImages
-from quorate.controller.http.refusals import Refusals
-from quorate.controller.http.state_counts import CountedStates
-from quorate.controller.operations import Operations
-from quorate.controller.partition_search import PartitionSearch
-from quorate.controller.purgatory import Reply
-from quorate.snapshots.image import MetadataImage
+from quorate.controller.background.checkpoint_writer import TakenCheckpoint
+from quorate.controller.engine.counters import Counters
+from quorate.controller.engine.event_queue import EventQueue
+from quorate.controller.engine.head_counters import HeadWatch
+from quorate.controller.engine.purgatory import Reply
+from quorate.controller.feed.feed import MetadataFeed
+from quorate.controller.logs.audit_reading import AuditReading
+from quorate.controller.logs.refusals import Refusals
+from quorate.controller.operations.operations import Operations
+from quorate.controller.reads.broker_reports import HeardBrokers
+from quorate.controller.reads.digests import Digests
+from quorate.controller.reads.partition_counts import CountedImages
+from quorate.controller.reads.partition_search import PartitionSearch
+from quorate.controller.reads.past import Checkpoints, PastImages
+from quorate.controller.reads.state_counts import CountedStates
+from quorate.snapshots.image.image import MetadataImage
 
 T = TypeVar("T")
 
 
 class Controller(Protocol):
-    """``controller.quorum_controller.QuorumController``."""
+    """``controller.engine.quorum_controller.QuorumController``."""
 
     node_id: int
 
@@ -138,7 +138,7 @@ class Cluster(Protocol):
 
 
 class CheckpointTaking(Protocol):
-    """``controller.checkpoint_writer.CheckpointWriter``."""
+    """``controller.background.checkpoint_writer.CheckpointWriter``."""
 
     #: End offset of the checkpoint that is being written; None while none is.
     writing_offset: int | None

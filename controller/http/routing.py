@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from aiohttp import web
 from pydantic import BaseModel
 
-from quorate.controller.http.content import JSON
-from quorate.controller.http.models import MomentParameters, Nothing
+from quorate.controller.api.content import JSON
+from quorate.controller.api.models import MomentParameters, Nothing
 from quorate.controller.http.ports import Node
 
 P = TypeVar("P", bound=BaseModel)

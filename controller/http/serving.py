@@ -12,7 +12,7 @@ from quorate.controller.http.app import make_app
 from quorate.controller.http.express import ExpressLane
 from quorate.controller.http.framework_connection import mark_answering
 from quorate.controller.http.ports import Node
-from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 
 #: Connections that may wait to be accepted: all brokers come at once after a failover.

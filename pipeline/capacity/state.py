@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from quorate.metadata_log.ids import uuid_text
+from quorate.pipeline.files.inputs import InputCluster
+from quorate.pipeline.files.ranges import Task, plan_checkpoint, plan_log
+from quorate.pipeline.files.replay_bases import replay_base
+from quorate.pipeline.files.walk import EVERYTHING, Wanted
 from quorate.pipeline.fold.fields import DIRECTORIES
 from quorate.pipeline.fold.state import FoldedState
-from quorate.pipeline.inputs import InputCluster
-from quorate.pipeline.ranges import Task, plan_checkpoint, plan_log
-from quorate.pipeline.replay_bases import replay_base
-from quorate.pipeline.state_tables import directory_texts
-from quorate.pipeline.walk import EVERYTHING, Wanted
+from quorate.pipeline.tables.state_tables import directory_texts
 
 #: An offset that no log reaches: the state at it is the last.
 LAST: Final = 1 << 60

@@ -23,7 +23,7 @@ from quorate.pipeline.comparing.matching import CHANGED, CHANGES, matched
 from quorate.pipeline.comparing.report import Differences
 from quorate.pipeline.comparing.rows import Rows, all_bytes
 from quorate.pipeline.fold.fields import Longs
-from quorate.pipeline.table_cells import from_bytes, shared_out, to_bytes
+from quorate.pipeline.fold.table_cells import from_bytes, shared_out, to_bytes
 
 #: Bytes of Parquet that are compared at once: some million rows, which take a worker a few hundred MB.
 _PLACE_BYTES: Final = 16 * 1024 * 1024

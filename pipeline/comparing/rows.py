@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorate.pipeline.history.schema import VALIDITY
-from quorate.pipeline.table_reading import column_names, grouped_files, read_table, table_files
+from quorate.pipeline.tables.history_schema import VALIDITY
+from quorate.pipeline.tables.table_reading import column_names, grouped_files, read_table, table_files
 
 #: What says when a version held, not what it is.
 _VALIDITY: Final = frozenset(field.name for field in VALIDITY)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from quorate.metadata_log import records as r
 from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.records import records as r
 from quorate.pipeline.fold.errors import FoldRefused
 from quorate.pipeline.fold.timeline import Located
 

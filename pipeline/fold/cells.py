@@ -14,9 +14,9 @@ import msgpack
 import numpy as np
 import pyarrow as pa
 
-from quorate.metadata_log.codec import decode_control, decode_value, encode_control, encode_value
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.records import (
+from quorate.metadata_log.records.codec import decode_control, decode_value, encode_control, encode_value
+from quorate.metadata_log.records.records import (
     ClearElrRecord,
     KRaftVersionRecord,
     Record,
@@ -24,13 +24,13 @@ from quorate.metadata_log.records import (
     TopicRecord,
     VotersRecord,
 )
-from quorate.metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
 from quorate.pipeline.fold.elements import SCHEMA, Elements, empty_elements
 from quorate.pipeline.fold.fields import Longs
 from quorate.pipeline.fold.grouping import topic_hashes
+from quorate.pipeline.fold.table_cells import from_bytes, to_bytes
 from quorate.pipeline.fold.task import FoldedTask
 from quorate.pipeline.fold.timeline import MARKERS, Located
-from quorate.pipeline.table_cells import from_bytes, to_bytes
 
 _CONTROL: Final = (KRaftVersionRecord, VotersRecord)
 

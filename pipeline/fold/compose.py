@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quorate.metadata_log.batches.runs import ByteColumn
 from quorate.metadata_log.errors import InvariantViolation
 from quorate.metadata_log.ids import DIRECTORY_MIGRATING, Uuid, uuid_text
-from quorate.metadata_log.runs import ByteColumn
 from quorate.pipeline.fold.elements import Elements
 from quorate.pipeline.fold.errors import FoldRefused
 from quorate.pipeline.fold.fields import (

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from quorate.metadata_log.runs import ByteColumn
+from quorate.metadata_log.batches.runs import ByteColumn
 from quorate.pipeline.fold.fields import (
     BASE,
     BIT,

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from quorate.metadata_log.batches.runs import ByteColumn
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.runs import ByteColumn
 from quorate.pipeline.fold.fields import Ints, Longs
 
 #: Odd multipliers that spread ids over 64 bits.

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from quorate.metadata_log.batch import read_frame
+from quorate.metadata_log.batches.batch import read_frame
+from quorate.metadata_log.batches.run_codec import encode_run
+from quorate.metadata_log.batches.runs import PartitionRun
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.records import PartitionRecord, TopicRecord
-from quorate.metadata_log.run_codec import encode_run
-from quorate.metadata_log.runs import PartitionRun
-from quorate.metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.metadata_log.records.records import PartitionRecord, TopicRecord
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
 from quorate.pipeline.fold.elements import Elements
 from quorate.pipeline.fold.fields import LISTS, Longs, uuid_bytes
 from quorate.snapshots.digest import DIGEST_BYTES, canonical_value, root

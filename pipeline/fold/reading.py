@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from quorate.pipeline.files.ranges import Task
+from quorate.pipeline.files.walk import Chunk, Wanted, read_range
 from quorate.pipeline.fold.task import FoldedTask, TaskFold
-from quorate.pipeline.ranges import Task
-from quorate.pipeline.walk import Chunk, Wanted, read_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from quorate.metadata_log.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord, PartitionRecord
-from quorate.metadata_log.runs import ByteColumn, PartitionRun, Run
+from quorate.metadata_log.batches.runs import ByteColumn, PartitionRun, Run
+from quorate.metadata_log.records.records import (
+    NO_LEADER_CHANGE,
+    NO_RECOVERY_CHANGE,
+    PartitionChangeRecord,
+    PartitionRecord,
+)
 from quorate.pipeline.fold.fields import (
     ALL_FIELDS,
     BASE,

@@ -8,8 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from quorate.metadata_log.batches.runs import Run
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.records import (
+from quorate.metadata_log.records.records import (
     AbortTransactionRecord,
     ClearElrRecord,
     EndTransactionRecord,
@@ -23,7 +24,6 @@ from quorate.metadata_log.records import (
     SnapshotHeaderRecord,
     TopicRecord,
 )
-from quorate.metadata_log.runs import Run
 from quorate.pipeline.fold.elements import Cuts, Elements, fold_rows
 from quorate.pipeline.fold.fields import Longs
 from quorate.pipeline.fold.rows import MassRows, RowTable

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from quorate.metadata_log.ids import Uuid, uuid_text
-from quorate.metadata_log.records import (
+from quorate.metadata_log.records.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     ClearElrRecord,

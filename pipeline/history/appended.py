@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
 from quorate.metadata_log.errors import StorageError
-from quorate.pipeline.delta import Change, apply_change, is_delta, open_files, table_sum
-from quorate.pipeline.entering import enter
+from quorate.pipeline.files.storage import write_file
 from quorate.pipeline.history.resuming import ClusterRead
-from quorate.pipeline.history.schema import KEYS, TABLES
 from quorate.pipeline.history.states import STATES
 from quorate.pipeline.history.writing import DAY
-from quorate.pipeline.result_directory import MANIFEST
-from quorate.pipeline.storage import write_file
-from quorate.pipeline.table_format import TableFormat
-from quorate.pipeline.written import Written, require_written
+from quorate.pipeline.tables.delta import Change, apply_change, is_delta, open_files, table_sum
+from quorate.pipeline.tables.entering import enter
+from quorate.pipeline.tables.history_schema import KEYS, TABLES
+from quorate.pipeline.tables.result_directory import MANIFEST
+from quorate.pipeline.tables.table_format import TableFormat
+from quorate.pipeline.tables.written import Written, require_written
 
 _WRITING, _READY, _LOCK = "_writing", "_ready", "_lock"
 _NOTE: Final = "change.json"

@@ -11,14 +11,14 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from quorate.metadata_log import records as r
 from quorate.metadata_log.ids import uuid_text
-from quorate.metadata_log.schema import SCHEMA_OF_CLASS
+from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
 from quorate.pipeline.fold.catalogue import Catalogue
 from quorate.pipeline.fold.timeline import BASE_OFFSET, Located
 from quorate.pipeline.history.cells import RareRecord
-from quorate.pipeline.history.schema import BROKER_VERSIONS, CONFIG_VERSIONS, TOPIC_VERSIONS
 from quorate.pipeline.history.timeline import Timeline
+from quorate.pipeline.tables.history_schema import BROKER_VERSIONS, CONFIG_VERSIONS, TOPIC_VERSIONS
 
 _TOPIC_RESOURCE: Final = 2
 _OF_BROKERS: Final = (

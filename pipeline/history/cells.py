@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple, get_args
 import msgpack
 import numpy as np
 
-from quorate.metadata_log.codec import decode_control, decode_value_at, encode_control, encode_value
-from quorate.metadata_log.records import ControlRecord, Record
+from quorate.metadata_log.records.codec import decode_control, decode_value_at, encode_control, encode_value
+from quorate.metadata_log.records.records import ControlRecord, Record
 from quorate.pipeline.fold.fields import Longs
 from quorate.pipeline.fold.grouping import topic_hashes
 from quorate.pipeline.fold.rows import RowTable, ShapeTable

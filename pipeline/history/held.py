@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quorate.pipeline.files.storage import read
 from quorate.pipeline.fold.elements import Elements
 from quorate.pipeline.fold.fields import DIRECTORIES, LISTS, Longs, uuid_bytes
 from quorate.pipeline.fold.rows import RowTable, ShapeTable
 from quorate.pipeline.history.cells import TIMES, decode_rare
 from quorate.pipeline.history.reading import ReadTask
-from quorate.pipeline.state_tables import PARTITIONS, elements_of
-from quorate.pipeline.storage import read
-from quorate.pipeline.table_reading import grouped_files, read_table
+from quorate.pipeline.tables.state_tables import PARTITIONS, elements_of
+from quorate.pipeline.tables.table_reading import grouped_files, read_table
 
 _SCALARS: Final = ("leader", "leader_epoch", "partition_epoch", "leader_recovery_state")
 #: How a task is named that reads a file of partitions' versions, or a cluster's state, and is no part of a log.

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quorate.metadata_log.batches.runs import ByteColumn
 from quorate.metadata_log.ids import DIRECTORY_MIGRATING, Uuid, uuid_text
-from quorate.metadata_log.runs import ByteColumn
 from quorate.pipeline.fold.errors import FoldRefused
 from quorate.pipeline.fold.fields import (
     BASE,
@@ -27,8 +27,8 @@ from quorate.pipeline.fold.grouping import ids_by_code, order_by, partition_code
 from quorate.pipeline.fold.rows import RowTable
 from quorate.pipeline.fold.timeline import NEVER, NEVER_YET, Life
 from quorate.pipeline.history.cells import times_of
-from quorate.pipeline.history.schema import PARTITION_VERSIONS
 from quorate.pipeline.history.timeline import Timeline
+from quorate.pipeline.tables.history_schema import PARTITION_VERSIONS
 
 _ELR_LISTS: Final = ("eligible_leader_replicas", "last_known_elr")
 _ELR_BITS: Final = BIT["eligible_leader_replicas"] | BIT["last_known_elr"]

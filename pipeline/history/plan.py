@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.records import SnapshotHeaderRecord
+from quorate.metadata_log.records.records import SnapshotHeaderRecord
+from quorate.pipeline.files.inputs import InputCluster, InputError, InputFile
+from quorate.pipeline.files.ranges import RANGE_BYTES, Task, all_ranges, plan_checkpoint, plan_log, task_to_json
+from quorate.pipeline.files.replay_bases import replay_base
+from quorate.pipeline.files.walk import read_range
 from quorate.pipeline.history.held import held_tasks
 from quorate.pipeline.history.resuming import ClusterRead, require_goes_on
-from quorate.pipeline.inputs import InputCluster, InputError, InputFile
-from quorate.pipeline.ranges import RANGE_BYTES, Task, all_ranges, plan_checkpoint, plan_log, task_to_json
-from quorate.pipeline.replay_bases import replay_base
-from quorate.pipeline.table_format import TableFormat
-from quorate.pipeline.walk import read_range
+from quorate.pipeline.tables.table_format import TableFormat
 
 #: Bytes of log in a bucket: some million records, whose versions take a worker a few hundred MB.
 BUCKET_BYTES: Final = 64 * 1024 * 1024

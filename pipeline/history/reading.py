@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quorate.metadata_log.records import (
+from quorate.metadata_log.records.records import (
     LeaderChangeMessage,
     NoOpRecord,
     PartitionChangeRecord,
@@ -16,11 +16,11 @@ from quorate.metadata_log.records import (
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
 )
+from quorate.pipeline.files.ranges import Task
+from quorate.pipeline.files.walk import EVERYTHING, Chunk, Wanted, read_range
 from quorate.pipeline.fold.rows import MassRows, RowTable
 from quorate.pipeline.fold.timeline import BASE_OFFSET
 from quorate.pipeline.history.cells import TIMES, RareRecord
-from quorate.pipeline.ranges import Task
-from quorate.pipeline.walk import EVERYTHING, Chunk, Wanted, read_range
 
 #: Records without any state.
 _STATELESS: Final = (NoOpRecord, LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord)

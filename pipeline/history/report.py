@@ -7,7 +7,7 @@ from typing import Any
 
 from quorate.pipeline.history.counting import Counts
 from quorate.pipeline.history.resuming import ClusterRead
-from quorate.pipeline.written import Written
+from quorate.pipeline.tables.written import Written
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from quorate.pipeline.inputs import InputCluster, InputError
-from quorate.pipeline.ranges import all_ranges, plan_log
-from quorate.pipeline.walk import Wanted, read_range
+from quorate.pipeline.files.inputs import InputCluster, InputError
+from quorate.pipeline.files.ranges import all_ranges, plan_log
+from quorate.pipeline.files.walk import Wanted, read_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from quorate.pipeline.history.counting import PARTITIONS, Counts, DayCounts, date_of
-from quorate.pipeline.history.schema import TABLES
+from quorate.pipeline.tables.history_schema import TABLES
 
 #: What is counted day by day: its name, and the table of its versions.
 _HELD: Final = {"partitions": PARTITIONS, "topics": "topic_versions"}

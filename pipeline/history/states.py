@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import BinaryIO, Final
 
+from quorate.pipeline.files.inputs import InputCluster
+from quorate.pipeline.files.storage import write_file
 from quorate.pipeline.history.resuming import ClusterRead, Resume, batch_at
-from quorate.pipeline.inputs import InputCluster
-from quorate.pipeline.storage import write_file
 
 #: Where the states are, in the directory of a history.
 STATES: Final = "_resume"

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorate.pipeline.written import NOTHING, Written, require_directory, write_part
+from quorate.pipeline.tables.written import NOTHING, Written, require_directory, write_part
 
 #: The column that the directories stand for.
 DAY: Final = "day"

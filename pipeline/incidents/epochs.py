@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.records import LeaderChangeMessage
+from quorate.metadata_log.records.records import LeaderChangeMessage
 from quorate.pipeline.errors import WorkerError, error_from_json, error_to_json
+from quorate.pipeline.files.inputs import InputCluster
+from quorate.pipeline.files.ranges import Range, Task, plan_log, task_from_json, task_to_json
+from quorate.pipeline.files.walk import EVERYTHING, Chunk, Wanted, read_range
 from quorate.pipeline.incidents.failovers import Epoch
-from quorate.pipeline.inputs import InputCluster
-from quorate.pipeline.ranges import Range, Task, plan_log, task_from_json, task_to_json
-from quorate.pipeline.walk import EVERYTHING, Chunk, Wanted, read_range
 
 _SCHEMA: Final = pa.schema(
     [

@@ -8,10 +8,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorate.pipeline.incidents.bucket import slow
-from quorate.pipeline.incidents.elections import grouped_elections
 from quorate.pipeline.incidents.findings import Findings, Row, Span
 from quorate.pipeline.incidents.kinds import OPEN
+from quorate.pipeline.incidents.partitions.bucket import slow
+from quorate.pipeline.incidents.partitions.elections import grouped_elections
 from quorate.pipeline.incidents.tables import (
     BY_CAUSE,
     BY_CLUSTER,

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.files.storage import is_directory
 from quorate.pipeline.incidents.brokers import BrokerVersion
 from quorate.pipeline.incidents.findings import Row
 from quorate.pipeline.incidents.min_isr import NAME as MIN_ISR
 from quorate.pipeline.incidents.min_isr import ConfigSpan
-from quorate.pipeline.storage import is_directory
-from quorate.pipeline.table_reading import read_table, table_files
+from quorate.pipeline.tables.table_reading import read_table, table_files
 
 UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
 

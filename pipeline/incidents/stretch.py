@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from quorate.metadata_log.errors import StorageError
 from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.files.inputs import InputCluster
+from quorate.pipeline.files.storage import read
 from quorate.pipeline.incidents.failovers import Epoch
-from quorate.pipeline.inputs import InputCluster
-from quorate.pipeline.result_directory import MANIFEST
-from quorate.pipeline.storage import read
+from quorate.pipeline.tables.result_directory import MANIFEST
 
 
 class OtherStretch(PipelineError):

@@ -18,24 +18,24 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from quorate.metadata_log.json_form import record_from_data
-from quorate.pipeline.archives import Form, Place, open_place, read_fully
+from quorate.metadata_log.records.json_form import record_from_data
 from quorate.pipeline.errors import BadSetting, PipelineError, WorkerError
 from quorate.pipeline.failures import translated
+from quorate.pipeline.files.archives import Form, Place, open_place, read_fully
+from quorate.pipeline.files.inputs import InputCluster, InputFile, find_inputs
+from quorate.pipeline.files.ranges import plan_checkpoint, task_from_json, task_to_json
+from quorate.pipeline.files.replay_bases import ReplayBase, replay_base
+from quorate.pipeline.files.walk import EVERYTHING
 from quorate.pipeline.fold.elements import Elements
 from quorate.pipeline.fold.findings import COLUMNS, Problem, bucket_findings, catalogue_findings, findings_table
 from quorate.pipeline.fold.reading import ReadCounts, fold_task, joined_counts
 from quorate.pipeline.fold.state import FoldedState, state_at
 from quorate.pipeline.fold.task import TaskFold
 from quorate.pipeline.fold.timeline import Located
-from quorate.pipeline.inputs import InputCluster, InputFile, find_inputs
-from quorate.pipeline.jobs.beside import beside_digest, beside_records, manifest_digest
 from quorate.pipeline.jobs.differences import first_difference, folded_state
 from quorate.pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
-from quorate.pipeline.ranges import plan_checkpoint, task_from_json, task_to_json
-from quorate.pipeline.replay_bases import ReplayBase, replay_base
-from quorate.pipeline.walk import EVERYTHING
-from quorate.pipeline.worker_use import WorkerUse
+from quorate.pipeline.jobs.other_states import beside_digest, beside_records, manifest_digest
+from quorate.pipeline.spark.worker_use import WorkerUse
 from quorate.snapshots.digest import digest_bytes, root
 
 #: Read at a time to be hashed: what stays in a core's own cache until it is.

@@ -20,19 +20,19 @@ from quorate.pipeline.capacity.moments import Moments
 from quorate.pipeline.capacity.state import LAST, readings, state_tables
 from quorate.pipeline.capacity.trend import RecordsByDay, Trend, standing, standing_on
 from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.files.inputs import find_inputs
+from quorate.pipeline.files.storage import checked, is_directory
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
-from quorate.pipeline.history.schema import BROKER_VERSIONS, PARTITION_VERSIONS
-from quorate.pipeline.inputs import find_inputs
 from quorate.pipeline.planning.cluster import Plan
 from quorate.pipeline.planning.summary import PlanSummary, planned
 from quorate.pipeline.planning.tables import NamedCluster, named_cluster
 from quorate.pipeline.source.data_source import FORMAT
-from quorate.pipeline.state_tables import PARTITIONS
-from quorate.pipeline.state_tables import TABLES as STATE_TABLES
-from quorate.pipeline.storage import checked, is_directory
-from quorate.pipeline.table_clusters import chosen_cluster
 from quorate.pipeline.table_frames import table_frame
+from quorate.pipeline.tables.history_schema import BROKER_VERSIONS, PARTITION_VERSIONS
+from quorate.pipeline.tables.state_tables import PARTITIONS
+from quorate.pipeline.tables.state_tables import TABLES as STATE_TABLES
+from quorate.pipeline.tables.table_clusters import chosen_cluster
 
 #: What the planner needs of a state.
 _PARTITION_COLUMNS = ("topic", "partition", "replicas", "directories", "removing_replicas", "adding_replicas", "leader")

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from quorate.pipeline.comparing.differences import differences
 from quorate.pipeline.comparing.entries import ENTRY_KINDS, entry_differences
 from quorate.pipeline.comparing.report import Differences, Side
-from quorate.pipeline.comparing.sides import Asked, State, state_of
-from quorate.pipeline.scratch import scratch_directory
+from quorate.pipeline.jobs.compared_sides import Asked, State, state_of
+from quorate.pipeline.spark.scratch import scratch_directory
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from quorate.pipeline.fold.reading import ReadCounts
 from quorate.pipeline.fold.state import FoldedState, replayed
 from quorate.pipeline.fold.timeline import Located, Topics, Transactions
 from quorate.pipeline.jobs.folding import FoldPlan, fold
-from quorate.pipeline.worker_use import WorkerUse
+from quorate.pipeline.spark.worker_use import WorkerUse
 from quorate.snapshots.digest import canonical_value
 
 _SCALARS: Final = ("leader", "leader_epoch", "partition_epoch", "leader_recovery_state")

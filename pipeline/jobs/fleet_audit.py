@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from quorate.metadata_log.errors import QuorateError
 from quorate.pipeline.errors import WorkerError
 from quorate.pipeline.failures import translated
-from quorate.pipeline.inputs import Bearing, InputCluster, find_inputs
+from quorate.pipeline.files.inputs import Bearing, InputCluster, find_inputs
+from quorate.pipeline.files.storage import checked
 from quorate.pipeline.jobs.audit import AuditOptions, AuditResult, audit_cluster
-from quorate.pipeline.storage import checked
 
 
 @dataclass(frozen=True, slots=True)

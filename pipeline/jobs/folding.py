@@ -16,19 +16,19 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
+from quorate.pipeline.files.inputs import InputCluster, InputFile
+from quorate.pipeline.files.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
+from quorate.pipeline.files.replay_bases import ReplayBase
+from quorate.pipeline.files.storage import open_file
+from quorate.pipeline.files.walk import EVERYTHING, Wanted
 from quorate.pipeline.fold.cells import join, split
 from quorate.pipeline.fold.elements import Elements, empty_elements
 from quorate.pipeline.fold.reading import ReadCounts, read_task
 from quorate.pipeline.fold.task import FoldedTask
 from quorate.pipeline.fold.timeline import Located
-from quorate.pipeline.inputs import InputCluster, InputFile
-from quorate.pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
-from quorate.pipeline.replay_bases import ReplayBase
-from quorate.pipeline.state_tables import elements_of, records_of
-from quorate.pipeline.storage import open_file
-from quorate.pipeline.table_reading import table_files
-from quorate.pipeline.walk import EVERYTHING, Wanted
-from quorate.pipeline.worker_use import WorkerUse
+from quorate.pipeline.spark.worker_use import WorkerUse
+from quorate.pipeline.tables.state_tables import elements_of, records_of
+from quorate.pipeline.tables.table_reading import table_files
 
 #: Bytes of log in a task, unless told otherwise: about a million records, and some 400 MB of a worker's memory.
 TASK_BYTES: Final = 64 * 1024 * 1024

@@ -24,6 +24,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quorate.metadata_log.errors import QuorateError
 from quorate.pipeline.errors import BadSetting, error_from_json, error_to_json
+from quorate.pipeline.files.inputs import find_inputs
+from quorate.pipeline.files.ranges import task_from_json
+from quorate.pipeline.files.storage import files_under, remove_file
+from quorate.pipeline.files.walk import Wanted
 from quorate.pipeline.history.appended import AppendedTables
 from quorate.pipeline.history.bucket_keys import partition_keys
 from quorate.pipeline.history.catalogue import CatalogueVersions
@@ -35,17 +39,13 @@ from quorate.pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPl
 from quorate.pipeline.history.reading import read_task
 from quorate.pipeline.history.report import HistoryReport
 from quorate.pipeline.history.resuming import ClusterRead
-from quorate.pipeline.history.schema import TABLES
 from quorate.pipeline.history.states import States
 from quorate.pipeline.history.timeline import Timeline
 from quorate.pipeline.history.writing import DAY, part_name, write_days, write_empty
-from quorate.pipeline.inputs import find_inputs
-from quorate.pipeline.ranges import task_from_json
-from quorate.pipeline.result_directory import ResultDirectory, holds_something
-from quorate.pipeline.storage import files_under, remove_file
-from quorate.pipeline.walk import Wanted
-from quorate.pipeline.worker_use import Clock, WorkerUse
-from quorate.pipeline.written import NOTHING, Written
+from quorate.pipeline.spark.worker_use import Clock, WorkerUse
+from quorate.pipeline.tables.history_schema import TABLES
+from quorate.pipeline.tables.result_directory import ResultDirectory, holds_something
+from quorate.pipeline.tables.written import NOTHING, Written
 
 _CELLS: Final = "key int, mass binary, rare binary, end_offset long, error string"
 _CELL_SCHEMA: Final = pa.schema(

@@ -14,23 +14,23 @@ from pyspark.sql import SparkSession
 
 from quorate.metadata_log.errors import StorageError
 from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.files.inputs import InputCluster, find_inputs
+from quorate.pipeline.files.ranges import plan_log
+from quorate.pipeline.files.replay_bases import ReplayBase, replay_base, require_offset
+from quorate.pipeline.files.storage import absolute, checked, read
+from quorate.pipeline.files.walk import read_range
 from quorate.pipeline.fold.compose import compose
 from quorate.pipeline.fold.elements import Elements
 from quorate.pipeline.fold.leaves import topic_leaves
 from quorate.pipeline.fold.reading import ReadCounts, joined_counts
 from quorate.pipeline.fold.state import catalogue_leaves, replayed
 from quorate.pipeline.fold.timeline import Located, Topics, Transactions
-from quorate.pipeline.inputs import InputCluster, find_inputs
 from quorate.pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
-from quorate.pipeline.ranges import plan_log
-from quorate.pipeline.replay_bases import ReplayBase, replay_base, require_offset
-from quorate.pipeline.result_directory import MANIFEST, ResultDirectory
-from quorate.pipeline.state_tables import PARTITIONS, TABLES, catalogue_tables, partitions_table
-from quorate.pipeline.storage import absolute, checked, read
-from quorate.pipeline.table_format import TableFormat
-from quorate.pipeline.walk import read_range
-from quorate.pipeline.worker_use import WorkerUse
-from quorate.pipeline.written import NOTHING, Written, require_directory, write_part
+from quorate.pipeline.spark.worker_use import WorkerUse
+from quorate.pipeline.tables.result_directory import MANIFEST, ResultDirectory
+from quorate.pipeline.tables.state_tables import PARTITIONS, TABLES, catalogue_tables, partitions_table
+from quorate.pipeline.tables.table_format import TableFormat
+from quorate.pipeline.tables.written import NOTHING, Written, require_directory, write_part
 from quorate.snapshots.digest import DIGEST_BYTES, digest_bytes, root
 
 _RESULT: Final = "leaves binary, written string, counts string"

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
 from quorate.pipeline.source.data_source import FORMAT
-from quorate.pipeline.stream_table import StreamTable
+from quorate.pipeline.tables.stream_table import StreamTable
 
 #: Records of a step: some seconds of work, and what a restart may have to do again.
 STEP_RECORDS: Final = 1_000_000

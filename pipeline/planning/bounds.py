@@ -25,9 +25,9 @@ import numpy as np
 from quorate.pipeline.planning.cluster import Cluster, Counts, Plan, Role, counts_of
 from quorate.pipeline.planning.costs import NO_WAY, least_costs, potentials, replacements
 from quorate.pipeline.planning.exchange import reachable, replica_exchanges
+from quorate.pipeline.planning.move_count import save_moves
 from quorate.pipeline.planning.placement import Placement
 from quorate.pipeline.planning.rules import holds, kept, racks_needed
-from quorate.pipeline.planning.thrift import save_moves
 
 #: Partitions looked at together: the arrays of so many fit a processor's cache.
 _ROWS: Final = 4096

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from quorate.pipeline.planning.balancing import level, reached_from
 from quorate.pipeline.planning.cluster import Cluster, Counts, Indexes, Role, counts_of, even_shares
-from quorate.pipeline.planning.evening import level, reached_from
 from quorate.pipeline.planning.placement import Placement
 from quorate.pipeline.planning.rules import holds, may_lead, passes_over
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from quorate.pipeline.planning.balancing import even_replicas
 from quorate.pipeline.planning.cluster import Cluster, Plan
-from quorate.pipeline.planning.evening import even_replicas
 from quorate.pipeline.planning.forced import follow_rules
 from quorate.pipeline.planning.leaders import even_leaders, wanted_leads
 from quorate.pipeline.planning.levels import targets
+from quorate.pipeline.planning.move_count import save_moves
 from quorate.pipeline.planning.placement import Placement
 from quorate.pipeline.planning.rules import racks_needed
-from quorate.pipeline.planning.thrift import save_moves
 
 
 def plan(cluster: Cluster) -> Plan:

@@ -10,14 +10,14 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from quorate.pipeline.inputs import InputCluster, find_inputs
-from quorate.pipeline.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
-from quorate.pipeline.replay_bases import require_offset
+from quorate.pipeline.files.inputs import InputCluster, find_inputs
+from quorate.pipeline.files.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
+from quorate.pipeline.files.replay_bases import require_offset
+from quorate.pipeline.files.walk import Wanted, read_range
 from quorate.pipeline.source.options import SourceOptions
 from quorate.pipeline.source.quarantine import make_quarantine, read_around_damage
 from quorate.pipeline.source.rows import RowPlan, chunk_rows
 from quorate.pipeline.source.selection import Selection
-from quorate.pipeline.walk import Wanted, read_range
 
 
 class LogReader(DataSourceReader):

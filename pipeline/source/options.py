@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.pipeline.errors import BadSetting
-from quorate.pipeline.ranges import RANGE_BYTES
+from quorate.pipeline.files.ranges import RANGE_BYTES
+from quorate.pipeline.files.uris import local_path
 from quorate.pipeline.source.schema import COLUMN_TYPES, CONTROL_TYPE_NAMES, DATA_TYPE_NAMES
-from quorate.pipeline.uris import local_path
 
 _TYPE_NAMES: Final = frozenset(DATA_TYPE_NAMES.values()) | frozenset(CONTROL_TYPE_NAMES.values())
 
@@ -26,7 +26,7 @@ class SourceOptions:
     """What ``option(...)`` was called with.
 
     Attributes:
-        paths: of any form that ``pipeline.inputs`` knows.
+        paths: of any form that ``pipeline.files.inputs`` knows.
         start_offset: of the first record; the log must hold it. None = from where the log begins.
         end_offset: exclusive; None = to the end.
         types: names of record types, None = all. columns: names, None = all.

@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from quorate.metadata_log.errors import CorruptBatch
-from quorate.pipeline.ranges import Range
-from quorate.pipeline.resync import next_batch
-from quorate.pipeline.walk import Chunk, Wanted, read_range
-from quorate.pipeline.written import require_directory, write_part
+from quorate.pipeline.files.ranges import Range
+from quorate.pipeline.files.resync import next_batch
+from quorate.pipeline.files.walk import Chunk, Wanted, read_range
+from quorate.pipeline.tables.written import require_directory, write_part
 
 T = TypeVar("T")
 

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from quorate.metadata_log.batches.run_layout import RUN_CLASSES
+from quorate.metadata_log.batches.runs import Run
 from quorate.metadata_log.ids import uuid_text
-from quorate.metadata_log.records import Record
-from quorate.metadata_log.run_layout import RUN_CLASSES
-from quorate.metadata_log.runs import Run
-from quorate.metadata_log.schema import SCHEMA_OF_CLASS, Field, StructSchema
+from quorate.metadata_log.records.records import Record
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS, Field, StructSchema
+from quorate.pipeline.files.walk import Offsets, PlacedRecord, PlacedRun
 from quorate.pipeline.source.schema import UNCHANGED, RecordColumn
-from quorate.pipeline.source.uuid_column import uuid_texts
-from quorate.pipeline.walk import Offsets, PlacedRecord, PlacedRun
+from quorate.pipeline.tables.uuid_column import uuid_texts
 
 #: The run's names of two fields.
 _RUN_NAMES: Final = {"partition_id": "partition_ids", "topic_id": "topic_ids"}

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from quorate.metadata_log.run_layout import RUN_CLASSES
-from quorate.metadata_log.schema import DATA_SCHEMAS
+from quorate.metadata_log.batches.run_layout import RUN_CLASSES
+from quorate.metadata_log.records.schema import DATA_SCHEMAS
+from quorate.pipeline.files.walk import Chunk
 from quorate.pipeline.source.record_arrays import RecordStructs
 from quorate.pipeline.source.schema import CONTROL_TYPE_NAMES, DATA_TYPE_NAMES, RECORD_COLUMNS
-from quorate.pipeline.walk import Chunk
 
 #: Type names by code: of a control record its type id and this.
 _CONTROL_CODE: Final = 256

@@ -1,6 +1,7 @@
 """The columns of a row: where a record lies, what it is, and one nullable struct for each type with fields.
 
-Names and types follow ``metadata_log.schema``. Uuids are Kafka's 22 characters; what a record leaves unchanged is null.
+Names and types follow ``metadata_log.records.schema``. Uuids are Kafka's 22 characters; what a record leaves unchanged
+is null.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from quorate.metadata_log.schema import SCHEMAS, Field, RecordSchema, StructSchema
+from quorate.metadata_log.records.schema import SCHEMAS, Field, RecordSchema, StructSchema
 
 #: Columns of every row, in order.
 BASE_COLUMNS: Final[dict[str, pa.DataType]] = {

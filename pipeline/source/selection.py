@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from quorate.pipeline.walk import EVERYTHING, Wanted
+from quorate.pipeline.files.walk import EVERYTHING, Wanted
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

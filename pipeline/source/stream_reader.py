@@ -13,14 +13,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from quorate.pipeline.inputs import InputCluster, find_inputs
-from quorate.pipeline.ranges import task_from_json, task_to_json
+from quorate.pipeline.files.inputs import InputCluster, find_inputs
+from quorate.pipeline.files.ranges import task_from_json, task_to_json
+from quorate.pipeline.files.tail import UNKNOWN, Place, advance, first_place, readable_end, tasks_between
+from quorate.pipeline.files.walk import Wanted
 from quorate.pipeline.source.batch_reader import read_task
 from quorate.pipeline.source.options import SourceOptions
 from quorate.pipeline.source.quarantine import make_quarantine
 from quorate.pipeline.source.rows import RowPlan
-from quorate.pipeline.tail import UNKNOWN, Place, advance, first_place, readable_end, tasks_between
-from quorate.pipeline.walk import Wanted
 
 #: By cluster id: a ``Place``. Spark keeps it as JSON.
 Offsets = dict[str, dict[str, int]]

@@ -6,28 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.scripts.benchmarks import (
+from quorate.scripts.benchmarks.figures import Outcome
+from quorate.scripts.benchmarks.nodes import (
     append,
-    audit,
-    balance,
-    broker_loss,
     checkpoint,
-    create,
-    decisions,
     digest_watch,
     failover,
-    fencing,
-    heartbeats,
     load,
-    no_ops,
     rejoin,
     restart,
-    search,
-    single_create,
     stopped_follower,
     write_events,
 )
-from quorate.scripts.benchmarks.figures import Outcome
+from quorate.scripts.benchmarks.requests import (
+    audit,
+    balance,
+    broker_loss,
+    create,
+    decisions,
+    fencing,
+    heartbeats,
+    no_ops,
+    search,
+    single_create,
+)
 from quorate.scripts.benchmarks.workspace import Workspace
 
 

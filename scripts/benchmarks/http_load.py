@@ -1,4 +1,4 @@
-"""A client that costs next to nothing: the requests of ``controller.client`` byte for byte, without its comforts.
+"""A client that costs next to nothing: the requests of ``client.client`` byte for byte, without its comforts.
 
 Load and controllers share the processor here; what is measured is to be theirs.
 """
@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from aiohttp.http import SERVER_SOFTWARE
 from pydantic import BaseModel
 
-from quorate.controller.http import headers
-from quorate.controller.http.content import JSON, MSGPACK, pack
+from quorate.controller.api import headers
+from quorate.controller.api.content import JSON, MSGPACK, pack
 from quorate.metadata_log.errors import QuorateError
 
 _HEAD_END: Final = b"\r\n\r\n"

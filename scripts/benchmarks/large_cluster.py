@@ -10,22 +10,22 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.controller.bootstrap import FRESH_FEATURES, fresh_records
-from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.controller.operations.bootstrap import FRESH_FEATURES, fresh_records
+from quorate.metadata_log.batches.runs import BatchItem, PartitionRun
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, checkpoint_name
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.records import (
+from quorate.metadata_log.records.records import (
     BrokerEndpoint,
     BrokerFeature,
     RegisterBrokerRecord,
     TopicRecord,
     VersionedRecord,
 )
-from quorate.metadata_log.runs import BatchItem, PartitionRun
-from quorate.snapshots.checkpoint import checkpoint_batches
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.image_parts import Provenance
-from quorate.snapshots.record_versions import PARTITION_NEWEST
-from quorate.snapshots.replay import replay
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_parts import Provenance
+from quorate.snapshots.replay.replay import replay
+from quorate.snapshots.table.record_versions import PARTITION_NEWEST
 
 BROKERS: Final = 12
 FIRST_BROKER_ID: Final = 1

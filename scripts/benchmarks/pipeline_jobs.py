@@ -17,13 +17,13 @@ from typing import Annotated, Final
 
 import typer
 
+from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.reader import find_files, iter_batches
 from quorate.scripts.benchmarks.process_tree import watch_tree
-from quorate.scripts.cli import exit_codes
-from quorate.scripts.command_line import run
-from quorate.scripts.history.digests import states_at
-from quorate.scripts.history.making import HistoryPlan, make_history
+from quorate.scripts.generated_history.digests import states_at
+from quorate.scripts.generated_history.making import HistoryPlan, make_history
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.command_line import run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -13,7 +13,7 @@ from typing import Final
 _LOOK_S: Final = 0.25
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 #: The modules that Python workers are forked from: on one machine ours, else Spark's.
-_WORKERS: Final = frozenset((b"quorate.pipeline.worker_daemon", b"pyspark.daemon"))
+_WORKERS: Final = frozenset((b"quorate.pipeline.jobs.worker_daemon", b"pyspark.daemon"))
 #: Fields of /proc/PID/stat behind the name.
 _PARENT, _USER, _SYSTEM = 1, 11, 12
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
-from quorate.controller.connection import Connection, NoAnswer, NotSent, Request, make_session
-from quorate.controller.http.resources import QuorumReply
+from quorate.controller.api.resources import QuorumReply
+from quorate.controller.client.connection import Connection, NoAnswer, NotSent, Request, make_session
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.benchmarks.large_cluster import BROKERS, large_image, write_checkpoint
 from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory

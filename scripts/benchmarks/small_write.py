@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.controller.connection import Connection, Request
+from quorate.controller.client.connection import Connection, Request
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 
 

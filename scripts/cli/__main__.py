@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from quorate.scripts.early_interrupt import ending_at_once
-from quorate.scripts.lean_imports import import_lean_client, import_lean_server
+from quorate.scripts.cli.lean_imports import import_lean_client, import_lean_server
+from quorate.scripts.terminal.early_interrupt import ending_at_once
 
 if TYPE_CHECKING:
     import typer
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 
 def _refusals(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import refusals
+    from quorate.scripts.cli.access import refusals
 
     app.command("refusals")(refusals.show_refusals)
 
 
 def _history(app: typer.Typer) -> None:
-    from quorate.scripts.cli import history
+    from quorate.scripts.cli.logs import history
 
     app.command("history")(history.show_history)
 
 
 def _log(app: typer.Typer) -> None:
-    from quorate.scripts.cli import log
+    from quorate.scripts.cli.logs import log
 
     app.add_typer(log.app, name="log")
 
 
 def _image(app: typer.Typer) -> None:
-    from quorate.scripts.cli import image
+    from quorate.scripts.cli.logs import image
 
     app.add_typer(image.app, name="image")
 
 
 def _snapshot(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import snapshot
+    from quorate.scripts.cli.snapshot import command as snapshot
 
     app.add_typer(snapshot.app, name="snapshot")
 
@@ -71,14 +71,14 @@ def _controller(app: typer.Typer) -> None:
 
 def _up(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import up
+    from quorate.scripts.cli.clusters import up
 
     app.command()(up.up)
 
 
 def _node(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import node
+    from quorate.scripts.cli.clusters import node
 
     app.add_typer(node.app, name="node")
 
@@ -106,35 +106,35 @@ def _brokers(app: typer.Typer) -> None:
 
 def _topics(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import topics
+    from quorate.scripts.cli.topics import topics
 
     app.add_typer(topics.app, name="topics")
 
 
 def _partitions(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import partitions
+    from quorate.scripts.cli.topics import partitions
 
     app.add_typer(partitions.app, name="partitions")
 
 
 def _reassign(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import reassign
+    from quorate.scripts.cli.topics import reassign
 
     app.add_typer(reassign.app, name="reassign")
 
 
 def _elect(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import elect
+    from quorate.scripts.cli.topics import elect
 
     app.command()(elect.elect)
 
 
 def _configs(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import configs
+    from quorate.scripts.cli.topics import configs
 
     app.add_typer(configs.app, name="configs")
 
@@ -148,49 +148,49 @@ def _features(app: typer.Typer) -> None:
 
 def _quotas(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import quotas
+    from quorate.scripts.cli.access import quotas
 
     app.add_typer(quotas.app, name="quotas")
 
 
 def _users(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import users
+    from quorate.scripts.cli.access import users
 
     app.add_typer(users.app, name="users")
 
 
 def _acls(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import acls
+    from quorate.scripts.cli.access import acls
 
     app.add_typer(acls.app, name="acls")
 
 
 def _tokens(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import tokens
+    from quorate.scripts.cli.access import tokens
 
     app.add_typer(tokens.app, name="tokens")
 
 
 def _format(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import format as format_commands
+    from quorate.scripts.cli.clusters import format as format_commands
 
     app.add_typer(format_commands.app, name="format")
 
 
 def _recover(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import recover
+    from quorate.scripts.cli.clusters import recover
 
     app.add_typer(recover.app, name="recover")
 
 
 def _drill(app: typer.Typer) -> None:
     import_lean_client()
-    from quorate.scripts.cli import drill
+    from quorate.scripts.cli.clusters import drill
 
     app.add_typer(drill.app, name="drill")
 
@@ -326,7 +326,7 @@ def _only_listed() -> None:
 def main() -> None:
     """The command of this process."""
     with ending_at_once():
-        from quorate.scripts.command_line import run
+        from quorate.scripts.terminal.command_line import run
 
         # What is imported stays for as long as the process: the collector need not look at it, now or later.
         gc.disable()

@@ -11,12 +11,12 @@ import typer
 import uvloop
 
 from quorate.broker.host import BrokerReadiness, NotCaughtUp
-from quorate.broker.lifecycle import BrokerState
+from quorate.broker.lifecycle.lifecycle import BrokerState
 from quorate.broker.process import run_broker_process
 from quorate.broker.settings import BrokerSettings
-from quorate.controller.settings_source import load_settings, read_secret
-from quorate.scripts.cli import exit_codes
-from quorate.scripts.process_log import configure_log
+from quorate.controller.process.settings_source import load_settings, read_secret
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.process_log import configure_log
 
 Ids = Annotated[
     str | None, typer.Option(metavar="IDS", help="Brokers to play: ids and ranges, like 11-14,20.", show_default=False)

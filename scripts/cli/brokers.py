@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict
 
-from quorate.controller.client import ControllerClient
-from quorate.controller.http.resources import BrokerReply
+from quorate.controller.api.resources import BrokerReply
+from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.ids import uuid_text
-from quorate.scripts.cli import exit_codes
-from quorate.scripts.cli.arguments import AsJson, Yes, confirm
-from quorate.scripts.cli.asking import ask
-from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.cli.feed import feed
-from quorate.scripts.cli.output import ago, columns, or_dash, reader_may_leave
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.output import ago, columns, or_dash, reader_may_leave
 
 app = typer.Typer(help="List and describe brokers, and unregister those that never come back.", no_args_is_help=True)
 app.command()(feed)

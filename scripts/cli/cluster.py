@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import typer
 
-from quorate.controller.http.resources import ClusterReply
-from quorate.scripts.cli.arguments import AsJson
-from quorate.scripts.cli.asking import ask
-from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.cli.output import columns, reader_may_leave
+from quorate.controller.api.resources import ClusterReply
+from quorate.scripts.terminal.arguments import AsJson
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.output import columns, reader_may_leave
 
 app = typer.Typer(help="The cluster's id, active controller, versions and counts.", no_args_is_help=True)
 

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 import uvloop
 
-from quorate.controller.server import run_controller_process
-from quorate.controller.settings import ControllerSettings
-from quorate.controller.settings_source import load_settings
-from quorate.scripts.cli import exit_codes
-from quorate.scripts.process_log import configure_log
+from quorate.controller.process.server import run_controller_process
+from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.process.settings_source import load_settings
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.process_log import configure_log
 
 
 def controller(

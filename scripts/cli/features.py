@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from quorate.controller.protocol_features import FeatureUpdate, UpdateFeaturesRequest
+from quorate.controller.protocol.features import FeatureUpdate, UpdateFeaturesRequest
 from quorate.metadata_log.errors import ApiError
-from quorate.scripts.cli.arguments import AsJson, DryRun
-from quorate.scripts.cli.asking import ask
-from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.cli.output import columns, reader_may_leave
+from quorate.scripts.terminal.arguments import AsJson, DryRun
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.output import columns, reader_may_leave
 
 app = typer.Typer(help="Show, raise and lower the levels of a cluster's features.", no_args_is_help=True)
 

@@ -13,15 +13,15 @@ from typing import Final
 import typer
 from pydantic import BaseModel, ConfigDict
 
-from quorate.controller.client import ControllerClient
-from quorate.controller.connection import NoAnswer, NotSent
-from quorate.controller.http.feed_replies import FeedSessionReply, FeedSessionsReply
+from quorate.controller.api.feed_replies import FeedSessionReply, FeedSessionsReply
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
-from quorate.scripts.cli import exit_codes
-from quorate.scripts.cli.arguments import AsJson
-from quorate.scripts.cli.asking import ask
-from quorate.scripts.cli.connecting import Controllers, SecretFile
-from quorate.scripts.cli.output import ago, columns, or_dash, reader_may_leave
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.arguments import AsJson
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import Controllers, SecretFile
+from quorate.scripts.terminal.output import ago, columns, or_dash, reader_may_leave
 
 #: Controllers are asked at the same time; one that is stopped is not waited for any longer.
 _PATIENCE_MS: Final = 2_000

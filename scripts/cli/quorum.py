@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from quorate.controller.http.resources import ControllerReply, QuorumReply, VoterReply
-from quorate.controller.metadata_version import METADATA_VERSION_FEATURE
+from quorate.controller.api.resources import ControllerReply, QuorumReply, VoterReply
+from quorate.controller.decisions.metadata_version import METADATA_VERSION_FEATURE
 from quorate.metadata_log.ids import uuid_text
-from quorate.scripts.cli.arguments import AsJson
-from quorate.scripts.cli.asking import ask
-from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.cli.output import ago, columns, or_dash, reader_may_leave
+from quorate.scripts.terminal.arguments import AsJson
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.output import ago, columns, or_dash, reader_may_leave
 
 app = typer.Typer(help="Who leads the controllers, in which epoch, and how far each voter is.", no_args_is_help=True)
 

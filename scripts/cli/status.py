@@ -11,12 +11,19 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from quorate.controller.client import ControllerClient
-from quorate.scripts.cli import exit_codes
-from quorate.scripts.cli.asking import ask
-from quorate.scripts.cli.connecting import AtMoment, Controllers, FromPath, SecretFile, find_controllers, find_secret
+from quorate.controller.client.client import ControllerClient
 from quorate.scripts.cli.status_screen import render
-from quorate.scripts.cli.survey import Survey, of_state, survey
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import (
+    AtMoment,
+    Controllers,
+    FromPath,
+    SecretFile,
+    find_controllers,
+    find_secret,
+)
+from quorate.scripts.terminal.survey import Survey, of_state, survey
 
 _EXIT_CODES: Final = {
     "healthy": exit_codes.DONE,

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quorate.controller.http.resources import (
+from quorate.controller.api.resources import (
     BrokerReply,
     ElectionsReply,
     PartitionCounts,
@@ -17,8 +17,8 @@ from quorate.controller.http.resources import (
     StatusReply,
     VoterReply,
 )
-from quorate.scripts.cli.output import ago, or_dash
-from quorate.scripts.cli.survey import Survey
+from quorate.scripts.terminal.output import ago, or_dash
+from quorate.scripts.terminal.survey import Survey
 
 _VERDICT_STYLE: Final = {
     "healthy": "bold green",

@@ -2,8 +2,8 @@
 
 A *founding* directory votes from its first start on, for a cluster of which no controller has run: nobody can have
 forgotten anything. A directory *to join* is for a controller whose own was lost. What that one had promised is
-forgotten, so it has no vote until it has caught up with the others (``quorum.membership``), and it is another directory
-with an id of its own.
+forgotten, so it has no vote until it has caught up with the others (``quorum.elections.membership``), and it is another
+directory with an id of its own.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.bootstrap import bootstrap_checkpoint
-from quorate.metadata_log.directory import FormatPlan, format_directory, voters_checkpoint
+from quorate.controller.operations.bootstrap import bootstrap_checkpoint
+from quorate.metadata_log.directory.directory import FormatPlan, format_directory, voters_checkpoint
+from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
+from quorate.metadata_log.directory.quorum_state import QuorumState
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
-from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
-from quorate.metadata_log.quorum_state import QuorumState
-from quorate.metadata_log.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
+from quorate.metadata_log.records.records import KRaftVersionFeature, VoterEndpoint, VotersRecord, VotersVoter
 
 LISTENER_NAME: Final = "CONTROLLER"
 

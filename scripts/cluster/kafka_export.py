@@ -13,32 +13,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.bootstrap import bootstrap_checkpoint, feature_records
-from quorate.metadata_log.batch import control_batch, iter_records, place_batch
-from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from quorate.metadata_log.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
+from quorate.controller.operations.bootstrap import bootstrap_checkpoint, feature_records
+from quorate.metadata_log.batches.batch import control_batch, iter_records, place_batch
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.directory.directory import FormatPlan, ImportedFile, format_directory, voters_checkpoint
+from quorate.metadata_log.directory.meta_properties import MetaProperties
+from quorate.metadata_log.directory.quorum_state import QuorumState
+from quorate.metadata_log.directory.reader import FileBatch, find_files
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.meta_properties import MetaProperties
-from quorate.metadata_log.quorum_state import QuorumState
-from quorate.metadata_log.reader import FileBatch, find_files
-from quorate.metadata_log.records import (
+from quorate.metadata_log.log.recovery import LEADER_EPOCHS_NAME, leader_epochs_file
+from quorate.metadata_log.records.records import (
     KRaftVersionFeature,
     KRaftVersionRecord,
     VoterEndpoint,
     VotersRecord,
     VotersVoter,
 )
-from quorate.metadata_log.recovery import LEADER_EPOCHS_NAME, leader_epochs_file
-from quorate.metadata_log.segment_files import segment_name
+from quorate.metadata_log.segments.segment_files import segment_name
 from quorate.scripts.cluster.new_directories import all_or_nothing
 from quorate.scripts.cluster.source_state import SourceState
-from quorate.snapshots.checkpoint import checkpoint_batches
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.image_parts import KRaftImage
-from quorate.snapshots.loading import batches_behind
-from quorate.snapshots.whole_checkpoints import first_whole
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
+from quorate.snapshots.checkpoints.loading import batches_behind
+from quorate.snapshots.checkpoints.whole_checkpoints import first_whole
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_parts import KRaftImage
 
 #: Kafka's segments hold no more.
 _TAIL_BYTES_MAX: Final = 1024**3

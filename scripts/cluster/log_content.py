@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorate.controller.checkpoint_writer import manifest_of
-from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, checkpoint_name, manifest_name
-from quorate.metadata_log.checkpoint_manifest import encode_manifest
-from quorate.metadata_log.directory import ImportedFile
-from quorate.snapshots.checkpoint import checkpoint_batches
-from quorate.snapshots.image import MetadataImage
+from quorate.controller.background.checkpoint_writer import manifest_of
+from quorate.metadata_log.checkpoints.checkpoint_files import (
+    CheckpointId,
+    CheckpointInfo,
+    checkpoint_name,
+    manifest_name,
+)
+from quorate.metadata_log.checkpoints.checkpoint_manifest import encode_manifest
+from quorate.metadata_log.directory.directory import ImportedFile
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
+from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import digest_image
 
 

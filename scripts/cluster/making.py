@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from quorate.metadata_log.checkpoint_files import CheckpointId, checkpoint_name
-from quorate.metadata_log.directory import FormatPlan, ImportedFile, format_directory
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, checkpoint_name
+from quorate.metadata_log.directory.directory import FormatPlan, ImportedFile, format_directory
+from quorate.metadata_log.directory.meta_properties import MetaProperties
+from quorate.metadata_log.directory.quorum_state import QuorumState
+from quorate.metadata_log.directory.reader import LogFile, find_files
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.ids import Uuid, uuid_from_text
-from quorate.metadata_log.meta_properties import MetaProperties
-from quorate.metadata_log.quorum_state import QuorumState
-from quorate.metadata_log.reader import LogFile, find_files
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
 from quorate.scripts.cluster.plan import (
     PLAN_NAME,
@@ -32,9 +32,9 @@ from quorate.scripts.cluster.plan import (
 )
 from quorate.scripts.cluster.ports import LOOPBACK
 from quorate.scripts.cluster.source_state import source_cluster_id, source_quorum_state
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.loading import load_image
-from quorate.snapshots.whole_checkpoints import PassedOver, TellPassedOver
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver, TellPassedOver
+from quorate.snapshots.image.image import MetadataImage
 
 _MAKING: Final = ".making"
 _LOGS: Final = "logs"

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.settings import ControllerSettings
-from quorate.controller.settings_source import read_secret
-from quorate.metadata_log.directory import format_directory
+from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.process.settings_source import read_secret
+from quorate.metadata_log.directory.directory import format_directory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
-from quorate.scripts.cluster.heard import Heard, ask_each
+from quorate.scripts.cluster.heard_controllers import Heard, ask_each
 from quorate.scripts.cluster.plan import ClusterError
 from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterSettings, broker_settings_text
 

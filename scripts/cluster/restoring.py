@@ -10,12 +10,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorate.controller.bootstrap import bootstrap_checkpoint, feature_records
-from quorate.metadata_log.directory import FormatPlan, format_directory
+from quorate.controller.operations.bootstrap import bootstrap_checkpoint, feature_records
+from quorate.metadata_log.directory.directory import FormatPlan, format_directory
+from quorate.metadata_log.directory.meta_properties import MetaProperties
+from quorate.metadata_log.directory.quorum_state import QuorumState
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.ids import ZERO_UUID, Uuid
-from quorate.metadata_log.meta_properties import MetaProperties
-from quorate.metadata_log.quorum_state import QuorumState
 from quorate.scripts.cluster.formatting import new_id
 from quorate.scripts.cluster.log_content import LogContent, checkpoint_content
 from quorate.scripts.cluster.making import (

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
+from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
+from quorate.metadata_log.directory.reader import LogFile, find_files, iter_batches
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import CorruptBatch, CorruptState
-from quorate.metadata_log.mark import read_mark
-from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, decode_meta_properties
-from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, decode_quorum_state
-from quorate.metadata_log.reader import LogFile, find_files, iter_batches
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.loading import load_image
-from quorate.snapshots.moments import Moment
-from quorate.snapshots.whole_checkpoints import PassedOver
+from quorate.metadata_log.segments.mark import read_mark
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.checkpoints.moments import Moment
+from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
+from quorate.snapshots.image.image import MetadataImage
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from quorate.controller.client import ControllerClient
-from quorate.controller.http.resources import StatusReply
+from quorate.controller.api.resources import StatusReply
+from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.members import Members
 from quorate.scripts.cluster.plan import ClusterError

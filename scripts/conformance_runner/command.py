@@ -10,11 +10,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from quorate.scripts.cli import exit_codes
 from quorate.scripts.conformance_runner.comparison import Difference
 from quorate.scripts.conformance_runner.outcome import Outcome
 from quorate.scripts.conformance_runner.report import Report
 from quorate.scripts.conformance_runner.vector_file import RUNNERS, BadVectorFile, read_vectors
+from quorate.scripts.terminal import exit_codes
 from quorate.scripts.worker_pool import worker_pool
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

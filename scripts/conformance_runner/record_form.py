@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from quorate.controller.config_resources import RESOURCE_TYPES
-from quorate.metadata_log.records import (
+from quorate.controller.configs.resources import RESOURCE_TYPES
+from quorate.metadata_log.records.records import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
@@ -23,7 +23,7 @@ from quorate.metadata_log.records import (
     VersionedRecord,
 )
 from quorate.scripts.conformance_runner.names import Names
-from quorate.snapshots.partition import Partition
+from quorate.snapshots.table.partition import Partition
 
 Form = dict[str, Any]
 

@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.scripts.conformance_runner import full_controller, partition_change, placement, reassignment, topic_rules
+from quorate.scripts.conformance_runner.kinds import (
+    full_controller,
+    partition_change,
+    placement,
+    reassignment,
+    topic_rules,
+)
 from quorate.scripts.conformance_runner.outcome import Outcome
 
 RUNNERS: Final[dict[str, Callable[[Any], Outcome]]] = {

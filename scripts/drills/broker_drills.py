@@ -8,7 +8,7 @@ from typing import Final
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.errors import ErrorCode
 from quorate.scripts.drills.drill import KILL, Drill, healthy_again
-from quorate.scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
 from quorate.scripts.drills.outcome import Expectation
 
 _PARTITIONS: Final = 1_000

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from quorate.controller.client import ControllerClient
-from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError, QuorateError
 from quorate.scripts.cluster.control import Act
 from quorate.scripts.cluster.members import Node

@@ -7,13 +7,13 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from quorate.controller.client import ControllerClient
-from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.formatting import wipe
 from quorate.scripts.cluster.members import Node
 from quorate.scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
-from quorate.scripts.drills.ground import DEADLINE_S, Ground
+from quorate.scripts.drills.environment import DEADLINE_S, Ground
 from quorate.scripts.drills.outcome import Expectation
 
 _PAUSE_S: Final = 2.0

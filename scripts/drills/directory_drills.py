@@ -11,16 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quorate.metadata_log.meta_properties import META_PROPERTIES_NAME, MetaProperties, encode_meta_properties
-from quorate.metadata_log.segment_files import segment_name
+from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, MetaProperties, encode_meta_properties
+from quorate.metadata_log.segments.segment_files import segment_name
 from quorate.scripts.cluster.formatting import new_id
 from quorate.scripts.cluster.process import ProcessFailed
 from quorate.scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
-from quorate.scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
 from quorate.scripts.drills.machine_drills import faults
 from quorate.scripts.drills.machine_faults import Faults
 from quorate.scripts.drills.outcome import Expectation
-from quorate.scripts.recovery.holdings import survey_directory
+from quorate.scripts.lost_majority.directory_survey import survey_directory
 
 #: Within which a controller must have refused to start.
 _REFUSAL_S: Final = 20.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from quorate.scripts.cluster.control import Act
-from quorate.scripts.drills.ground import Ground
+from quorate.scripts.drills.environment import Ground
 from quorate.scripts.drills.outcome import Expectation
 
 #: What holds in every drill.

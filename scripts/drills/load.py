@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Final
 
-from quorate.controller.client import ControllerClient
+from quorate.controller.client.client import ControllerClient
 from quorate.scripts.tour.writes import WriteStream
 
 #: For so long (s) a steady cluster is written to before anything is done to it.

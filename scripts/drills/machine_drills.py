@@ -8,14 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.client import ControllerClient
-from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.controller.client.client import ControllerClient
+from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
-from quorate.scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
 from quorate.scripts.drills.load import longest_wait_ms
 from quorate.scripts.drills.machine_faults import Faults
 from quorate.scripts.drills.outcome import Expectation
-from quorate.snapshots.moments import Moment
+from quorate.snapshots.checkpoints.moments import Moment
 
 _HOUR_MS: Final = 3_600_000.0
 _TORN: Final = b"a batch of which only the beginning reached the disk"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import quorate.metadata_log.disk
-import quorate.quorum.connection
+import quorate.quorum.transport.connection
 
 _LOOK_S: Final = 0.02
 #: Never set: to wait for it is to hold up the thread.
@@ -94,7 +94,7 @@ def _install_clock(faults: Faults) -> None:
 
 
 def _install_sockets(faults: Faults) -> None:
-    connection = quorate.quorum.connection.Connection
+    connection = quorate.quorum.transport.connection.Connection
     receive: Callable[[Any, bytes], None] = connection.data_received
     #: What came from peers that are not heard, by connection, in order.
     held: dict[Any, list[bytes]] = {}

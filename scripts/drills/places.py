@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from quorate.controller.client import ControllerClient
+from quorate.controller.client.client import ControllerClient
 from quorate.scripts.cluster.control import Act, LocalControl
 from quorate.scripts.cluster.lending import LentCluster, RemoteControl
 from quorate.scripts.cluster.local import LocalCluster, LocalOptions
@@ -19,7 +19,7 @@ from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.cluster.watched import WatchedCluster
 from quorate.scripts.drills.commands import CommandControl
 from quorate.scripts.drills.drill import Drill, DrillKind
-from quorate.scripts.drills.ground import Ground
+from quorate.scripts.drills.environment import Ground
 
 #: Drills look at what follows from a fault, not at the wait before it: brokers are quick to heartbeat.
 _BROKER_SETTINGS: Final = {"LIFECYCLE__HEARTBEAT_INTERVAL_MS": "500"}
@@ -104,7 +104,7 @@ def _options(drill: Drill, workplace: Path) -> LocalOptions:
         return settings
 
     def faulty(node: int) -> tuple[str, ...]:
-        return ("-m", "quorate.scripts.cli.faulty_controller", str(workplace / f"faults-{node}.json"))
+        return ("-m", "quorate.scripts.cli.clusters.faulty_controller", str(workplace / f"faults-{node}.json"))
 
     return LocalOptions(drill.controller_settings, {**_BROKER_SETTINGS, **drill.broker_settings}, faulty)
 

@@ -11,15 +11,15 @@ from quorate.scripts.captures import DYNAMIC_SMALL_M1
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.drills.directory_drills import copy_directory
 from quorate.scripts.drills.drill import Drill, healthy_again
-from quorate.scripts.drills.ground import DrillBroken, Ground
+from quorate.scripts.drills.environment import DrillBroken, Ground
 from quorate.scripts.drills.outcome import Expectation
-from quorate.scripts.recovery.founding import apply_plan
-from quorate.scripts.recovery.holdings import survey_directory
-from quorate.scripts.recovery.judgement import judge
-from quorate.scripts.recovery.plan import RecoveryPlan, Targets, plan_from_backup, plan_from_survivors
-from quorate.scripts.recovery.verification import verify
+from quorate.scripts.lost_majority.directory_survey import survey_directory
+from quorate.scripts.lost_majority.founding import apply_plan
+from quorate.scripts.lost_majority.judgement import judge
+from quorate.scripts.lost_majority.plan import RecoveryPlan, Targets, plan_from_backup, plan_from_survivors
+from quorate.scripts.lost_majority.verification import verify
+from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.loading import load_image
 
 
 async def quorum_loss(ground: Ground) -> None:

@@ -19,7 +19,7 @@ from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import uuid_from_text
 from quorate.scripts.cluster.members import Node
 from quorate.scripts.drills.drill import PAUSE, Drill, healthy_again
-from quorate.scripts.drills.ground import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
 from quorate.scripts.drills.outcome import Expectation
 
 _PARTITIONS: Final = 20

@@ -17,7 +17,7 @@ from quorate.scripts.drills.broker_drills import DRILLS as BROKER_DRILLS
 from quorate.scripts.drills.controller_drills import DRILLS as CONTROLLER_DRILLS
 from quorate.scripts.drills.directory_drills import DRILLS as DIRECTORY_DRILLS
 from quorate.scripts.drills.drill import Drill
-from quorate.scripts.drills.ground import Ground
+from quorate.scripts.drills.environment import Ground
 from quorate.scripts.drills.machine_drills import DRILLS as MACHINE_DRILLS
 from quorate.scripts.drills.outcome import Expectation, Measured, Outcome, Verdict
 from quorate.scripts.drills.places import NamedCluster, On, prepare

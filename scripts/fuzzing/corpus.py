@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from quorate.metadata_log.batch import parse_header
-from quorate.metadata_log.checkpoint_files import CheckpointId
-from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME
-from quorate.scripts.simulation.host import DIRECTORY
-from quorate.scripts.simulation_system.http_wire import WireRequest
-from quorate.scripts.simulation_system.scenarios import SystemStage
-from quorate.scripts.simulation_system.story import listening
-from quorate.scripts.simulation_system.workload import AdminClient
-from quorate.snapshots.checkpoint import checkpoint_batches
+from quorate.metadata_log.batches.batch import parse_header
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
+from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME
+from quorate.scripts.simulation.quorum.host import DIRECTORY
+from quorate.scripts.simulation.system.http_wire import WireRequest
+from quorate.scripts.simulation.system.scenarios import SystemStage
+from quorate.scripts.simulation.system.story import listening
+from quorate.scripts.simulation.system.workload import AdminClient
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
 from quorate.snapshots.digest import DIGEST_BYTES
 from quorate.snapshots.image_digest import digest_image
 

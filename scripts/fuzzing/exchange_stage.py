@@ -11,14 +11,14 @@ from typing import Final
 
 import numpy as np
 
+from quorate.broker.controllers.isr_proposals import NO_MEMBER, IsrProposals
 from quorate.broker.replicas.follower import Address, FollowerCore, Link
-from quorate.broker.replicas.isr_proposals import NO_MEMBER, IsrProposals
 from quorate.broker.replicas.leader import LeaderCore
 from quorate.broker.replicas.messages import FollowMessage, decode_answer, decode_message, encode_answer, encode_message
 from quorate.broker.replicas.peers import PeerAddresses
 from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.metadata_log.errors import ErrorCode
-from quorate.metadata_log.records import (
+from quorate.metadata_log.records.records import (
     FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -26,9 +26,9 @@ from quorate.metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.image_parts import Provenance
-from quorate.snapshots.replay import replay
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_parts import Provenance
+from quorate.snapshots.replay.replay import replay
 
 LEADER, HONEST, HOSTILE = 1, 2, 3
 LAG_MAX_MS: Final = 3_000.0

@@ -12,13 +12,13 @@ import dataclasses
 from random import Random
 from typing import Any, Final, get_args
 
-from quorate.metadata_log.batch import build_batch
-from quorate.metadata_log.batch_run import split_run
+from quorate.metadata_log.batches.batch import build_batch
+from quorate.metadata_log.batches.batch_run import split_run
 from quorate.metadata_log.errors import MalformedData
-from quorate.quorum import messages
 from quorate.quorum.errors import ProtocolError
-from quorate.quorum.messages import Message
-from quorate.quorum.wire import decode, encode
+from quorate.quorum.messages import messages
+from quorate.quorum.messages.messages import Message
+from quorate.quorum.messages.wire import decode, encode
 from quorate.scripts.fuzzing.mutating import mutated
 
 _TYPES: Final[tuple[type[Any], ...]] = get_args(Message)

@@ -12,9 +12,9 @@ from random import Random
 from typing import Final
 
 from quorate.quorum.config import QuorumConfig, VoterAddress
-from quorate.quorum.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
-from quorate.quorum.handshake import NONCE_BYTES, decode_hello, encode_hello, own_hello, proof
-from quorate.quorum.outbox import Channel
+from quorate.quorum.messages.outbox import Channel
+from quorate.quorum.transport.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
+from quorate.quorum.transport.handshake import NONCE_BYTES, decode_hello, encode_hello, own_hello, proof
 from quorate.scripts.fuzzing.hostile_messages import HostileMessages
 from quorate.scripts.fuzzing.mutating import mutated
 

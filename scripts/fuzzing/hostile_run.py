@@ -17,21 +17,21 @@ from typing import Annotated, Final
 
 import typer
 
-from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
-from quorate.quorum.outbox import Channel
+from quorate.quorum.messages.outbox import Channel
 from quorate.scripts.benchmarks.large_cluster import large_image, write_checkpoint
-from quorate.scripts.benchmarks.member_process import quorum_config
 from quorate.scripts.benchmarks.process_tree import resident_bytes
 from quorate.scripts.benchmarks.processes import Watch, stop_now
+from quorate.scripts.benchmarks.programs.member_process import quorum_config
 from quorate.scripts.benchmarks.small_write import small_write
 from quorate.scripts.benchmarks.workspace import temporary_directory
 from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.making import Ports, make_twin
 from quorate.scripts.cluster.ports import free_ports
-from quorate.scripts.command_line import run
 from quorate.scripts.fuzzing.hostile_messages import HostileMessages
 from quorate.scripts.fuzzing.hostile_peer import HostilePeer
+from quorate.scripts.terminal.command_line import run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -40,7 +40,7 @@ _LOOK_S: Final = 0.5
 _WRITE_TIMEOUT_MS: Final = 5_000.0
 #: Seconds without an acknowledged write: several elections, on a machine that does other things too.
 _GAP_S_MAX: Final = 20.0
-#: Leaps of epochs that a node believes in all, and more for each second: see ``quorum.admission``.
+#: Leaps of epochs that a node believes in all, and more for each second: see ``quorum.elections.admission``.
 _LEAPS_MAX: Final = 1_000_000
 _LEAPS_PER_SECOND: Final = 10
 #: Beyond what a process had at the beginning: a frame of the largest size on each connection, and what a log keeps.

@@ -11,33 +11,33 @@ from typing import Final
 import aiohttp
 import msgpack
 
-from quorate.metadata_log.batch import HEADER_BYTES, build_batch, iter_records, parse_header, place_batch
-from quorate.metadata_log.checkpoint_files import check_checkpoint, checkpoint_name
-from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.quorum_state import (
+from quorate.metadata_log.batches.batch import HEADER_BYTES, build_batch, iter_records, parse_header, place_batch
+from quorate.metadata_log.checkpoints.checkpoint_files import check_checkpoint, checkpoint_name
+from quorate.metadata_log.directory.quorum_state import (
     QUORUM_STATE_NAME,
     QuorumState,
     QuorumStateStore,
     decode_quorum_state,
     encode_quorum_state,
 )
-from quorate.metadata_log.segment_log import LogConfig, MetadataLog
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.log.segment_log import LogConfig, MetadataLog
 from quorate.quorum.errors import ProtocolError
-from quorate.quorum.handshake import decode_hello
-from quorate.quorum.wire import decode, encode
+from quorate.quorum.messages.wire import decode, encode
+from quorate.quorum.transport.handshake import decode_hello
 from quorate.scripts.fuzzing.corpus import Corpus
 from quorate.scripts.fuzzing.exchange_targets import FollowAnswerTarget, FollowMessageTarget
 from quorate.scripts.fuzzing.mutating import mutated, mutated_document
 from quorate.scripts.fuzzing.target import Target, Wrong
-from quorate.scripts.simulation.host import DIRECTORY
-from quorate.scripts.simulation.memory_disk import MemoryDisk
-from quorate.scripts.simulation_system.controller_process import batches_in, url_of
-from quorate.scripts.simulation_system.http_wire import WireAnswer, WireRequest, WireSession
-from quorate.scripts.simulation_system.scenarios import SystemStage
-from quorate.scripts.simulation_system.story import listening
-from quorate.snapshots.checkpoint import read_checkpoint
+from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
+from quorate.scripts.simulation.quorum.host import DIRECTORY
+from quorate.scripts.simulation.system.controller_process import batches_in, url_of
+from quorate.scripts.simulation.system.http_wire import WireAnswer, WireRequest, WireSession
+from quorate.scripts.simulation.system.scenarios import SystemStage
+from quorate.scripts.simulation.system.story import listening
+from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.replay_state import ReplayState
+from quorate.snapshots.replay.replay_state import ReplayState
 
 #: Inputs after which the HTTP target begins with a new cluster: some of them are taken, and make its state grow.
 _INPUTS_PER_CLUSTER: Final = 400

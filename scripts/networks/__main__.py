@@ -14,8 +14,8 @@ def main() -> None:
         isolate()
     except NotAllowed as error:
         obstacle = str(error)
-    from quorate.scripts.command_line import run
     from quorate.scripts.networks.command import app
+    from quorate.scripts.terminal.command_line import run
 
     run(app, sys.argv[1:], "scripts/netsim", obj=obstacle)
 

@@ -14,13 +14,13 @@ from itertools import pairwise
 from random import Random
 from typing import Final, TypeVar
 
-from quorate.controller.client import ControllerClient
-from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.controller.protocol import CreatePartitionsRequest, CreateTopicsRequest
-from quorate.controller.protocol_configs import IncrementalAlterConfigsRequest
+from quorate.controller.protocol.configs import IncrementalAlterConfigsRequest
 from quorate.metadata_log.errors import ApiError, OutcomeUnknown
-from quorate.scripts.simulation_system.history import History
-from quorate.scripts.simulation_system.topic_register import (
+from quorate.scripts.simulation.system.history import History
+from quorate.scripts.simulation.system.topic_register import (
     Action,
     Configure,
     Create,
@@ -30,7 +30,7 @@ from quorate.scripts.simulation_system.topic_register import (
     TopicState,
     claim_of,
 )
-from quorate.scripts.simulation_system.workload import CONFIG, TopicNames
+from quorate.scripts.simulation.system.workload import CONFIG, TopicNames
 
 #: How long each standing client waits for an answer: the impatient, and the command line's own.
 PATIENCE_MS: Final = (2_000.0, 5_000.0, 10_000.0, 30_000.0)

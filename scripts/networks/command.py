@@ -10,12 +10,12 @@ from typing import Annotated, Final
 
 import typer
 
-from quorate.scripts.cli import exit_codes
 from quorate.scripts.drills.outcome import Outcome
 from quorate.scripts.drills.report import lines
 from quorate.scripts.networks.figures import figures
 from quorate.scripts.networks.runner import RunOptions, run_once
 from quorate.scripts.networks.scenarios import SCENARIOS
+from quorate.scripts.terminal import exit_codes
 
 #: Nothing was run, for namespaces are not allowed here: what test runners take for "skipped".
 NOT_HERE: Final = 77

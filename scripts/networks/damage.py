@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quorate.scripts.simulation_system.history import History
-from quorate.scripts.simulation_system.topic_register import Read
+from quorate.scripts.simulation.system.history import History
+from quorate.scripts.simulation.system.topic_register import Read
 
 #: No client ever sets it.
 _NEVER_SET = "4"

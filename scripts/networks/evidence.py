@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quorate.metadata_log.batch import iter_records
-from quorate.metadata_log.reader import find_files, iter_batches
-from quorate.metadata_log.records import (
+from quorate.metadata_log.batches.batch import iter_records
+from quorate.metadata_log.directory.reader import find_files, iter_batches
+from quorate.metadata_log.records.records import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
     LeaderChangeMessage,

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.settings import ControllerSettings
-from quorate.controller.settings_source import load_settings, read_secret
+from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.process.settings_source import load_settings, read_secret
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.formatting import new_id
 from quorate.scripts.cluster.members import Members, Node

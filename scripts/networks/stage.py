@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError, QuorateError
 from quorate.scripts.drills.outcome import Event, EventKind
 from quorate.scripts.networks.clients import Workload

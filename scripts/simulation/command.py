@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from quorate.scripts.seed_runs import CTRL_C, SeedOutcome, run_mutations, run_seeds
-from quorate.scripts.simulation.mutations import MUTATIONS
-from quorate.scripts.simulation.patches import first_to_notice
-from quorate.scripts.simulation.runner import SeedResult, run_seed
-from quorate.scripts.simulation.scenarios.named import SCENARIOS
+from quorate.scripts.simulation.quorum.mutations import MUTATIONS
+from quorate.scripts.simulation.quorum.patches import first_to_notice
+from quorate.scripts.simulation.quorum.runner import SeedResult, run_seed
+from quorate.scripts.simulation.quorum.scenarios.named import SCENARIOS
+from quorate.scripts.simulation.seed_runs import CTRL_C, SeedOutcome, run_mutations, run_seeds
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 #: Seeds tried for a mutation that no scenario finds.
@@ -82,8 +82,8 @@ def _simulate_system(
     seeds: range, jobs: int, stories: Path, *, scenario: str | None, scenarios: bool, mutations: bool
 ) -> int:
     # Loads the controllers, the brokers and their HTTP: the quorum's runs do without.
-    from quorate.scripts.simulation_system import command
-    from quorate.scripts.simulation_system.scenarios import SYSTEM_SCENARIOS
+    from quorate.scripts.simulation.system import command
+    from quorate.scripts.simulation.system.scenarios import SYSTEM_SCENARIOS
 
     if scenario is not None:
         if scenario not in SYSTEM_SCENARIOS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.controller.connection import NoAnswer, NotSent
+from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.watched import WatchedCluster
 

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from quorate.controller.client import ControllerClient
-from quorate.controller.http.resources import StatusReply
+from quorate.controller.api.resources import StatusReply
+from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     CreatableTopic,
@@ -27,10 +27,10 @@ from quorate.controller.protocol import (
 )
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 from quorate.scripts.captures import STATIC_M2
-from quorate.scripts.cli import exit_codes
 from quorate.scripts.cluster.local import LocalCluster, LocalOptions
 from quorate.scripts.cluster.making import Ports, make_twin
 from quorate.scripts.cluster.ports import free_ports
+from quorate.scripts.terminal import exit_codes
 from quorate.scripts.tour.digests import digests_at_one_offset
 from quorate.scripts.tour.writes import WriteStream
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source_tree import REFERENCE, ROOT, refuse
+from tests.architecture.source_tree import PACKAGES, REFERENCE, ROOT, refuse
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -128,7 +128,7 @@ def test_changelog_begins_with_the_version_that_is_built() -> None:
     "wrong",
     [
         "`controller/no_such_module.py`",
-        "`snapshots/derived_states.py::no_such_name`",
+        "`snapshots/views/derived_states.py::no_such_name`",
         "`tests/unit/nowhere.py::test_x`",
     ],
 )
@@ -137,7 +137,7 @@ def test_reference_that_leads_nowhere_is_found(wrong: str) -> None:
 
 
 def test_reference_to_what_exists_is_right() -> None:
-    assert not list(missing("`snapshots/derived_states.py::REPLICA_PREVIOUS` and `snapshots/` and `quorate_x`"))
+    assert not list(missing("`snapshots/views/derived_states.py::REPLICA_PREVIOUS` and `snapshots/` and `quorate_x`"))
 
 
 @pytest.mark.parametrize("wrong", ["[a](no-such-page.md)", "[a](glossary.md#no-such-heading)", "[a](#no-such-heading)"])
@@ -149,3 +149,19 @@ def test_links_that_lead_somewhere_are_right() -> None:
     text = "# A title\n\n[a](#a-title), [b](drills.md#how-it-is-done), [c](../README.md), [d](https://example.org/#x)\n"
 
     assert not list(dead_links(GLOSSARY, text))
+
+
+def test_rooms_are_listed_with_what_they_say_of_themselves() -> None:
+    """A folder listing is where a newcomer begins: its page and the code say the same."""
+    rooms = {
+        init: init.read_text(encoding="utf-8")
+        for package in PACKAGES
+        for init in (ROOT / package).glob("*/__init__.py")
+    }
+    lines = {
+        f"| `{init.parent.relative_to(ROOT).as_posix()}/` | {text.split(chr(34) * 3)[1].strip().splitlines()[0]} |"
+        for init, text in rooms.items()
+    }
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listed = {line for line in page[page.index("## The rooms") :].splitlines() if re.match(r"\| `\w+/\w+/` \| ", line)}
+    assert listed == lines

@@ -98,3 +98,14 @@ def test_captures_in_the_package_are_links_to_all_files_of_the_captures(moment: 
     assert files
     assert {path.relative_to(links): path.resolve() for path in links.rglob("*") if path.is_symlink()} == files
     assert [path for path in links.rglob("*") if path.is_file() and not path.is_symlink()] == []
+
+
+def test_wheel_leaves_out_what_only_developers_run() -> None:
+    """And the launchers, which need a checkout: what is installed is started as `quorate`."""
+    settings = toml("pyproject.toml")["tool"]
+    left_out = set(settings["hatch"]["build"]["targets"]["wheel"]["exclude"])
+    (contract,) = (one for one in settings["importlinter"]["contracts"] if "only developers run" in one["name"])
+
+    rooms = {"/src/" + module.replace(".", "/") for module in contract["forbidden_modules"]}
+    launchers = {f"/src/quorate/{launcher}" for launcher in LAUNCHERS if launcher.startswith("scripts/")}
+    assert rooms | launchers <= left_out

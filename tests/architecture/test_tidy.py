@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -17,10 +18,11 @@ EVERYWHERE = (*PACKAGES, "tests")
 
 FUNCTION_LINES_MAX = 50
 FILE_LINES_MAX = 400
+FOLDER_MODULES_MAX = 20
 #: Longer than the limits, with the length they may have at most: it is lowered as they shrink, never raised.
 LONG_FUNCTIONS: dict[str, int] = {}
 LONG_FILES = {
-    "quorate.metadata_log.records": 460,  # one dataclass a record type: a table
+    "quorate.metadata_log.records.records": 460,  # one dataclass a record type: a table
     "quorate.quorum.node": 470,
 }
 
@@ -47,9 +49,9 @@ BANS = (
         PACKAGES, (
             "quorate.broker.host",
             "quorate.controller.http.express",
-            "quorate.controller.server",
-            "quorate.quorum.transport",
-            "quorate.scripts.benchmarks.paced_process",
+            "quorate.controller.process.server",
+            "quorate.quorum.transport.transport",
+            "quorate.scripts.benchmarks.programs.paced_process",
         )),
     Ban(r"asyncio\.get_event_loop", "asyncio.get_running_loop"),
     Ban(r"os\.(fsync|fdatasync|rename|replace|unlink|remove|truncate|ftruncate|pread|pwrite)",
@@ -202,6 +204,28 @@ def test_files_stay_within_their_length() -> None:
     lengths = [(module.name, module.text.count("\n")) for module in modules(*EVERYWHERE)]
 
     refuse(over_limit(lengths, FILE_LINES_MAX, LONG_FILES), "files over their length")
+
+
+def test_folders_hold_no_more_modules_than_are_seen_at_a_glance() -> None:
+    """A folder that outgrows this has two subjects, and wants a room for one of them."""
+    counts = Counter(module.path.parent for module in modules(*EVERYWHERE) if module.path.name != "__init__.py")
+
+    refuse(
+        (
+            f"{folder.relative_to(ROOT)}: {count} modules"
+            for folder, count in counts.items()
+            if count > FOLDER_MODULES_MAX
+        ),
+        f"more than {FOLDER_MODULES_MAX} modules in a folder",
+    )
+
+
+def test_unit_tests_lie_where_what_they_test_lies() -> None:
+    """From a file to its tests without a search."""
+    unit = ROOT / "tests" / "unit"
+    folders = {module.path.parent.relative_to(unit) for module in modules("tests") if unit in module.path.parents}
+
+    refuse((str(folder) for folder in folders if not (ROOT / folder).is_dir()), "tests/unit has these, the product not")
 
 
 def test_length_limit_names_the_grown_and_the_loose_entry() -> None:

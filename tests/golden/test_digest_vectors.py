@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from quorate.metadata_log import records as r
-from quorate.metadata_log.json_form import json_type, record_data, record_from_data
+from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.json_form import json_type, record_data, record_from_data
+from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.digest import canonical_value, digest_bytes, entry_leaf, root, topic_leaf
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.loading import load_image
 
 VECTORS = Path(__file__).parent / "digest_vectors.json"
 CAPTURED = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from quorate.controller.acls import decide_create_acls, describe_acls
-from quorate.controller.client_quotas import describe_client_quotas
-from quorate.controller.protocol_acls import AclFilter, CreateAclsRequest
-from quorate.controller.protocol_quotas import DescribeClientQuotasRequest
-from quorate.controller.protocol_scram import DescribeUserScramCredentialsRequest
-from quorate.controller.scram_credentials import describe_user_scram_credentials
+from quorate.controller.access.acls import decide_create_acls, describe_acls
+from quorate.controller.access.client_quotas import describe_client_quotas
+from quorate.controller.access.scram_credentials import describe_user_scram_credentials
+from quorate.controller.protocol.acls import AclFilter, CreateAclsRequest
+from quorate.controller.protocol.quotas import DescribeClientQuotasRequest
+from quorate.controller.protocol.scram import DescribeUserScramCredentialsRequest
 from quorate.metadata_log.ids import Uuid
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.loading import load_image
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.image.image import MetadataImage
 
 MOMENTS = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from quorate.metadata_log.json_form import json_type, record_data
-from quorate.metadata_log.reader import find_files
-from quorate.snapshots.as_json import PARTITION_COLUMNS, image_json
-from quorate.snapshots.as_records import image_records
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.loading import load_image
-from quorate.snapshots.whole_checkpoints import load_checkpoint
+from quorate.metadata_log.directory.reader import find_files
+from quorate.metadata_log.records.json_form import json_type, record_data
+from quorate.snapshots.checkpoints.as_records import image_records
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.checkpoints.whole_checkpoints import load_checkpoint
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.views.as_json import PARTITION_COLUMNS, image_json
 
 MOMENTS = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")
 #: Moments whose log reaches back to offset 0.

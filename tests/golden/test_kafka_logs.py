@@ -11,11 +11,18 @@ from typing import Any
 
 import pytest
 
-from quorate.metadata_log.batch import BatchHeader, control_batch, data_batch, iter_records, parse_header, place_batch
-from quorate.metadata_log.columns import decode_batch
-from quorate.metadata_log.json_form import json_type, record_data, record_from_data
-from quorate.metadata_log.reader import FileBatch, classify, iter_batches
-from quorate.metadata_log.records import PartitionChangeRecord, PartitionRecord, VersionedRecord
+from quorate.metadata_log.batches.batch import (
+    BatchHeader,
+    control_batch,
+    data_batch,
+    iter_records,
+    parse_header,
+    place_batch,
+)
+from quorate.metadata_log.batches.columns import decode_batch
+from quorate.metadata_log.directory.reader import FileBatch, classify, iter_batches
+from quorate.metadata_log.records.json_form import json_type, record_data, record_from_data
+from quorate.metadata_log.records.records import PartitionChangeRecord, PartitionRecord, VersionedRecord
 from tests.conftest import DATA_DIRECTORY
 from tests.strategies import records_of
 

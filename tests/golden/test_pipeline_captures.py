@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from quorate.metadata_log.directory.reader import find_files
 from quorate.metadata_log.ids import uuid_text
-from quorate.metadata_log.json_form import record_from_data
-from quorate.metadata_log.reader import find_files
+from quorate.metadata_log.records.json_form import record_from_data
+from quorate.pipeline.files.inputs import InputCluster, find_inputs
+from quorate.pipeline.files.ranges import plan_checkpoint, plan_log
+from quorate.pipeline.files.replay_bases import replay_base
+from quorate.pipeline.files.walk import EVERYTHING, Wanted
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import FoldedState, state_at
-from quorate.pipeline.inputs import InputCluster, find_inputs
-from quorate.pipeline.ranges import plan_checkpoint, plan_log
-from quorate.pipeline.replay_bases import replay_base
-from quorate.pipeline.walk import EVERYTHING, Wanted
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.checkpoints.whole_checkpoints import load_checkpoint
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.loading import load_image
-from quorate.snapshots.whole_checkpoints import load_checkpoint
 from tests.random_logs import naive_digest
 
 MOMENTS = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")

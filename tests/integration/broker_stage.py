@@ -12,15 +12,15 @@ from typing import Any
 
 import aiohttp
 
-from quorate.broker.controllers import connect_controllers
+from quorate.broker.controllers.controllers import connect_controllers
+from quorate.broker.environment import Surroundings
 from quorate.broker.host import BrokerHost
-from quorate.broker.http_api import BrokerHttp
-from quorate.broker.identity import Endpoint
+from quorate.broker.http.http_api import BrokerHttp
+from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.process import connect_peers, real_surroundings
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, ReplicaSettings
-from quorate.broker.surroundings import Surroundings
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from quorate.scripts.cli.__main__ import make_app
-from quorate.scripts.command_line import run
+from quorate.scripts.terminal.command_line import run
 from tests.integration.http_stage import Stage, stage
 
 

@@ -1,6 +1,6 @@
 """Controllers that serve a metadata feed over real sockets, and fail in the ways that feeds fail.
 
-The feed's own logic is the production's (``controller.http.feed``); the log below it is a list of batches.
+The feed's own logic is the production's (``controller.feed.feed``); the log below it is a list of batches.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from aiohttp import web
 from crc32c import crc32c
 
-from quorate.controller.http import headers
-from quorate.controller.http.errors import error_reply, status_of
-from quorate.controller.http.feed import Chunk, FeedLimits, MetadataFeed
-from quorate.metadata_log.batch import parse_header
-from quorate.metadata_log.checkpoint_files import CheckpointId
+from quorate.controller.api import headers
+from quorate.controller.api.errors import error_reply, status_of
+from quorate.controller.feed.feed import Chunk, FeedLimits, MetadataFeed
+from quorate.metadata_log.batches.batch import parse_header
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
+from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.metadata_log.errors import ApiError, ErrorCode
-from quorate.metadata_log.reader import find_files, iter_batches
 
 CLUSTER_ID = "feed-stage"
 

@@ -13,34 +13,39 @@ import aiohttp
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.controller.active_role import RoleSettings
-from quorate.controller.bootstrap import fresh_records
-from quorate.controller.checkpoint_pace import Unpaced
-from quorate.controller.checkpoint_writer import CheckpointLimits, CheckpointWriter
-from quorate.controller.composition import Machine, compose
-from quorate.controller.controller_config import ControllerConfig, TokenConfig
-from quorate.controller.digest_memory import DigestMemory
-from quorate.controller.http.counters import Counters
-from quorate.controller.http.digests import Digests
-from quorate.controller.http.feed import FeedLimits, MetadataFeed
-from quorate.controller.http.heard import HeardBrokers
-from quorate.controller.http.log_feed import LogFeedSource
-from quorate.controller.http.partition_counts import CountedImages
-from quorate.controller.http.past import PastImages
+from quorate.controller.background.checkpoint_pace import Unpaced
+from quorate.controller.background.checkpoint_writer import CheckpointLimits, CheckpointWriter
+from quorate.controller.background.digest_memory import DigestMemory
+from quorate.controller.decisions.controller_config import ControllerConfig, TokenConfig
+from quorate.controller.engine.counters import Counters
+from quorate.controller.engine.environment import ProcessFaults
+from quorate.controller.engine.interfaces import ControllerLimits
+from quorate.controller.engine.loop_scheduler import LoopScheduler
+from quorate.controller.feed.feed import FeedLimits, MetadataFeed
+from quorate.controller.feed.log_feed import LogFeedSource
 from quorate.controller.http.ports import Node, NodeLimits, NodePosition, Peer, QuorumView, VoterView
-from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 from quorate.controller.http.serving import HttpServer
-from quorate.controller.loop_scheduler import LoopScheduler
-from quorate.controller.partition_search import PartitionSearch
-from quorate.controller.seams import ControllerLimits
-from quorate.controller.surroundings import ProcessFaults
-from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointSurvey, check_checkpoint, checkpoint_name
-from quorate.metadata_log.checkpoints import CheckpointContent, CheckpointStore, WriteCheckpointJob
+from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.operations.bootstrap import fresh_records
+from quorate.controller.process.composition import Machine, compose
+from quorate.controller.reads.broker_reports import HeardBrokers
+from quorate.controller.reads.digests import Digests
+from quorate.controller.reads.partition_counts import CountedImages
+from quorate.controller.reads.partition_search import PartitionSearch
+from quorate.controller.reads.past import PastImages
+from quorate.metadata_log.checkpoints.checkpoint_files import (
+    CheckpointId,
+    CheckpointSurvey,
+    check_checkpoint,
+    checkpoint_name,
+)
+from quorate.metadata_log.checkpoints.checkpoints import CheckpointContent, CheckpointStore, WriteCheckpointJob
 from quorate.metadata_log.disk import drain
 from quorate.metadata_log.errors import StorageError
-from quorate.metadata_log.segment_log import LogConfig, MetadataLog
-from quorate.scripts.simulation.memory_disk import MemoryDisk
+from quorate.metadata_log.log.segment_log import LogConfig, MetadataLog
+from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from tests.log_support import DIRECTORY, checkpoint_bytes
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 

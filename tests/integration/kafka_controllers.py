@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quorate.metadata_log.directory.reader import find_files
 from quorate.metadata_log.errors import StorageError
-from quorate.metadata_log.reader import find_files
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.whole_checkpoints import load_checkpoint
+from quorate.snapshots.checkpoints.whole_checkpoints import load_checkpoint
+from quorate.snapshots.image.image import MetadataImage
 from tests.waiting import eventually_sync
 
 #: A controller starts in seconds: the least that compiles, and a small heap.

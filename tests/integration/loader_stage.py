@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from quorate.broker.controllers import connect_controllers
-from quorate.broker.loader import LoaderTiming, MetadataLoader
+from quorate.broker.controllers.controllers import connect_controllers
+from quorate.broker.metadata.loader import LoaderTiming, MetadataLoader
 from quorate.broker.publisher import ControllerEpoch, Manifest, MetadataPublisher, PublisherSet
-from quorate.metadata_log.checkpoint_files import CheckpointId
-from quorate.metadata_log.records import (
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
+from quorate.metadata_log.records.records import (
     FeatureLevelRecord,
     TopicRecord,
 )
-from quorate.snapshots.checkpoint import checkpoint_batches
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.replay_state import ReplayState
+from quorate.snapshots.replay.replay_state import ReplayState
 from tests.integration.broker_stage import surroundings
 from tests.integration.feed_stage import FeedController
 from tests.unit.broker.images import batch, uuid

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quorate.controller.client import ControllerClient
-from quorate.controller.http.resources import StatusReply
+from quorate.controller.api.resources import StatusReply
+from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.cluster.process import ManagedProcess

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from quorate.metadata_log.disk import RealDisk
-from quorate.metadata_log.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
-from quorate.metadata_log.segment_log import MetadataLog
+from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.scripts.cluster.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,13 +16,13 @@ from typing import Any
 
 import uvloop
 
-from quorate.metadata_log.batch import build_batch
+from quorate.metadata_log.batches.batch import build_batch
 from quorate.metadata_log.disk import RealDisk, RealFile
 from quorate.metadata_log.errors import ApiError
 from quorate.quorum.config import QuorumConfig, VoterAddress
 from quorate.quorum.host import CommittedBatches, SnapshotReader
 from quorate.quorum.runtime import QuorumRuntime
-from quorate.quorum.storage import NodeStorage
+from quorate.quorum.storage.storage import NodeStorage
 
 FIRST_NODE_ID = 3000
 

@@ -1,11 +1,11 @@
-"""The rules of ``controller.partition_rules`` for one partition at a time, on plain lists: slow, and easy to check."""
+"""The rules of ``controller.partitions.rules`` for one partition at a time, on plain lists: slow, and easy to check."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from quorate.controller.partition_rules import RuleSettings
-from quorate.scripts.conformance_runner.partition_cases import PartitionCase
+from quorate.controller.partitions.rules import RuleSettings
+from quorate.scripts.conformance_runner.kinds.partition_cases import PartitionCase
 
 
 def naive_change(case: PartitionCase, settings: RuleSettings) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, ClassVar
 
-from quorate.controller.active_role import RoleSettings
-from quorate.controller.composition import Machine, compose
-from quorate.controller.controller_config import ControllerConfig
-from quorate.controller.log_in_memory import LogInMemory
+from quorate.controller.decisions.controller_config import ControllerConfig
+from quorate.controller.engine.interfaces import ControllerLimits
+from quorate.controller.engine.log_in_memory import LogInMemory
+from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.process.composition import Machine, compose
 from quorate.controller.protocol import (
     AlterPartitionData,
     AlterPartitionReassignmentsRequest,
@@ -30,14 +31,13 @@ from quorate.controller.protocol import (
     UnregisterBrokerRequest,
 )
 from quorate.controller.protocol import BrokerState as IsrMember
-from quorate.controller.protocol_directories import DirectoryReplicas, ReplicaInDirectory, TopicInDirectory
-from quorate.controller.seams import ControllerLimits
+from quorate.controller.protocol.directories import DirectoryReplicas, ReplicaInDirectory, TopicInDirectory
 from quorate.metadata_log.errors import ApiError
-from quorate.metadata_log.records import FeatureLevelRecord, VersionedRecord
+from quorate.metadata_log.records.records import FeatureLevelRecord, VersionedRecord
 from quorate.scripts.conformance_runner.java_random import JavaRandom
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.image_parts import Topic
-from quorate.snapshots.partition import Partition
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.image_parts import Topic
+from quorate.snapshots.table.partition import Partition
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import CLUSTER_ID, registration, uuid

@@ -11,19 +11,19 @@ from typing import Final
 
 import pytest
 
-from quorate.metadata_log.batch import BatchHeader, build_batch, parse_header, place_batch
+from quorate.metadata_log.batches.batch import BatchHeader, build_batch, parse_header, place_batch
 from quorate.metadata_log.disk import OpenMode
 from quorate.metadata_log.errors import NoRoom, StorageError
-from quorate.metadata_log.mark import MARK_NAME
-from quorate.metadata_log.segment_files import SegmentFiles, segment_base
+from quorate.metadata_log.segments.mark import MARK_NAME
+from quorate.metadata_log.segments.segment_files import SegmentFiles, segment_base
 from quorate.quorum.errors import DiskFailed, ProtocolError
 from quorate.quorum.host import CommittedBatches
 from quorate.quorum.node import QuorumNode
-from quorate.scripts.simulation.checks import Violation
-from quorate.scripts.simulation.host import DIRECTORY, SimulatedNode
-from quorate.scripts.simulation.runner import run_seed
-from quorate.scripts.simulation.stage import QUIET, Stage
-from quorate.scripts.simulation.state_machine import StateMachine
+from quorate.scripts.simulation.quorum.checks import Violation
+from quorate.scripts.simulation.quorum.host import DIRECTORY, SimulatedNode
+from quorate.scripts.simulation.quorum.runner import run_seed
+from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.state_machine import StateMachine
 
 SEED: Final = 1
 
@@ -364,7 +364,7 @@ def test_what_a_check_finds_ends_a_random_run(monkeypatch: pytest.MonkeyPatch) -
     def restarted(self: object, owner: SimulatedNode) -> None:
         owner.world.violation("for a test")
 
-    monkeypatch.setattr("quorate.scripts.simulation.checks.Checks.restarted", restarted)
+    monkeypatch.setattr("quorate.scripts.simulation.quorum.checks.Checks.restarted", restarted)
 
     with pytest.raises(Violation, match="event 1: for a test"):
         run_seed(SEED)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from quorate.quorum.errors import SecondLeader
-from quorate.quorum.messages import Append
-from quorate.quorum.wire import encode
-from quorate.scripts.simulation.stage import Stage
+from quorate.quorum.messages.messages import Append
+from quorate.quorum.messages.wire import encode
+from quorate.scripts.simulation.quorum.stage import Stage
 
 
 def test_leader_that_meets_another_one_of_its_epoch_refuses_it_and_stops() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quorate.quorum.host import CommittedBatches
-from quorate.scripts.simulation.checks import Violation
-from quorate.scripts.simulation.stage import Stage
+from quorate.scripts.simulation.quorum.checks import Violation
+from quorate.scripts.simulation.quorum.stage import Stage
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), KeyError("a bug"), MemoryError("a bug")], ids=repr)

@@ -9,7 +9,7 @@ import pytest
 
 from quorate.broker.replicas import messages
 from quorate.broker.replicas.follower import FollowerCore
-from quorate.metadata_log.quorum_state import QuorumState, QuorumStateStore
+from quorate.metadata_log.directory.quorum_state import QuorumState, QuorumStateStore
 from quorate.scripts.fuzzing import running, targets
 from quorate.scripts.fuzzing.corpus import Corpus, make_corpus
 from quorate.scripts.fuzzing.running import run_inputs

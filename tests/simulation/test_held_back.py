@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from quorate.quorum.config import QuorumTiming
-from quorate.quorum.messages import Append, Message
-from quorate.scripts.simulation.stage import Stage
+from quorate.quorum.messages.messages import Append, Message
+from quorate.scripts.simulation.quorum.stage import Stage
 
 HOLD_BACK_S: Final = QuorumTiming().hold_back
 #: For messages and disks of a quiet stage.

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from quorate.scripts.simulation_system.linearizability import Call, Impossible, Undecided, check
-from quorate.scripts.simulation_system.topic_register import (
+from quorate.scripts.simulation.system.linearizability import Call, Impossible, Undecided, check
+from quorate.scripts.simulation.system.topic_register import (
     Action,
     Configure,
     Create,

@@ -8,16 +8,16 @@ from typing import Final
 
 import pytest
 
-from quorate.metadata_log.batch import build_batch, place_batch
+from quorate.metadata_log.batches.batch import build_batch, place_batch
 from quorate.quorum.errors import ProtocolError
-from quorate.quorum.frames import FRAME_BYTES_MAX, FrameReader, framed
-from quorate.quorum.messages import Append, AppendReply, Chunk, Message
+from quorate.quorum.messages.messages import Append, AppendReply, Chunk, Message
+from quorate.quorum.messages.wire import decode, encode
 from quorate.quorum.node import QuorumNode
-from quorate.quorum.wire import decode, encode
-from quorate.scripts.simulation.checks import Violation
-from quorate.scripts.simulation.damaged_frames import DamagedFrame, damaged
-from quorate.scripts.simulation.minority import demand_a_write, with_a_sick_minority
-from quorate.scripts.simulation.stage import QUIET, Stage
+from quorate.quorum.transport.frames import FRAME_BYTES_MAX, FrameReader, framed
+from quorate.scripts.simulation.quorum.checks import Violation
+from quorate.scripts.simulation.quorum.damaged_frames import DamagedFrame, damaged
+from quorate.scripts.simulation.quorum.minority import demand_a_write, with_a_sick_minority
+from quorate.scripts.simulation.quorum.stage import QUIET, Stage
 
 SEED: Final = 1
 
@@ -50,7 +50,7 @@ def test_node_that_a_refused_frame_changes_is_found(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(QuorumNode, "receive", receive)
     stage = Stage(SEED, options=replace(QUIET, damage=1.0))
-    monkeypatch.setattr("quorate.scripts.simulation.network.damaged", lambda rng, payload: read_whole(payload))
+    monkeypatch.setattr("quorate.scripts.simulation.quorum.network.damaged", lambda rng, payload: read_whole(payload))
 
     with pytest.raises(Violation, match=r"node .* was changed by a frame that it refuses: refused"):
         stage.pass_time(5.0)

@@ -11,10 +11,10 @@ from typing import Final
 
 import pytest
 
-from quorate.scripts.simulation.mutations import MUTATIONS, notices
-from quorate.scripts.simulation.options import draw
-from quorate.scripts.simulation.runner import run_seed
-from quorate.scripts.simulation.scenarios.named import SCENARIOS
+from quorate.scripts.simulation.quorum.mutations import MUTATIONS, notices
+from quorate.scripts.simulation.quorum.options import draw
+from quorate.scripts.simulation.quorum.runner import run_seed
+from quorate.scripts.simulation.quorum.scenarios.named import SCENARIOS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -101,7 +101,7 @@ def test_mutation_measure_taken_out_is_noticed(name: str) -> None:
 
 def test_seed_other_hash_seed_runs_the_same() -> None:
     """A seed reproduces every message at every moment, in another process with other hashes."""
-    code = "from quorate.scripts.simulation.runner import run_seed; print(run_seed(5))"
+    code = "from quorate.scripts.simulation.quorum.runner import run_seed; print(run_seed(5))"
     runs = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -10,13 +10,13 @@ from typing import Final
 
 import pytest
 
-from quorate.scripts.simulation.checks import Violation
-from quorate.scripts.simulation.patches import patched
-from quorate.scripts.simulation_system.checks import SystemChecks
-from quorate.scripts.simulation_system.command import run_system_seeds, story_path
-from quorate.scripts.simulation_system.mutations import MUTATIONS
-from quorate.scripts.simulation_system.runner import run_system_seed
-from quorate.scripts.simulation_system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
+from quorate.scripts.simulation.quorum.checks import Violation
+from quorate.scripts.simulation.quorum.patches import patched
+from quorate.scripts.simulation.system.checks import SystemChecks
+from quorate.scripts.simulation.system.command import run_system_seeds, story_path
+from quorate.scripts.simulation.system.mutations import MUTATIONS
+from quorate.scripts.simulation.system.runner import run_system_seed
+from quorate.scripts.simulation.system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: Which scenario notices a mutation. The whole table takes minutes: scripts/simulate --system --mutations
@@ -45,7 +45,7 @@ def test_seeds_fixed_set_keeps_every_promise(block: int) -> None:
 
 def test_seed_other_hash_seed_runs_the_same() -> None:
     """A seed reproduces every event, message, answer and state, in another process with other hashes."""
-    code = "from quorate.scripts.simulation_system.runner import run_system_seed; print(run_system_seed(9))"
+    code = "from quorate.scripts.simulation.system.runner import run_system_seed; print(run_system_seed(9))"
     told = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,

@@ -11,15 +11,15 @@ from typing import Final
 
 import pytest
 
-from quorate.broker.loader import LoaderFault
-from quorate.controller.quorum_controller import QuorumController
-from quorate.metadata_log.batch import place_batch
-from quorate.scripts.simulation.checks import Violation
-from quorate.scripts.simulation_system.checks import SystemChecks
-from quorate.scripts.simulation_system.controller_process import ProcessFaults
-from quorate.scripts.simulation_system.http_wire import WireAnswer, WireRequest
-from quorate.scripts.simulation_system.scenarios import SystemStage
-from quorate.snapshots.image import MetadataImage
+from quorate.broker.metadata.loader import LoaderFault
+from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.metadata_log.batches.batch import place_batch
+from quorate.scripts.simulation.quorum.checks import Violation
+from quorate.scripts.simulation.system.checks import SystemChecks
+from quorate.scripts.simulation.system.controller_process import ProcessFaults
+from quorate.scripts.simulation.system.http_wire import WireAnswer, WireRequest
+from quorate.scripts.simulation.system.scenarios import SystemStage
+from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST
 
 SEED: Final = 1

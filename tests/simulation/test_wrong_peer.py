@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quorate.scripts.simulation.stage import Stage
+from quorate.scripts.simulation.quorum.stage import Stage
 from tests.simulation.wrong_peer import WrongPeer
 
 MESSAGES = 1_500

@@ -13,14 +13,14 @@ from typing import Final
 
 from crc32c import crc32c
 
-from quorate.metadata_log.batch import CRC_START, HEADER_BYTES, build_batch, control_batch, place_batch
-from quorate.metadata_log.records import SnapshotHeaderRecord
-from quorate.quorum import messages
+from quorate.metadata_log.batches.batch import CRC_START, HEADER_BYTES, build_batch, control_batch, place_batch
+from quorate.metadata_log.records.records import SnapshotHeaderRecord
 from quorate.quorum.errors import ProtocolError
-from quorate.quorum.messages import Message
+from quorate.quorum.messages import messages
+from quorate.quorum.messages.messages import Message
+from quorate.quorum.messages.wire import encode
 from quorate.quorum.node import QuorumNode
-from quorate.quorum.wire import encode
-from quorate.scripts.simulation.host import SimulatedNode
+from quorate.scripts.simulation.quorum.host import SimulatedNode
 
 _EPOCH_LIMIT: Final = 1 << 31
 

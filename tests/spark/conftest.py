@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from quorate.pipeline.session import SessionSettings, spark_session
+from quorate.pipeline.spark.session import SessionSettings, spark_session
 from tests.spark.processes import QUICK_JAVA
 
 _HERE = Path(__file__).parent

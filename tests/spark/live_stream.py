@@ -20,12 +20,12 @@ from typing import IO, Any, Final
 
 import pyarrow.dataset as ds
 
-from quorate.controller.protocol_topics import CreatableTopic, CreateTopicsRequest
-from quorate.metadata_log.batch import iter_records
+from quorate.controller.protocol.topics import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.batches.batch import iter_records
+from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.metadata_log.errors import ApiError
-from quorate.metadata_log.reader import find_files, iter_batches
-from quorate.metadata_log.schema import SCHEMA_OF_CLASS
-from quorate.pipeline.stream_table import StreamTable
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
+from quorate.pipeline.tables.stream_table import StreamTable
 from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.making import controller_directory
 from tests.integration.running_cluster import running_cluster

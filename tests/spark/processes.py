@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quorate.pipeline.java import HANDS_ON
+from quorate.pipeline.spark.java import HANDS_ON
 
 #: Of every JVM of the tests: a test's data are small, and what is compiled well is run too seldom to gain by it. Half
 #: of a short session is loading Spark's classes: they are taken as its makers shipped them, and not verified again.

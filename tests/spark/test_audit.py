@@ -14,21 +14,21 @@ import pytest
 from crc32c import crc32c
 from pyspark.sql import SparkSession
 
-from quorate.metadata_log.batch import data_batch, iter_records, place_batch
-from quorate.metadata_log.checkpoint_files import CheckpointId, CheckpointInfo, manifest_name
-from quorate.metadata_log.checkpoint_manifest import CheckpointManifest, encode_manifest
-from quorate.metadata_log.reader import classify, iter_batches
-from quorate.metadata_log.records import PartitionRecord
-from quorate.metadata_log.segment_files import segment_name
+from quorate.metadata_log.batches.batch import data_batch, iter_records, place_batch
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, CheckpointInfo, manifest_name
+from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest, encode_manifest
+from quorate.metadata_log.directory.reader import classify, iter_batches
+from quorate.metadata_log.records.records import PartitionRecord
+from quorate.metadata_log.segments.segment_files import segment_name
 from quorate.pipeline.certificate import sealed
 from quorate.pipeline.errors import BadSetting
-from quorate.pipeline.inputs import InputError
+from quorate.pipeline.files.inputs import InputError
+from quorate.pipeline.files.storage import forget_stores
 from quorate.pipeline.jobs.audit import AuditOptions, audit
 from quorate.pipeline.jobs.audit_page import audit_page
 from quorate.pipeline.jobs.fleet_audit import audit_all
-from quorate.pipeline.storage import forget_stores
+from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.loading import load_image
 from tests.object_store import object_store
 from tests.pipeline_logs import KAFKA_LOG, LogWriter
 

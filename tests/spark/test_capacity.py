@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from quorate.metadata_log.ids import uuid_text
 from quorate.pipeline.jobs.capacity import NoTables, Wishes, capacity
 from quorate.pipeline.planning.files import write_plan
-from quorate.pipeline.table_clusters import WhichCluster
+from quorate.pipeline.tables.table_clusters import WhichCluster
 
 DAY = timedelta(days=1)
 START = datetime(2026, 11, 1, 6, tzinfo=UTC)

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from quorate.metadata_log.directory import LOG_DIRECTORY_NAME
+from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
 from quorate.pipeline.comparing import differences
 from quorate.pipeline.comparing.entries import ENTRY_KINDS
 from quorate.pipeline.comparing.page import compare_page
 from quorate.pipeline.comparing.report import document, report
 from quorate.pipeline.comparing.rows import Moment
-from quorate.pipeline.comparing.sides import Asked, NoState, moment, state_of
 from quorate.pipeline.errors import BadSetting, PipelineError
+from quorate.pipeline.files.inputs import InputError
 from quorate.pipeline.history.plan import HistoryOptions
-from quorate.pipeline.inputs import InputError
 from quorate.pipeline.jobs.compare import Comparison, compare
+from quorate.pipeline.jobs.compared_sides import Asked, NoState, moment, state_of
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.replay import ReplayOptions, replay
-from quorate.pipeline.table_clusters import WhichCluster
-from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.tables.table_clusters import WhichCluster
+from quorate.pipeline.tables.table_format import TableFormat
 from tests.pipeline_logs import BEHEADED_LOG
 
 SMALL_CLUSTER, LARGE_CLUSTER = "xnVrj2ZpTPOxSQQa-ebb-g", "CGX0FmftRoq9tiEOLU7vAA"

@@ -19,33 +19,33 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.records import NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
-from quorate.metadata_log.segment_files import segment_name
+from quorate.metadata_log.records.records import NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
+from quorate.metadata_log.segments.segment_files import segment_name
 from quorate.pipeline.comparing.rows import Moment
-from quorate.pipeline.comparing.sides import Asked
 from quorate.pipeline.errors import BadSetting, WorkerError
 from quorate.pipeline.failures import translated
+from quorate.pipeline.files.inputs import InputError
+from quorate.pipeline.files.storage import forget_stores
 from quorate.pipeline.history.page import history_page
 from quorate.pipeline.history.plan import HistoryOptions
 from quorate.pipeline.history.report import HistoryReport
-from quorate.pipeline.history.schema import TABLES
 from quorate.pipeline.history.series import history_series
 from quorate.pipeline.incidents.thresholds import Thresholds
-from quorate.pipeline.inputs import InputError
 from quorate.pipeline.jobs.capacity import Wishes, capacity
 from quorate.pipeline.jobs.compare import compare
+from quorate.pipeline.jobs.compared_sides import Asked
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.incidents import find_incidents, version_tables, write_tables
 from quorate.pipeline.jobs.replay import ReplayOptions, replay
 from quorate.pipeline.jobs.replay_page import replay_page
-from quorate.pipeline.storage import forget_stores
-from quorate.pipeline.table_clusters import WhichCluster
-from quorate.pipeline.table_format import TableFormat
-from quorate.pipeline.written import NotShared
-from quorate.scripts.history import making
-from quorate.snapshots.image import MetadataImage
+from quorate.pipeline.tables.history_schema import TABLES
+from quorate.pipeline.tables.table_clusters import WhichCluster
+from quorate.pipeline.tables.table_format import TableFormat
+from quorate.pipeline.tables.written import NotShared
+from quorate.scripts.generated_history import making
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.loading import load_image
 from tests.history_versions import require_no_gaps, require_state
 from tests.object_store import object_store
 from tests.pipeline_logs import BEHEADED_LOG, LogWriter

@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 from quorate.metadata_log.errors import StorageError
 from quorate.pipeline.history.plan import HistoryOptions
 from quorate.pipeline.incidents import search
-from quorate.pipeline.incidents.incident import Incident
-from quorate.pipeline.incidents.page import incidents_page
 from quorate.pipeline.incidents.reading import NoTables
-from quorate.pipeline.incidents.report import report
-from quorate.pipeline.incidents.severity import severity
 from quorate.pipeline.incidents.stretch import OtherStretch
 from quorate.pipeline.incidents.tables import TABLES
+from quorate.pipeline.incidents.telling.incident import Incident
+from quorate.pipeline.incidents.telling.page import incidents_page
+from quorate.pipeline.incidents.telling.report import report
+from quorate.pipeline.incidents.telling.severity import severity
 from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from quorate.metadata_log.errors import StorageError
 from quorate.pipeline import Logs
 from quorate.pipeline.errors import BadSetting, PipelineError
-from quorate.pipeline.incidents.incident_table import INCIDENTS
+from quorate.pipeline.incidents.telling.incident_table import INCIDENTS
 from quorate.pipeline.source.registering import register
+from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.loading import load_image
 from tests.pipeline_logs import KAFKA, KAFKA_LOG
 from tests.spark.processes import QUICK_JAVA
 

@@ -13,8 +13,8 @@ from quorate.metadata_log.ids import uuid_text
 from quorate.pipeline.errors import PipelineError
 from quorate.pipeline.jobs.replay import ReplayOptions, replay
 from quorate.pipeline.jobs.replay_page import replay_page
+from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.loading import load_image
 
 
 def test_state_of_captured_cluster_and_the_next_one_from_it(

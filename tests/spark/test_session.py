@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from quorate.metadata_log.errors import CorruptBatch
 from quorate.pipeline.errors import WorkerError
 from quorate.pipeline.failures import translated
-from quorate.pipeline.worker_use import WorkerUse
+from quorate.pipeline.spark.worker_use import WorkerUse
 
 
 def test_session_of_tests_runs_jobs_in_this_interpreter(spark: SparkSession) -> None:

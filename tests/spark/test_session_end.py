@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.pipeline.scratch import remove_dead
+from quorate.pipeline.spark.scratch import remove_dead
 from tests.spark.processes import QUICK_JAVA, children, descendants, is_alive
 from tests.waiting import eventually_sync
 
@@ -20,8 +20,8 @@ _ENDLESS = """
 import sys, threading
 from pathlib import Path
 import typer
-from quorate.pipeline.session import SessionSettings, spark_session
-from quorate.scripts.command_line import run
+from quorate.pipeline.spark.session import SessionSettings, spark_session
+from quorate.scripts.terminal.command_line import run
 
 app = typer.Typer()
 

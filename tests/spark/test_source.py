@@ -14,9 +14,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from quorate.metadata_log.batch import iter_records
-from quorate.metadata_log.reader import find_files, iter_batches
-from quorate.metadata_log.records import PartitionChangeRecord
+from quorate.metadata_log.batches.batch import iter_records
+from quorate.metadata_log.directory.reader import find_files, iter_batches
+from quorate.metadata_log.records.records import PartitionChangeRecord
 from quorate.pipeline.failures import translated
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG, TIME, LogWriter
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from quorate.pipeline.standalone import Cluster, read_cluster
+from quorate.pipeline.spark.standalone import Cluster, read_cluster
+from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.loading import load_image
 from tests.spark.processes import QUICK_JAVA, descendants
 from tests.waiting import eventually_sync
 
@@ -30,7 +30,15 @@ _STATIC_LOG = _ROOT / "tests/data/kafka/static/m2/log"
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A metadata directory with months of history."""
-    making = ("-m", "quorate.scripts.history.generate", "--records", str(_RECORDS), "--segments", "6", "--out")
+    making = (
+        "-m",
+        "quorate.scripts.generated_history.generate",
+        "--records",
+        str(_RECORDS),
+        "--segments",
+        "6",
+        "--out",
+    )
     subprocess.run([sys.executable, *making, tmp_path / "log"], check=True, capture_output=True)
     return tmp_path / "log"
 

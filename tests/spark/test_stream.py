@@ -10,11 +10,11 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from quorate.metadata_log.reader import find_files, iter_batches
+from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.pipeline.failures import translated
 from quorate.pipeline.jobs.stream import Step, follow
-from quorate.pipeline.stream_table import BrokenTable, StreamTable
-from quorate.pipeline.written import require_rows
+from quorate.pipeline.tables.stream_table import BrokenTable, StreamTable
+from quorate.pipeline.tables.written import require_rows
 from tests.pipeline_logs import KAFKA_LOG, LogWriter
 
 Run = Callable[..., list[Step]]
@@ -65,7 +65,7 @@ def test_step_whose_rows_are_not_all_here_is_refused(run: Run, tmp_path: Path, m
         next(Path(table).glob("*.parquet")).unlink()
         require_rows(table, rows)
 
-    monkeypatch.setattr("quorate.pipeline.stream_table.require_rows", lose_then_count)
+    monkeypatch.setattr("quorate.pipeline.tables.stream_table.require_rows", lose_then_count)
     with pytest.raises(PySparkException) as raised:
         run(log.path)
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import typer
 
 from quorate.pipeline.errors import BadSetting
-from quorate.pipeline.uris import local
-from quorate.scripts.cli import exit_codes
+from quorate.pipeline.files.uris import local
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, workers_line
+from quorate.scripts.terminal import exit_codes
 
 if TYPE_CHECKING:
     from quorate.pipeline.certificate import SigningKey

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from quorate.pipeline.storage import checked
-from quorate.pipeline.uris import local
-from quorate.scripts.cli.arguments import broker_ids
+from quorate.pipeline.files.storage import checked
+from quorate.pipeline.files.uris import local
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Run
+from quorate.scripts.terminal.arguments import broker_ids
 
 Tables = Annotated[
     str | None,

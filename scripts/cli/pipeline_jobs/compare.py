@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from quorate.pipeline.storage import checked
-from quorate.scripts.cli import exit_codes
+from quorate.pipeline.files.storage import checked
 from quorate.scripts.cli.pipeline_jobs.running import Html, Run
+from quorate.scripts.terminal import exit_codes
 
 A = Annotated[
     str,
@@ -60,8 +60,8 @@ def compare(
     """
     from quorate.pipeline.comparing.page import compare_page
     from quorate.pipeline.comparing.report import document, report
-    from quorate.pipeline.comparing.sides import Asked, moment
     from quorate.pipeline.jobs.compare import compare as compare_states
+    from quorate.pipeline.jobs.compared_sides import Asked, moment
 
     if b is None:
         b, cluster_b = a, cluster_b or cluster_a

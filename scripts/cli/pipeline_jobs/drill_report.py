@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from quorate.pipeline.uris import local
+from quorate.pipeline.files.uris import local
 from quorate.scripts.cli.pipeline_jobs.running import Html, Run
 
 Reports = Annotated[

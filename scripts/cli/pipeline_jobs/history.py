@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quorate.pipeline.errors import BadSetting
-from quorate.pipeline.storage import checked
-from quorate.pipeline.table_format import TableFormat
-from quorate.scripts.cli import exit_codes
+from quorate.pipeline.files.storage import checked
+from quorate.pipeline.tables.table_format import TableFormat
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
+from quorate.scripts.terminal import exit_codes
 
 if TYPE_CHECKING:
     from quorate.pipeline.history.report import HistoryReport

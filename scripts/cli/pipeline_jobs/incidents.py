@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quorate.pipeline.storage import checked
-from quorate.scripts.cli import exit_codes
+from quorate.pipeline.files.storage import checked
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
+from quorate.scripts.terminal import exit_codes
 
 if TYPE_CHECKING:
     from quorate.pipeline.jobs.incidents import IncidentsFound
@@ -72,7 +72,7 @@ def incidents(
 
     Example: quorate pipeline incidents var/metadata --tables tables --slow-minutes 5
     """
-    from quorate.pipeline.incidents.page import incidents_page
+    from quorate.pipeline.incidents.telling.page import incidents_page
     from quorate.pipeline.incidents.thresholds import Thresholds
     from quorate.pipeline.jobs.incidents import find_incidents, write_tables
 
@@ -98,7 +98,7 @@ def incidents(
 
 
 def _lines(found: IncidentsFound, limit: int) -> list[str]:
-    from quorate.pipeline.incidents.report import report
+    from quorate.pipeline.incidents.telling.report import report
 
     return [
         *report(found.search.findings, found.incidents, limit),
@@ -109,7 +109,7 @@ def _lines(found: IncidentsFound, limit: int) -> list[str]:
 
 
 def _document(found: IncidentsFound) -> dict[str, Any]:
-    from quorate.pipeline.incidents.report import document
+    from quorate.pipeline.incidents.telling.report import document
 
     seconds, largest = found.spent()
     return {

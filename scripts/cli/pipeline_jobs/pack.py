@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from quorate.pipeline.uris import local
+from quorate.pipeline.files.uris import local
 
 
 def pack(
@@ -18,7 +18,7 @@ def pack(
 
     Example: quorate pipeline pack quorate.zip
     """
-    from quorate.pipeline.shipping import write_packages
+    from quorate.pipeline.spark.shipping import write_packages
 
     write_packages(target)
     sys.stdout.write(f"{target} was written, {target.stat().st_size} bytes.\n")

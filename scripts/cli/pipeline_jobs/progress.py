@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from quorate.pipeline.session import SparkSession
+    from quorate.pipeline.spark.session import SparkSession
 
 _LOOK_S: Final = 0.5
 
@@ -44,7 +44,7 @@ class StageProgress:
             looking.join()
 
     def _look(self, spark: SparkSession, ended: threading.Event) -> None:
-        from quorate.pipeline.stages import LookFailed, running_stages
+        from quorate.pipeline.spark.stages import LookFailed, running_stages
 
         while not ended.wait(_LOOK_S):
             try:

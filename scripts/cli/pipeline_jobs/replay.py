@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quorate.pipeline.storage import checked
-from quorate.pipeline.table_format import TableFormat
+from quorate.pipeline.files.storage import checked
+from quorate.pipeline.tables.table_format import TableFormat
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, workers_line
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 import typer
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.pipeline.storage import checked
-from quorate.pipeline.table_format import TableFormat
-from quorate.pipeline.uris import local
-from quorate.scripts.cli.output import reader_may_leave
+from quorate.pipeline.files.storage import checked
+from quorate.pipeline.files.uris import local
+from quorate.pipeline.tables.table_format import TableFormat
+from quorate.scripts.terminal.output import reader_may_leave
 
 if TYPE_CHECKING:
-    from quorate.pipeline.session import SparkSession
+    from quorate.pipeline.spark.session import SparkSession
 
 #: The argument of a job that reads logs.
 Inputs = Annotated[
@@ -102,8 +102,8 @@ class Run:
         Raises:
             PipelineError: Spark did not start, or the job failed.
         """
-        from quorate.pipeline.java import HANDS_ON
-        from quorate.pipeline.session import SessionSettings, spark_session
+        from quorate.pipeline.spark.java import HANDS_ON
+        from quorate.pipeline.spark.session import SessionSettings, spark_session
         from quorate.scripts.cli.pipeline_jobs.progress import stage_progress
 
         settings = SessionSettings(

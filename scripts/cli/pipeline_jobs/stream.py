@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quorate.pipeline.uris import local
-from quorate.scripts.cli.output import reader_may_leave
+from quorate.pipeline.files.uris import local
 from quorate.scripts.cli.pipeline_jobs.running import Inputs, Run
+from quorate.scripts.terminal.output import reader_may_leave
 
 if TYPE_CHECKING:
     from quorate.pipeline.jobs.stream import Step

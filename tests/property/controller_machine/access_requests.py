@@ -7,10 +7,10 @@ from random import Random
 from typing import Any, Final
 
 from quorate.controller.protocol import AllocateProducerIdsRequest
-from quorate.controller.protocol_acls import CreateAclsRequest, DeleteAclsRequest
-from quorate.controller.protocol_quotas import AlterClientQuotasRequest
-from quorate.controller.protocol_scram import AlterUserScramCredentialsRequest
-from quorate.snapshots.image import MetadataImage
+from quorate.controller.protocol.acls import CreateAclsRequest, DeleteAclsRequest
+from quorate.controller.protocol.quotas import AlterClientQuotasRequest
+from quorate.controller.protocol.scram import AlterUserScramCredentialsRequest
+from quorate.snapshots.image.image import MetadataImage
 from tests.property.controller_machine.stage import Node
 
 _TIMEOUT_MS: Final = 2_000.0

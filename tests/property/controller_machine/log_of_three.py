@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from quorate.metadata_log.batch import control_batch, parse_header, place_batch
+from quorate.metadata_log.batches.batch import control_batch, parse_header, place_batch
 from quorate.metadata_log.errors import NotController
 from quorate.metadata_log.ids import ZERO_UUID
-from quorate.metadata_log.records import KRaftVersionRecord, LeaderChangeMessage, Record, VotersRecord, VotersVoter
+from quorate.metadata_log.records.records import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    Record,
+    VotersRecord,
+    VotersVoter,
+)
 from tests.unit.controller.manual_quorum import Committed
 
 NODES = (1, 2, 3)
@@ -72,7 +78,7 @@ class SharedLog:
 
 
 class Member:
-    """One node's part of it; ``controller.seams.Quorum``."""
+    """One node's part of it; ``controller.engine.interfaces.Quorum``."""
 
     def __init__(self, node_id: int, log: SharedLog) -> None:
         self.node_id = node_id
@@ -94,7 +100,7 @@ class Member:
         #: Questions that no majority has answered yet, each with what was committed when it was asked.
         self.barriers: list[tuple[int, Callable[[int | NotController], None]]] = []
 
-    # --- controller.seams.Quorum ---------------------------------------------------------------------
+    # --- controller.engine.interfaces.Quorum ---------------------------------------------------------------------
 
     @property
     def leader_id(self) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
-from quorate.controller.bootstrap import FRESH_FEATURES
+from quorate.controller.operations.bootstrap import FRESH_FEATURES
 from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,
@@ -18,12 +18,12 @@ from quorate.controller.protocol import (
     ElectLeadersRequest,
     UnregisterBrokerRequest,
 )
-from quorate.controller.protocol_configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
-from quorate.controller.protocol_features import UpdateFeaturesRequest
+from quorate.controller.protocol.configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
+from quorate.controller.protocol.features import UpdateFeaturesRequest
 from quorate.metadata_log.ids import Uuid
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.image_parts import ELR_VERSION, METADATA_VERSION
-from quorate.snapshots.partition import Partition
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.image_parts import ELR_VERSION, METADATA_VERSION
+from quorate.snapshots.table.partition import Partition
 from tests.property.controller_machine.access_requests import access_request
 from tests.property.controller_machine.stage import Node
 from tests.unit.controller.small_cluster import registration, uuid

@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
-from quorate.controller import active_role, quorum_controller
-from quorate.controller.bootstrap import decide_activation
-from quorate.controller.decision import Decision
-from quorate.controller.findings import Findings
-from quorate.controller.head import Head
-from quorate.controller.purgatory import Purgatory
-from quorate.controller.quorum_controller import QuorumController
-from quorate.controller.seams import WriteContext
+from quorate.controller.decisions.decision import Decision
+from quorate.controller.engine import quorum_controller
+from quorate.controller.engine.findings import Findings
+from quorate.controller.engine.head import Head
+from quorate.controller.engine.interfaces import WriteContext
+from quorate.controller.engine.purgatory import Purgatory
+from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.controller.operations import active_role
+from quorate.controller.operations.bootstrap import decide_activation
 from quorate.metadata_log.errors import NotController
-from quorate.snapshots import table_editor
-from quorate.snapshots.cluster import BrokerRegistration
-from quorate.snapshots.image import MetadataImage
-from quorate.snapshots.replay_state import ReplayState
-from quorate.snapshots.row_changes import columns_in_place
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.replay.replay_state import ReplayState
+from quorate.snapshots.table import table_editor
+from quorate.snapshots.table.cluster import BrokerRegistration
+from quorate.snapshots.table.row_changes import columns_in_place
 from tests.property.controller_machine.stage import Stage
 from tests.unit.controller.small_cluster import uuid
 

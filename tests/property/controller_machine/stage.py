@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from quorate.controller import quorum_controller
-from quorate.controller.active_role import ActiveRole, RoleSettings
-from quorate.controller.bootstrap import fresh_records
-from quorate.controller.decision import Decision
-from quorate.controller.operations import Operations
-from quorate.controller.seams import ControllerLimits
+from quorate.controller.decisions.decision import Decision
+from quorate.controller.engine import quorum_controller
+from quorate.controller.engine.interfaces import ControllerLimits
+from quorate.controller.operations.active_role import ActiveRole, RoleSettings
+from quorate.controller.operations.bootstrap import fresh_records
+from quorate.controller.operations.operations import Operations
 from quorate.metadata_log.errors import ApiError, NotController
 from quorate.metadata_log.ids import Uuid
 from quorate.scripts.conformance_runner.java_random import JavaRandom
-from quorate.scripts.simulation_system.oracle import ReplayedLog
-from quorate.snapshots.checkpoint import checkpoint_batches, read_checkpoint
-from quorate.snapshots.image import MetadataImage
+from quorate.scripts.simulation.system.oracle import ReplayedLog
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST, digest_image
-from quorate.snapshots.replay_state import ReplayState
+from quorate.snapshots.replay.replay_state import ReplayState
 from tests.property.controller_machine.log_of_three import NODES, Member, SharedLog
 from tests.property.controller_machine.traces import TracedController, Traces, counting_reply
 from tests.unit.controller.manual_quorum import RecordingFaults

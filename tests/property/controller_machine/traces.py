@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from quorate.controller.decision import Decision
-from quorate.controller.quorum_controller import QuorumController
-from quorate.controller.seams import Applied, FutureReply, WriteContext
+from quorate.controller.decisions.decision import Decision
+from quorate.controller.engine.interfaces import Applied, FutureReply, WriteContext
+from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown, Overloaded
-from quorate.scripts.simulation_system.oracle import ReplayedLog
+from quorate.scripts.simulation.system.oracle import ReplayedLog
 from tests.property.controller_machine.log_of_three import Member
 
 T = TypeVar("T")

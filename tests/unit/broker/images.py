@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from quorate.metadata_log.batch import data_batch, place_batch
-from quorate.metadata_log.records import (
+from quorate.metadata_log.batches.batch import data_batch, place_batch
+from quorate.metadata_log.batches.runs import BatchItem
+from quorate.metadata_log.records.records import (
     BrokerRegistrationChangeRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
@@ -15,10 +16,9 @@ from quorate.metadata_log.records import (
     TopicRecord,
     VersionedRecord,
 )
-from quorate.metadata_log.runs import BatchItem
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.image_parts import Provenance
-from quorate.snapshots.replay import replay
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_parts import Provenance
+from quorate.snapshots.replay.replay import replay
 
 VERSIONS: dict[type[object], int] = {
     RegisterBrokerRecord: 3,

@@ -4,9 +4,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from quorate.broker.publisher import ControllerEpoch, DuplicatePublisher, Manifest, MetadataPublisher, PublisherSet
-from quorate.metadata_log.records import NoOpRecord
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.metadata_log.records.records import NoOpRecord
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from tests.unit.broker.images import cluster_image, partition, replayed
 
 

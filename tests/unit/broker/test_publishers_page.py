@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from quorate.broker.publisher import Manifest, MetadataPublisher, PublisherSet
-from quorate.snapshots.image import MetadataImage
+from quorate.snapshots.image.image import MetadataImage
 from tests.unit.broker.images import change, cluster_image, partition, replayed
 
 PAGE = Path(__file__).parents[3] / "docs" / "publishers.md"

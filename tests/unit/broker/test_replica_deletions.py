@@ -10,9 +10,9 @@ import pytest
 from quorate.broker.publisher import Manifest
 from quorate.broker.replica_deletions import RehearsalDeletions
 from quorate.metadata_log.ids import DIRECTORY_LOST
-from quorate.metadata_log.records import PartitionRecord, Record, RemoveTopicRecord, TopicRecord
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.metadata_log.records.records import PartitionRecord, Record, RemoveTopicRecord, TopicRecord
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from tests.unit.broker.images import registration, replayed, uuid
 
 TOPIC = uuid(1)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from quorate.broker.settings import BrokerSettings, parse_peers
-from quorate.controller.settings_source import InvalidSettings, load_settings
+from quorate.controller.process.settings_source import InvalidSettings, load_settings
 
 GIVEN = ["controllers=127.0.0.1:18080"]
 

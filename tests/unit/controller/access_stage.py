@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from quorate.controller.decision import Decision
-from quorate.metadata_log.batch import iter_records
-from quorate.metadata_log.records import FeatureLevelRecord, Record, VersionedRecord
-from quorate.snapshots.checkpoint import checkpoint_batches, read_checkpoint
-from quorate.snapshots.image import MetadataImage
+from quorate.controller.decisions.decision import Decision
+from quorate.metadata_log.batches.batch import iter_records
+from quorate.metadata_log.records.records import FeatureLevelRecord, Record, VersionedRecord
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import digest_image
 from tests.unit.controller.manual_quorum import Bench
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
-from quorate.controller.decision import Decision
-from quorate.controller.quorum_controller import QuorumController
-from quorate.controller.seams import ControllerLimits, WriteContext
-from quorate.metadata_log.batch import parse_header, place_batch
+from quorate.controller.decisions.decision import Decision
+from quorate.controller.engine.interfaces import ControllerLimits, WriteContext
+from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.metadata_log.batches.batch import parse_header, place_batch
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
-from quorate.metadata_log.records import FeatureLevelRecord, TopicRecord, VersionedRecord
-from quorate.snapshots.replay_state import ReplayState
+from quorate.metadata_log.records.records import FeatureLevelRecord, TopicRecord, VersionedRecord
+from quorate.snapshots.replay.replay_state import ReplayState
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
 
@@ -28,7 +28,7 @@ class Committed:
 
 
 class ManualQuorum:
-    """One log of placed batches, one leader at most; ``controller.seams.Quorum``."""
+    """One log of placed batches, one leader at most; ``controller.engine.interfaces.Quorum``."""
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []

@@ -19,7 +19,7 @@ class ManualTimer:
 
 
 class ManualScheduler:
-    """``controller.event_queue.Scheduler`` under a test's control."""
+    """``controller.engine.event_queue.Scheduler`` under a test's control."""
 
     def __init__(self, wall_ms: int = 1_700_000_000_000) -> None:
         self.now_ms = 0.0

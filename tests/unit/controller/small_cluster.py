@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorate.controller.cluster_control import apply_heartbeat, decide_broker_heartbeat
-from quorate.controller.controller_config import ControllerConfig
-from quorate.controller.decision import Decision
-from quorate.controller.heartbeats import BrokerHeartbeats
+from quorate.controller.brokers.fencing import apply_heartbeat, decide_broker_heartbeat
+from quorate.controller.brokers.heartbeats import BrokerHeartbeats
+from quorate.controller.brokers.registration import apply_registration, decide_register_broker
+from quorate.controller.brokers.session_order import Session
+from quorate.controller.decisions.controller_config import ControllerConfig
+from quorate.controller.decisions.decision import Decision
 from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -19,19 +21,17 @@ from quorate.controller.protocol import (
     SupportedFeature,
     TopicConfig,
 )
-from quorate.controller.registration import apply_registration, decide_register_broker
-from quorate.controller.session_order import Session
-from quorate.controller.topics import decide_create_topics
-from quorate.metadata_log.builder import encode_items, item_count
-from quorate.metadata_log.columns import decode_body
+from quorate.controller.topics.topics import decide_create_topics
+from quorate.metadata_log.batches.builder import encode_items, item_count
+from quorate.metadata_log.batches.columns import decode_body
+from quorate.metadata_log.batches.runs import PartitionRun
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.records import FeatureLevelRecord, Record, VersionedRecord
-from quorate.metadata_log.runs import PartitionRun
+from quorate.metadata_log.records.records import FeatureLevelRecord, Record, VersionedRecord
 from quorate.scripts.conformance_runner.java_random import JavaRandom
-from quorate.snapshots.image import EMPTY_IMAGE
-from quorate.snapshots.image_parts import Provenance
-from quorate.snapshots.partition import Partition
-from quorate.snapshots.replay import replay
+from quorate.snapshots.image.image import EMPTY_IMAGE
+from quorate.snapshots.image.image_parts import Provenance
+from quorate.snapshots.replay.replay import replay
+from quorate.snapshots.table.partition import Partition
 
 CLUSTER_ID = "a-cluster"
 CONFIG = ControllerConfig(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=9_000)

@@ -5,9 +5,9 @@ import itertools
 
 import pytest
 
-from quorate.scripts.simulation.memory_disk import CrashPolicy
+from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
 from tests.log_support import ModelledLog, fail_at, run_until
-from tests.unit.metadata_log.test_segment_log_crashes import WORKLOADS, Workload
+from tests.unit.metadata_log.log.test_segment_log_crashes import WORKLOADS, Workload
 
 WAYS_TO_END = [None, CrashPolicy.NOTHING, CrashPolicy.MIXED]
 

@@ -11,7 +11,7 @@ WORKER = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
 in stage 0.0 (TID 0) (127.0.0.1 executor driver): org.apache.spark.api.python.PythonException: Traceback (most recent
   File "pyspark/worker.py", line 3365, in main
     process()
-  File "pipeline/walk.py", line 12, in read
+  File "pipeline/files/walk.py", line 12, in read
     raise CorruptBatch(path, 17, 3, "CRC")
 quorate.metadata_log.errors.CorruptBatch: a/0.log: damaged at byte 17, offset 3: CRC: found 1, computed 2
 
@@ -20,7 +20,7 @@ quorate.metadata_log.errors.CorruptBatch: a/0.log: damaged at byte 17, offset 3:
 
 BUG = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):
-  File "pipeline/walk.py", line 12, in read
+  File "pipeline/files/walk.py", line 12, in read
     return 1 / 0
 ZeroDivisionError: division by zero
 

@@ -8,13 +8,13 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from quorate.metadata_log.errors import StorageError
-from quorate.pipeline import storage
-from quorate.pipeline.inputs import InputCluster, InputError, find_inputs
-from quorate.pipeline.ranges import all_ranges, plan_log
-from quorate.pipeline.result_directory import ResultDirectory
-from quorate.pipeline.table_reading import read_table, table_files
-from quorate.pipeline.walk import read_range
-from quorate.pipeline.written import NotShared, require_directory, write_part
+from quorate.pipeline.files import storage
+from quorate.pipeline.files.inputs import InputCluster, InputError, find_inputs
+from quorate.pipeline.files.ranges import all_ranges, plan_log
+from quorate.pipeline.files.walk import read_range
+from quorate.pipeline.tables.result_directory import ResultDirectory
+from quorate.pipeline.tables.table_reading import read_table, table_files
+from quorate.pipeline.tables.written import NotShared, require_directory, write_part
 from tests.pipeline_logs import KAFKA_LOG
 
 PLACE = "abfs://container@account.dfs.core.windows.net"

@@ -8,8 +8,8 @@ import pytest
 
 from quorate.quorum.config import InvalidQuorumConfig, QuorumConfig, QuorumTiming, VoterAddress
 from quorate.quorum.errors import NotLeader
-from quorate.quorum.progress import Progress
-from quorate.quorum.read_barrier import ReadBarrier
+from quorate.quorum.replication.progress import Progress
+from quorate.quorum.replication.read_barrier import ReadBarrier
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id) for node_id in (1, 2, 3))
 

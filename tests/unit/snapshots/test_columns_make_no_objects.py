@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quorate.metadata_log.records import TopicRecord, VersionedRecord
-from quorate.metadata_log.runs import PartitionChangeRun, PartitionRun
-from quorate.snapshots.checkpoint import checkpoint_batches, checkpoint_chunks, read_checkpoint
-from quorate.snapshots.delta import MetadataDelta
-from quorate.snapshots.image import EMPTY_IMAGE, MetadataImage
+from quorate.metadata_log.batches.runs import PartitionChangeRun, PartitionRun
+from quorate.metadata_log.records.records import TopicRecord, VersionedRecord
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, checkpoint_chunks, read_checkpoint
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image_digest import digest_image
-from quorate.snapshots.replay import replay
+from quorate.snapshots.replay.replay import replay
 
 TOPIC = bytes(range(16))
 PARTITIONS = 60_000

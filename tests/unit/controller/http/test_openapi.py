@@ -15,7 +15,7 @@ import schemathesis
 from schemathesis.core.result import Err, Ok
 
 from quorate.controller.http.openapi import make_document
-from quorate.controller.http.routes import ROUTES
+from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 
 DOCUMENT = make_document(ROUTES)

@@ -1,0 +1,1 @@
+"""The controllers as a broker uses them: the feed of each, and requests to whichever is active."""

@@ -1,0 +1,65 @@
+"""Which replicas of some brokers lie in a log directory that is online, and so can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.broker.directories.places import Flags, Ints, is_among
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Online:
+    """Where replicas of some brokers can be."""
+
+    #: int64[n], ascending: a broker and the code of a directory that it has online.
+    pairs: Ints
+    #: int32[n], ascending: brokers that registered no directories; all of theirs count as online.
+    anywhere: NDArray[np.int32]
+    #: int32[n], ascending: all of them.
+    brokers: NDArray[np.int32]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Online):
+            return NotImplemented
+        return np.array_equal(self.pairs, other.pairs) and np.array_equal(self.anywhere, other.anywhere)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def has(self, brokers: NDArray[np.int32], codes: NDArray[np.int32]) -> Flags:
+        """Which replicas lie in a directory that is online, by broker and directory code."""
+        here = is_among(brokers, self.brokers)
+        at = np.flatnonzero(here)
+        brokers, codes = brokers[at], codes[at]
+        here[at] = is_among(_pairs(brokers, codes), self.pairs)
+        here[at] |= is_among(brokers, self.anywhere) & (codes != LOST_CODE)
+        return here
+
+
+def online_places(image: MetadataImage, brokers: Iterable[int]) -> Online:
+    """Of these brokers, by what they registered."""
+    owners: list[int] = []
+    codes: list[int] = []
+    anywhere: list[int] = []
+    for broker in sorted(brokers):
+        known = image.cluster.brokers.get(broker)
+        directories = () if known is None else known.directories
+        if not directories:
+            anywhere.append(broker)
+            continue
+        found = (image.partitions.directories.code(directory) for directory in directories)
+        online = [MIGRATING_CODE, UNASSIGNED_CODE, *(code for code in found if code is not None)]
+        owners += [broker] * len(online)
+        codes += online
+    pairs = np.sort(_pairs(np.array(owners, np.int32), np.array(codes, np.int32)))
+    return Online(pairs, np.array(anywhere, np.int32), np.unique(np.array([*owners, *anywhere], np.int32)))
+
+
+def _pairs(brokers: NDArray[np.int32], codes: NDArray[np.int32]) -> Ints:
+    pairs: Ints = brokers.astype(np.int64) << 32 | codes
+    return pairs

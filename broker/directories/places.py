@@ -1,0 +1,97 @@
+"""Where the partitions of a page stood before, so that what is remembered of them can be carried over.
+
+A partition keeps its row unless its topic grew and was moved to other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page
+from quorate.snapshots.table.partition_table import PartitionTable
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Remembered(Protocol):
+    """What is remembered of some rows of a page."""
+
+    page: Page
+    #: int64[n], ascending: rows within the page.
+    rows: Ints
+
+
+R = TypeVar("R", bound=Remembered)
+
+
+class Carried(NamedTuple):
+    """Rows that are remembered from one page."""
+
+    #: Positions among the new rows, and among the old ones.
+    new_at: Ints
+    old_at: Ints
+
+
+def remembered(
+    before: PartitionTable, pages: Mapping[int, R], table: PartitionTable, number: int, rows: Ints
+) -> Iterator[tuple[R, Carried]]:
+    """For rows of page ``number`` of ``table``: where ``pages`` (by number, of the table ``before``) have them."""
+    if not pages:
+        return
+    page = table.pages[number]
+    old_rows = rows + (number << PAGE_SHIFT)
+    old_page = before.pages[number] if number < len(before.pages) else None
+    is_moved = _is_moved(page, old_page, rows)
+    if is_moved is not None and is_moved.any():
+        moved = rows[is_moved]
+        old_rows[is_moved] = before.rows_for(page.topic_ids[moved], page.partition_ids[moved])
+    sources = old_rows >> PAGE_SHIFT
+    for source in [number] if is_moved is None else np.unique(sources[old_rows >= 0]).tolist():
+        old = pages.get(source)
+        if old is None or not len(old.rows):
+            continue
+        new_at = np.flatnonzero((sources == source) & (old_rows >= 0))
+        wanted = old_rows[new_at] & (PAGE_ROWS - 1)
+        old_at = np.minimum(np.searchsorted(old.rows, wanted), len(old.rows) - 1)
+        is_known = old.rows[old_at] == wanted
+        yield old, Carried(new_at[is_known], old_at[is_known])
+
+
+def _is_moved(page: Page, before: Page | None, rows: Ints) -> Flags | None:
+    """Which rows held other partitions before; None: none, at a glance."""
+    if before is None:
+        return np.ones(len(rows), np.bool_)
+    if page.topic_ids is before.topic_ids and page.partition_ids is before.partition_ids:
+        return None
+    is_moved: Flags = page.partition_ids[rows] != before.partition_ids[rows]
+    if page.topic_ids is not before.topic_ids:
+        is_moved |= (page.topic_ids[rows] != before.topic_ids[rows]).any(axis=1)
+    return is_moved
+
+
+def is_among(ids: NDArray[Any], wanted: NDArray[Any]) -> Flags:
+    """Which ids are among the sorted ``wanted``."""
+    if not len(wanted):
+        return np.zeros(ids.shape, np.bool_)
+    if len(wanted) == 1:  # a process that plays one broker: a tenth of the time
+        is_it: Flags = ids == wanted[0]
+        return is_it
+    found: Flags = wanted[np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)] == ids
+    return found
+
+
+def in_slots(masks: NDArray[np.unsignedinteger], slot: int) -> Flags:
+    """Which sets (masks over slots) hold a slot."""
+    held: Flags = (masks & masks.dtype.type(1 << slot)) != 0
+    return held
+
+
+def is_alike(old: Page, new: Page) -> bool:
+    """Whether two pages differ in nothing but ISRs and what follows from them: at a glance, so it may say no."""
+    names = ("topic_ids", "partition_ids", "slots", "directories", "replica_counts", "leader_slots", "leader_epochs")
+    return all(getattr(old, name) is getattr(new, name) for name in names)

@@ -1,0 +1,332 @@
+"""A broker process's HTTP API, on loopback: reads of its image and of itself, and what other broker processes say.
+
+Nothing of the cluster can be changed through it: changes go to the controllers. What is said of replicas, and how the
+rehearsal runs, is taken from whoever has the shared secret, or, without one, from programs on this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import structlog
+from aiohttp import web
+from pydantic import BaseModel, ValidationError
+
+from quorate.broker.host import BrokerHost
+from quorate.broker.http.replies import (
+    Cordoned,
+    DigestParameters,
+    DigestReply,
+    DirectoryFailure,
+    ErrorReply,
+    ImageReply,
+    LivenessReply,
+    NoParameters,
+    ProcessReply,
+    ReadinessReply,
+    RehearsalPace,
+    TopicParameters,
+    TopicReply,
+    TopicsReply,
+)
+from quorate.broker.http.views import (
+    broker_reply,
+    directories_reply,
+    image_reply,
+    process_reply,
+    rehearsal_reply,
+    topic_reply,
+    topics_reply,
+)
+from quorate.broker.lifecycle.identity import Endpoint
+from quorate.broker.lifecycle.session import BrokerSession
+from quorate.broker.replicas.messages import FRAME_BYTES_MAX, MalformedMessage
+from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK, is_loopback
+from quorate.broker.replicas.rehearsal import RehearsalReplicas
+from quorate.broker.replicas.stand_in import Pace
+from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
+from quorate.metadata_log.ids import uuid_text
+from quorate.snapshots.digest import DIGEST_FORM
+
+log = structlog.get_logger(__name__)
+
+_JSON: Final = "application/json"
+#: The client's name of a request, where it gave a proper one; as with the controllers.
+_REQUEST_ID: Final = "X-Request-Id"
+_REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
+_READ_BYTES: Final = 65_536
+_METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+#: Statuses of the errors that can happen here; anything else is an internal error.
+_STATUS: Final = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: 403,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404,
+    ErrorCode.RESOURCE_NOT_FOUND: 404,
+    ErrorCode.OFFSET_OUT_OF_RANGE: 409,
+    ErrorCode.REQUEST_TIMED_OUT: 503,
+}
+
+P = TypeVar("P", bound=BaseModel)
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class PortTaken(QuorateError):
+    """The address to listen on cannot be had."""
+
+
+class BrokerHttp:
+    """The API over one host. Use ``start`` and ``stop``."""
+
+    def __init__(self, host: BrokerHost, shared_secret: bytes | None = None) -> None:
+        self._host = host
+        self._secret = shared_secret
+        self._digests = host.digests
+        app = web.Application(middlewares=[_answer_errors])
+        app.add_routes([
+            web.get("/v1/process", self._process),
+            web.get("/v1/image", self._image),
+            web.get("/v1/image/digest", self._digest),
+            web.get("/v1/rehearsal", self._rehearsal),
+            web.put("/v1/rehearsal", self._set_rehearsal),
+            web.get("/v1/brokers/{id}/directories", self._directories),
+            web.post("/v1/brokers/{id}/directories/fail", self._fail_directory),
+            web.put("/v1/brokers/{id}/directories/cordoned", self._cordon),
+            web.post(FOLLOW_PATH, self._follow),
+            web.get("/v1/topics", self._topics),
+            web.get("/v1/topics/{name}", self._topic),
+            web.get("/metrics", self._metrics),
+            web.get("/livez", self._livez),
+            web.get("/readyz", self._readyz),
+        ])  # fmt: skip
+        self.app = app
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+
+    async def start(self, host: str, port: int) -> Endpoint:
+        """Listen. Returns where; port 0 asks for any free one.
+
+        Raises:
+            PortTaken: the address cannot be listened on.
+        """
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise PortTaken(f"{host}:{port} cannot be listened on: {reason}") from error
+        address = self._runner.addresses[0]
+        log.info("http.listening", host=host, port=address[1])
+        return Endpoint(host, address[1])
+
+    async def stop(self) -> None:
+        """Answer what is being answered, and close."""
+        await self._runner.cleanup()
+
+    async def _process(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        reply: ProcessReply = process_reply(self._host)
+        return _answer(reply)
+
+    async def _image(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        # In a thread: counting a million partitions takes a while, and the image is a value.
+        reply: ImageReply = await asyncio.to_thread(image_reply, self._host.cache.image, self._host.loader.cluster_id)
+        return _answer(reply)
+
+    async def _digest(self, request: web.Request) -> web.Response:
+        parameters = _parameters(DigestParameters, request)
+        offset, digest = await self._digests.at(parameters.offset, parameters.wait_ms)
+        return _answer(DigestReply(state_offset=offset, digest=digest, form=DIGEST_FORM))
+
+    async def _topics(self, request: web.Request) -> web.Response:
+        reply: TopicsReply = topics_reply(self._host.cache, _parameters(TopicParameters, request))
+        return _answer(reply)
+
+    async def _topic(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        reply: TopicReply = topic_reply(self._host.cache, request.match_info["name"])
+        return _answer(reply)
+
+    async def _follow(self, request: web.Request) -> web.Response:
+        self._check_writer(request, MSGPACK)
+        try:
+            answer = self._require_rehearsal().take(await _body(request))
+        except MalformedMessage as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        return web.Response(body=answer, content_type=MSGPACK)
+
+    async def _rehearsal(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        return _answer(rehearsal_reply(self._require_rehearsal()))
+
+    async def _set_rehearsal(self, request: web.Request) -> web.Response:
+        self._check_writer(request, _JSON)
+        rehearsal = self._require_rehearsal()
+        wanted = await _from_json(RehearsalPace, request)
+        rehearsal.set_pace(Pace(wanted.copy_bytes_per_s, wanted.is_stalled))
+        return _answer(rehearsal_reply(rehearsal))
+
+    async def _directories(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        return _answer(directories_reply(self._require_broker(request)))
+
+    async def _fail_directory(self, request: web.Request) -> web.Response:
+        self._check_writer(request, _JSON)
+        rehearsal, session = self._require_rehearsal(), self._require_broker(request)
+        wanted = (await _from_json(DirectoryFailure, request)).directory
+        broker_id, failed = session.identity.broker_id, session.failed_directories
+        whole = [one for one in session.identity.directories if one not in failed]
+        if not whole or (wanted is not None and wanted not in whole):
+            named = f"directory {uuid_text(wanted)}" if wanted is not None else "directory"
+            raise ApiError(
+                ErrorCode.RESOURCE_NOT_FOUND,
+                f"broker {broker_id} has no whole {named}; whole are: {', '.join(map(uuid_text, whole)) or 'none'}",
+            )
+        rehearsal.directory_failed(broker_id, whole[0] if wanted is None else wanted)
+        return _answer(directories_reply(session))
+
+    async def _cordon(self, request: web.Request) -> web.Response:
+        self._check_writer(request, _JSON)
+        session = self._require_broker(request)
+        wanted = (await _from_json(Cordoned, request)).directories
+        own = session.identity.directories
+        for unknown in wanted:
+            if unknown not in own:
+                raise ApiError(
+                    ErrorCode.RESOURCE_NOT_FOUND,
+                    f"broker {session.identity.broker_id} has no directory {uuid_text(unknown)}; "
+                    f"it has: {', '.join(map(uuid_text, own))}",
+                )
+        session.cordon(wanted)
+        return _answer(directories_reply(session))
+
+    def _require_broker(self, request: web.Request) -> BrokerSession:
+        text = request.match_info["id"]
+        number = int(text) if _BROKER_ID.fullmatch(text) else -1
+        session: BrokerSession | None = self._host.sessions.get(number)
+        if session is None:
+            played = ", ".join(map(str, sorted(self._host.sessions))) or "none yet"
+            raise ApiError(
+                ErrorCode.RESOURCE_NOT_FOUND, f"broker {text[:100]} is not played here; played are: {played}"
+            )
+        return session
+
+    def _require_rehearsal(self) -> RehearsalReplicas:
+        rehearsal = self._host.rehearsal
+        if rehearsal is None:
+            raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, "a service keeps the replicas here: there is no rehearsal")
+        return rehearsal
+
+    def _check_writer(self, request: web.Request, content_type: str) -> None:
+        """No web page may do this in its reader's name: it cannot send these types, nor under the name of loopback."""
+        if self._secret is not None:
+            given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+            if not hmac.compare_digest(given, b"Bearer " + self._secret):
+                raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the shared secret is missing or wrong")
+        elif not is_loopback(request.url.host or ""):
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"asked as {request.host[:100]!r}, not as loopback")
+        if request.content_type != content_type:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"the body is {request.content_type[:100]!r}, not {content_type}")
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        # Imported by the first scrape: many processes are never scraped, and none while it starts.
+        from quorate.broker.http.metrics import render_metrics
+
+        answer = web.Response(body=render_metrics(self._host, time.time() * 1000))
+        answer.headers["Content-Type"] = _METRICS
+        return answer
+
+    async def _livez(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        return _answer(LivenessReply(ok=True))
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        _parameters(NoParameters, request)
+        is_ready = self._host.is_ready
+        brokers = [broker_reply(readiness) for readiness in self._host.readiness()]
+        return _answer(ReadinessReply(ok=is_ready, brokers=brokers), status=200 if is_ready else 503)
+
+
+async def _body(request: web.Request) -> bytes:
+    """All of it.
+
+    Raises:
+        ApiError: INVALID_REQUEST, it is larger than any message; read no further than that.
+    """
+    body = b""
+    while chunk := await request.content.read(_READ_BYTES):
+        body += chunk
+        if len(body) > FRAME_BYTES_MAX:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"the body has more than {FRAME_BYTES_MAX} bytes")
+    return body
+
+
+async def _from_json(model: type[P], request: web.Request) -> P:
+    """The body as a model.
+
+    Raises:
+        ApiError: INVALID_REQUEST, it is not JSON, or a field is unknown or wrong.
+    """
+    try:
+        return model.model_validate_json(await _body(request))
+    except ValidationError as error:
+        raise _refusal(error, "field") from error
+
+
+def _parameters(model: type[P], request: web.Request) -> P:
+    """The query as a model.
+
+    Raises:
+        ApiError: INVALID_REQUEST, a parameter that is unknown, repeated or wrong.
+    """
+    values = dict(request.query)
+    if len(values) != len(request.query):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "a parameter was given more than once")
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise _refusal(error, "parameter") from error
+
+
+def _refusal(error: ValidationError, what: str) -> ApiError:
+    problem = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in problem["loc"])
+    message = "is not known" if problem["type"] == "extra_forbidden" else problem["msg"]
+    return ApiError(ErrorCode.INVALID_REQUEST, f"{what} {name[:100]}: {message}")
+
+
+def _answer(reply: BaseModel, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=reply.model_dump_json().encode(), content_type=_JSON)
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except ApiError as error:
+        return _error(request, error, _STATUS.get(error.code, 500))
+    except web.HTTPException as error:
+        refusal = ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"{request.method} {request.path}: {error.reason}")
+        return _error(request, refusal, error.status)
+
+
+def _error(request: web.Request, error: ApiError, status: int) -> web.Response:
+    given = request.headers.get(_REQUEST_ID, "")
+    reply = ErrorReply(
+        error=error.code.name,
+        code=int(error.code),
+        message=error.message,
+        retriable="yes" if error.code is ErrorCode.REQUEST_TIMED_OUT else "no",
+        request_id=given if _REQUEST_ID_FORM.fullmatch(given) else secrets.token_hex(8),
+    )
+    return _answer(reply, status)

@@ -1,0 +1,1 @@
+"""The metadata as this process has them: loaded, kept, and compared with the controllers'."""

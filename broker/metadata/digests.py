@@ -1,0 +1,56 @@
+"""Digests of the state at an offset, so that nodes can be compared."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from quorate.broker.metadata.loader import MetadataLoader
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
+
+
+class Digests:
+    """Computes digests of a loader's images, one at a time; each costs what changed since the one before."""
+
+    def __init__(self, loader: MetadataLoader) -> None:
+        self._loader = loader
+        self._last = EMPTY_DIGEST
+        self._lock = asyncio.Lock()
+        #: Seconds of a core that digests have taken.
+        self.spent_seconds = 0.0
+
+    async def at(self, offset: int | None, wait_ms: float) -> tuple[int, str]:
+        """Offset and digest (64 hexadecimal digits) of the state at an offset, or of the newest.
+
+        Raises:
+            ApiError: REQUEST_TIMED_OUT, the log has not been replayed that far in time; OFFSET_OUT_OF_RANGE, no batch
+                ends there, or the state is not kept any more.
+        """
+        image = self._loader.image if offset is None else await self._image_at(offset, wait_ms)
+        async with self._lock:
+            self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last)
+            self.spent_seconds += seconds
+            return image.provenance.end_offset, self._last.text
+
+    async def _image_at(self, offset: int, wait_ms: float) -> MetadataImage:
+        loader = self._loader
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                await loader.wait_until(lambda: loader.last_applied_offset + 1 >= offset)
+        except TimeoutError as error:
+            message = f"the log has been replayed up to offset {loader.last_applied_offset + 1}, not to {offset}"
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message) from error
+        image = loader.history.at(offset)
+        if image is None:
+            kept = loader.history.offsets()
+            message = f"the state at offset {offset} is not kept; kept are {', '.join(map(str, kept)) or 'none'}"
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+        return image
+
+
+def _timed_digest(image: MetadataImage, earlier: ImageDigest) -> tuple[ImageDigest, float]:
+    begun = time.thread_time()
+    digest = digest_image(image, earlier)
+    return digest, time.thread_time() - begun

@@ -1,0 +1,302 @@
+"""The metadata loader: pulls committed batches from any controller, replays them, hands images to publishers.
+
+One task owns it (``run``); everything it offers to others is read on the same event loop. Answers are checked before
+anything is replayed, so a bad controller costs a move to the next one. What cannot be replayed although it is
+whole ends the process: its image would not be the cluster's any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from quorate.broker.controllers.checkpoint_fetch import FetchedCheckpoint, checkpoint_contents, fetch_checkpoint
+from quorate.broker.controllers.feed import (
+    LOG_BEGIN,
+    BatchesAnswer,
+    ControllerStatus,
+    FeedUnavailable,
+    LogPosition,
+    MetadataFeed,
+    PositionRefused,
+    UntrustworthyAnswer,
+    check_batches,
+)
+from quorate.broker.controllers.rotation import Rotation
+from quorate.broker.environment import Surroundings
+from quorate.broker.publisher import ControllerEpoch, Manifest, PublisherSet
+from quorate.metadata_log.errors import MalformedData, QuorateError, UnsupportedRecord
+from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.image_history import ImageHistory
+from quorate.snapshots.replay.replay_state import ReplayState
+
+log = structlog.get_logger(__name__)
+
+
+class LoaderFault(QuorateError):
+    """A committed batch that this program cannot replay. The process must not go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderTiming:
+    """Waits (milliseconds) and sizes (bytes) of the loader's requests."""
+
+    #: How long a controller may hold back an answer when there is nothing new.
+    wait_ms: int = 500
+    #: Most bytes of batches, or of a checkpoint piece, in one answer.
+    bytes_max: int = 8 * 1024 * 1024
+    #: Wait after all controllers have failed in turn; doubled each round up to ``retry_max_ms``.
+    retry_first_ms: float = 50.0
+    retry_max_ms: float = 2_000.0
+    #: When no controller has answered for so long, none is known.
+    silence_max_ms: float = 9_000.0
+
+
+@dataclass(slots=True)
+class LoaderCounters:
+    """What the loader has done, for metrics."""
+
+    batches: int = 0
+    bytes: int = 0
+    replay_ms: float = 0.0
+    checkpoint_loads: int = 0
+    #: Answers that were refused as untrustworthy.
+    refused_answers: int = 0
+    #: Calls to a controller that failed.
+    failed_calls: int = 0
+    #: Moves from one controller to another.
+    switches: int = 0
+
+
+class MetadataLoader:
+    """See the module's rules."""
+
+    def __init__(
+        self,
+        feeds: Sequence[MetadataFeed],
+        publishers: PublisherSet,
+        timing: LoaderTiming,
+        surroundings: Surroundings,
+        first_feed: int = 0,
+    ) -> None:
+        self.publishers = publishers
+        self.counters = LoaderCounters()
+        self.history = ImageHistory()
+        #: What the controller last heard of said of itself; None before any did.
+        self.status: ControllerStatus | None = None
+        #: Whether everything that was committed when the loader began has been replayed and published.
+        self.is_caught_up = False
+        #: The last failure, None while all is well; for people.
+        self.trouble: str | None = None
+        self._feeds = feeds
+        self._timing = timing
+        self._now_ms = surroundings.now_ms
+        self._sleep_ms = surroundings.sleep_ms
+        self._rotation = Rotation(len(feeds), first_feed, timing.retry_first_ms, timing.retry_max_ms, surroundings.draw)
+        self._state = ReplayState()
+        self._position = LOG_BEGIN
+        #: When a controller was heard of last; at first, when the loader was made.
+        self._heard_ms = surroundings.now_ms()
+        self._silence: asyncio.TimerHandle
+        self._changed = asyncio.Event()
+
+    # --- what others may look at ---------------------------------------------------------------------
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest image outside any open transaction, published or not."""
+        return self._state.stable
+
+    @property
+    def position(self) -> LogPosition:
+        """Where the loader stands in the log; ahead of the image inside a transaction."""
+        return self._position
+
+    @property
+    def last_applied_offset(self) -> int:
+        """Last offset that the image contains; -1 = none. What heartbeats report."""
+        return self._state.stable.provenance.last_contained_offset
+
+    @property
+    def feed_name(self) -> str:
+        """The controller that is being followed."""
+        return self._feeds[self._rotation.index].name
+
+    @property
+    def cluster_id(self) -> str:
+        """Of the cluster that is followed; "" before any controller was heard."""
+        return "" if self.status is None else self.status.cluster_id
+
+    @property
+    def lag(self) -> int | None:
+        """Committed records not replayed yet, as far as is known; None before any controller was heard."""
+        return None if self.status is None else max(0, self.status.high_watermark - self._position.offset)
+
+    async def wait_until(self, is_true: Callable[[], bool]) -> None:
+        """Return once a condition on the loader holds. It is looked at after every answer that moved the loader."""
+        while not is_true():
+            await self._changed.wait()
+
+    # --- the task ------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Follow the log until cancelled.
+
+        Raises:
+            LoaderFault: a committed batch or checkpoint cannot be replayed.
+        """
+        self._look_at_silence()
+        try:
+            await self._follow()
+        finally:
+            self._silence.cancel()
+
+    def _look_at_silence(self) -> None:
+        """Tell that no controller is known when none was heard of for too long: the brokers may have been fenced."""
+        left_ms = self._heard_ms + self._timing.silence_max_ms - self._now_ms()
+        if left_ms <= 0 and self.status is not None and self.publishers.is_published:
+            self.publishers.announce_controller(ControllerEpoch(None, self.status.epoch))
+        wait_ms = left_ms if left_ms > 0 else self._timing.silence_max_ms
+        self._silence = asyncio.get_running_loop().call_later(wait_ms / 1000, self._look_at_silence)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self._step(self._feeds[self._rotation.index])
+            except UntrustworthyAnswer as error:
+                self.counters.refused_answers += 1
+                await self._switch("loader.answer_refused", error)
+            except FeedUnavailable as error:
+                await self._switch("loader.controller_unavailable", error)
+            else:
+                self._rotation.succeeded()
+                self.trouble = None
+
+    async def _step(self, feed: MetadataFeed) -> None:
+        try:
+            answer = await feed.fetch_batches(self._position, self._timing.wait_ms, self._timing.bytes_max)
+        except PositionRefused as refusal:
+            await self._reload(feed, refusal)
+            return
+        self._accept(answer.status)
+        await self._replay(answer)
+        self._note_progress(answer.status)
+        if answer.status.leader_id is None:
+            # It serves, but may be cut off from the others and never hear of anything new.
+            raise FeedUnavailable(f"{feed.name} knows of no active controller")
+
+    async def _switch(self, event: str, error: QuorateError) -> None:
+        failed = self.feed_name
+        self.counters.failed_calls += 1
+        self.trouble = str(error)
+        wait_ms = self._rotation.failed()
+        self.counters.switches += self.feed_name != failed
+        if self._rotation.failures <= len(self._feeds):  # a lasting outage is said once
+            log.warning(event, controller=failed, reason=str(error), next_controller=self.feed_name)
+        if wait_ms:
+            await self._sleep_ms(wait_ms)
+
+    def _accept(self, status: ControllerStatus) -> None:
+        """Raises UntrustworthyAnswer if this controller is of another cluster or behind an epoch that was seen."""
+        known = self.status
+        if known is not None and status.cluster_id != known.cluster_id:
+            raise UntrustworthyAnswer(f"{self.feed_name} is of cluster {status.cluster_id}, not of {known.cluster_id}")
+        if known is not None and status.epoch < known.epoch:
+            raise UntrustworthyAnswer(
+                f"{self.feed_name} is at epoch {status.epoch}; epoch {known.epoch} was seen before"
+            )
+        self.status = status
+        self._heard_ms = self._now_ms()
+        if self.publishers.is_published:
+            self._announce()
+
+    async def _replay(self, answer: BatchesAnswer) -> None:
+        begun_ms = self._now_ms()
+        batches = check_batches(answer.data, self._position, answer.status)
+        view = memoryview(answer.data)
+        for start, header in batches:
+            try:
+                self._state = self._state.replay_batch(view[start : start + header.size])
+            except (ReplayError, MalformedData) as error:
+                raise LoaderFault(f"the batch at offset {header.base_offset} cannot be replayed: {error}") from error
+            self._position = LogPosition(header.end_offset, header.epoch)
+            self.history.add(self._state.stable)
+            await asyncio.sleep(0)  # heartbeats and readers get their share between two batches
+        elapsed_ms = self._now_ms() - begun_ms
+        if batches:
+            self.counters.batches += len(batches)
+            self.counters.bytes += len(answer.data)
+            self.counters.replay_ms += elapsed_ms
+            self._publish(len(batches), len(answer.data), elapsed_ms, is_checkpoint=False)
+
+    async def _reload(self, feed: MetadataFeed, refusal: PositionRefused) -> None:
+        """Take the checkpoint of a controller whose log does not continue from here.
+
+        A refusal does not say at which epoch it was made; the pieces of the checkpoint do, so a controller that is
+        behind cannot make anybody throw an image away.
+        """
+        fetched = await fetch_checkpoint(
+            feed, self._timing.bytes_max, self._accept, lambda: self._sleep_ms(self._timing.retry_first_ms)
+        )
+        if not refusal.is_diverging and fetched.id.end_offset <= self._position.offset:
+            raise UntrustworthyAnswer(
+                f"{feed.name}: its log begins after offset {self._position.offset}, "
+                f"but its newest checkpoint covers only {fetched.id.end_offset}"
+            )
+        begun_ms = self._now_ms()
+        # In a thread: a large checkpoint takes a second, and brokers must heartbeat.
+        self._state = await asyncio.to_thread(_load, feed.name, fetched)
+        self._position = LogPosition(*fetched.id)
+        self.history.clear()
+        self.history.add(self._state.stable)
+        self.counters.checkpoint_loads += 1
+        elapsed_ms = self._now_ms() - begun_ms
+        log.info(
+            "loader.checkpoint_loaded",
+            controller=feed.name,
+            reason=str(refusal),
+            end_offset=fetched.id.end_offset,
+            epoch=fetched.id.epoch,
+            bytes=len(fetched.data),
+            took_ms=round(elapsed_ms),
+        )
+        self._publish(0, len(fetched.data), elapsed_ms, is_checkpoint=True)
+        self._note_progress(fetched.status)
+
+    def _note_progress(self, status: ControllerStatus) -> None:
+        """Catch-up ends once: at the first answer whose high watermark has been reached."""
+        if not self.is_caught_up and self._position.offset > 0 and self._position.offset >= status.high_watermark:
+            self.is_caught_up = True
+            log.info("loader.caught_up", offset=self._position.offset, controller=self.feed_name)
+            self._publish(0, 0, 0.0, is_checkpoint=True)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _publish(self, batch_count: int, byte_count: int, elapsed_ms: float, *, is_checkpoint: bool) -> None:
+        """Nothing is published before the loader has caught up, or from inside a transaction."""
+        image = self._state.stable
+        if not self.is_caught_up or image is self.publishers.image:
+            return
+        self.publishers.publish(image, Manifest(image.provenance, batch_count, byte_count, elapsed_ms, is_checkpoint))
+        self._announce()
+
+    def _announce(self) -> None:
+        if self.status is not None:
+            self.publishers.announce_controller(ControllerEpoch(self.status.leader_id, self.status.epoch))
+
+
+def _load(name: str, fetched: FetchedCheckpoint) -> ReplayState:
+    end_offset = fetched.id.end_offset
+    try:
+        return ReplayState(read_checkpoint(checkpoint_contents(fetched), end_offset, fetched.id.epoch))
+    except UnsupportedRecord as error:
+        raise LoaderFault(f"the checkpoint at offset {end_offset} cannot be read: {error}") from error
+    except MalformedData as error:
+        raise UntrustworthyAnswer(f"{name}: the checkpoint at offset {end_offset}: {error}") from error
+    except ReplayError as error:
+        raise LoaderFault(f"the checkpoint at offset {end_offset} cannot be replayed: {error}") from error

@@ -1,0 +1,83 @@
+"""The metadata cache: answers from the newest published image (Kafka's ``KRaftMetadataCache``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_parts import Topic
+from quorate.snapshots.table.cluster import BrokerRegistration
+from quorate.snapshots.table.partition import Partition
+from quorate.snapshots.views.derived_states import offline_replicas, replica_states
+from quorate.snapshots.views.state_names import ReplicaState
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """A partition as clients see it."""
+
+    partition_id: int
+    state: Partition
+    #: The leader if clients can reach it; None: none, or it is fenced (Kafka's LEADER_NOT_AVAILABLE).
+    available_leader: int | None
+    #: One for each replica, in their order.
+    replica_states: tuple[ReplicaState, ...]
+
+    @property
+    def offline_replicas(self) -> tuple[int, ...]:
+        """Replicas whose broker is unregistered or fenced, or whose directory is gone."""
+        return tuple(offline_replicas(self.state, self.replica_states))
+
+
+class MetadataCache(MetadataPublisher):
+    """One reference to an immutable image: readers never wait and never see half an update."""
+
+    def __init__(self) -> None:
+        self.image = EMPTY_IMAGE
+        self.controller: ControllerEpoch | None = None
+
+    @property
+    def name(self) -> str:
+        return "metadata-cache"
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        self.image = image
+
+    def on_controller_change(self, controller: ControllerEpoch) -> None:
+        self.controller = controller
+
+    def broker(self, broker_id: int) -> BrokerRegistration | None:
+        """A registration, fenced or not."""
+        return self.image.cluster.brokers.get(broker_id)
+
+    def alive_brokers(self) -> list[BrokerRegistration]:
+        """Unfenced brokers, by id: those that clients are told of."""
+        brokers = self.image.cluster.brokers
+        return [brokers[id_] for id_ in sorted(brokers) if not brokers[id_].is_fenced]
+
+    def topic(self, name: str) -> Topic | None:
+        """A topic by name."""
+        return self.image.topics.by_name.get(name)
+
+    def topics(self, prefix: str = "", after: str = "", limit: int | None = None) -> list[Topic]:
+        """Topics in the order of their names: those that begin with ``prefix`` and come after ``after``."""
+        by_name = self.image.topics.by_name
+        names = sorted(name for name in by_name if name.startswith(prefix) and name > after)
+        return [by_name[name] for name in names[:limit]]
+
+    def partitions(self, topic: Topic) -> list[PartitionView]:
+        """A topic's partitions, by number."""
+        found = self.image.partitions.partitions_of(topic.id)
+        return [self._view(partition_id, state) for partition_id, state in found]
+
+    def offline_partition_count(self) -> int:
+        """Partitions without a leader."""
+        return len(self.image.partitions.rows_without_leader())
+
+    def _view(self, partition_id: int, state: Partition) -> PartitionView:
+        leader = self.broker(state.leader) if state.leader != NO_LEADER else None
+        available = None if leader is None or leader.is_fenced else leader.id
+        return PartitionView(partition_id, state, available, tuple(replica_states(self.image, state)))

@@ -1,0 +1,150 @@
+"""Bodies and parameters: from bytes to models and back, with a typed refusal for everything that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgpack
+from pydantic import BaseModel, ValidationError
+
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.protocol.types import SecretMessage
+
+if TYPE_CHECKING:
+    # A client needs no server: commands should start fast.
+    from aiohttp import web
+
+JSON: Final = "application/json"
+MSGPACK: Final = "application/msgpack"
+#: What broker RPCs speak.
+JSON_OR_MSGPACK: Final = (JSON, MSGPACK)
+BATCHES: Final = "application/vnd.quorate.batches"
+OCTETS: Final = "application/octet-stream"
+
+#: Problems named in one refusal: a body with a wrong field in each of 10,000 items must not be answered with megabytes.
+_PROBLEMS_SHOWN: Final = 10
+#: Characters of a wrong value that are shown.
+_VALUE_CHARS: Final = 100
+_READ_BYTES: Final = 65_536
+_SHORT: Final = Repr()
+_SHORT.maxstring = _SHORT.maxother = _VALUE_CHARS
+
+M = TypeVar("M", bound=BaseModel)
+
+
+async def read_body(request: web.Request, bytes_max: int) -> bytes:
+    """The whole body.
+
+    Raises:
+        HttpRefusal: 413, more than ``bytes_max``; read no further than that.
+    """
+    if request.content_length is not None and request.content_length > bytes_max:
+        raise _too_large(request.content_length, bytes_max)
+    parts = []
+    size = 0
+    while chunk := await request.content.read(_READ_BYTES):
+        size += len(chunk)
+        if size > bytes_max:
+            raise _too_large(size, bytes_max)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _too_large(size: int, bytes_max: int) -> HttpRefusal:
+    return HttpRefusal(
+        413, f"the body has {size} bytes or more, {bytes_max} is the most", details={"bytes_max": bytes_max}
+    )
+
+
+def body_media(request: web.Request, taken: Sequence[str]) -> str:
+    """The content type of a body.
+
+    Raises:
+        HttpRefusal: 415, none that is taken here.
+    """
+    # aiohttp says application/octet-stream where the header is missing.
+    if request.content_type not in taken:
+        raise HttpRefusal(415, f"content type {request.content_type!r} is not taken here: send {' or '.join(taken)}")
+    return request.content_type
+
+
+def decode_body(model: type[M], data: bytes, media: str) -> M:
+    """The body as a model.
+
+    Raises:
+        HttpRefusal: 400, it is not JSON (msgpack), or not what the model says; names field, value and rule.
+    """
+    try:
+        if media == MSGPACK:
+            return model.model_validate(unpack(data))
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        if issubclass(model, SecretMessage):
+            # Neither the answer nor a traceback may show what was sent.
+            raise _invalid("body", error, shows_values=False) from None
+        raise _invalid("body", error) from error
+
+
+def unpack(data: bytes) -> Any:
+    """What a msgpack body says.
+
+    Raises:
+        HttpRefusal: 400, it is not msgpack.
+    """
+    try:
+        # Limits follow from the body's own size; only text may be a key.
+        return msgpack.unpackb(data, strict_map_key=True, raw=False, use_list=True)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise HttpRefusal(400, f"the body is no msgpack: {error or type(error).__name__}") from error
+
+
+def pack(model: BaseModel) -> bytes:
+    """A model as msgpack; uuids as their bytes."""
+    data: bytes = msgpack.packb(model.model_dump(mode="python"))
+    return data
+
+
+def decode_parameters(model: type[M], path: Mapping[str, str], query: Iterable[tuple[str, str]]) -> M:
+    """Parameters of the path and of the query string as a model.
+
+    Raises:
+        HttpRefusal: 400, an unknown, repeated or wrong parameter.
+    """
+    values = dict(path)
+    for name, value in query:
+        if name in values:
+            raise HttpRefusal(400, f"parameter {name[:_VALUE_CHARS]} was given more than once")
+        values[name] = value
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise _invalid("parameter", error) from error
+
+
+def _invalid(what: str, error: ValidationError, *, shows_values: bool = True) -> HttpRefusal:
+    problems = error.errors(include_url=False, include_context=False)
+    shown = [
+        {"where": _place(problem["loc"]), "message": _message(problem, shows_value=shows_values)}
+        for problem in problems[:_PROBLEMS_SHOWN]
+    ]
+    first = shown[0]
+    where = f"{what} {first['where']}" if first["where"] else what
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return HttpRefusal(400, f"{where}: {first['message']}{more}", details={"problems": shown})
+
+
+def _place(path: Sequence[int | str]) -> str:
+    return ".".join(str(part) for part in path)
+
+
+def _message(problem: Mapping[str, Any], *, shows_value: bool) -> str:
+    if problem["type"] == "extra_forbidden":
+        return "is not known"
+    if problem["type"] == "missing":
+        return "must be given"
+    if problem["type"] == "json_invalid":
+        return str(problem["msg"])
+    rule = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{rule}, not {_SHORT.repr(problem['input'])}" if shows_value else rule

@@ -1,0 +1,1 @@
+"""Brokers and controllers in the cluster: registration, sessions, fencing, blocks of producer ids."""

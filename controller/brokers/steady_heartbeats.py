@@ -1,0 +1,60 @@
+"""Heartbeats of brokers that stay what they are: nearly all there are, thousands a second.
+
+What such a heartbeat is answered is what ``brokers.fencing.decide_broker_heartbeat`` would say, found without asking
+what a change would write.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from quorate.controller.brokers.heartbeats import BrokerHeartbeats, BrokerState
+from quorate.controller.brokers.session_order import Session
+from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from quorate.snapshots.image.image import MetadataImage
+
+
+class Standing(NamedTuple):
+    """What a broker says of itself with every heartbeat for as long as it wants nothing new."""
+
+    session: Session
+    is_fenced: bool
+
+
+#: By whether it is fenced.
+_STATES: Final = BrokerState.UNFENCED, BrokerState.FENCED
+
+
+def _reply(*, is_fenced: bool, is_caught_up: bool) -> BrokerHeartbeatResponse:
+    return BrokerHeartbeatResponse(
+        is_caught_up=is_caught_up, is_fenced=is_fenced, in_controlled_shutdown=False, should_shut_down=False
+    )
+
+
+#: By whether it is fenced, and whether it is caught up: always the same objects, so that their bytes are remembered.
+_REPLIES: Final = tuple(
+    tuple(_reply(is_fenced=is_fenced, is_caught_up=is_caught_up) for is_caught_up in (False, True))
+    for is_fenced in (False, True)
+)
+
+
+def standing_or_none(request: BrokerHeartbeatRequest) -> Standing | None:
+    """What the broker says it is; None where it wants to leave, or says something of its directories."""
+    if request.want_shut_down or request.offline_log_dirs or request.cordoned_log_dirs is not None:
+        return None
+    return Standing(Session(request.broker_id, request.broker_epoch), request.want_fence)
+
+
+def steady_heartbeat(
+    image: MetadataImage, heartbeats: BrokerHeartbeats, standing: Standing, metadata_offset: int
+) -> BrokerHeartbeatResponse | None:
+    """The answer to a registered broker that stays what it is; None for any other.
+
+    Args:
+        metadata_offset: the last offset that it has applied.
+    """
+    (broker_id, broker_epoch), is_fenced = standing
+    broker = image.cluster.brokers.get(broker_id)
+    if broker is None or broker.epoch != broker_epoch or heartbeats.state(broker_id) is not _STATES[is_fenced]:
+        return None
+    return _REPLIES[is_fenced][metadata_offset >= heartbeats.registration_offset(broker_id)]

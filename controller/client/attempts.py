@@ -1,0 +1,207 @@
+"""Which controller to try when: in turn, from the one that served last, round after round until the time is up."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+from quorate.controller.client.answered_while import answered_while
+from quorate.controller.client.connection import (
+    Answer,
+    Connection,
+    NoAnswer,
+    NodeState,
+    NotAController,
+    NotSent,
+    Request,
+)
+from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown
+
+#: Between two rounds over all controllers: an election takes tens of milliseconds, at worst a second.
+_PAUSE_FIRST_SECONDS: Final = 0.02
+_PAUSE_SECONDS_MAX: Final = 0.25
+#: What is sent with less time left would come back unanswered, and a write of unknown outcome for nothing.
+_SEND_MS_MIN: Final = 100.0
+
+
+#: What was not answered for so long may have met a frozen process, whose sockets stay open, or a network that swallows
+#: all. Looking costs a controller that is only slow another request, so what may be repeated waits longer.
+_LOOK_SECONDS: Final = 0.5
+_LOOK_SECONDS_REPEATABLE: Final = 0.7
+#: A controller that gives no sign of life for so long is silent: the others are asked who is active.
+_SILENT_SECONDS: Final = 0.5
+#: Between two questions to them, each of which waits a little longer than that at most.
+_ASK_SECONDS: Final = 0.2
+#: Far above what a loaded controller needs for it, for what is given up is of unknown outcome.
+_ALIVE: Final = Request("GET", "/livez", timeout_ms=2_000)
+_ALIVE_SOON: Final = replace(_ALIVE, timeout_ms=300)
+
+
+class Unreachable(NotController):
+    """No controller could be reached. Nothing has happened.
+
+    ``is_nobody_there``: not one of them took a connection and is a controller.
+    """
+
+    def __init__(self, reasons: Sequence[str], *, is_nobody_there: bool = False) -> None:
+        super().__init__(None, f"no controller could be reached: {'; '.join(reasons)}")
+        self.is_nobody_there = is_nobody_there
+
+
+class Sender(Protocol):
+    """What a client sends its requests through."""
+
+    async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
+        """The answer. A request that is not repeatable is carried out once at most."""
+
+
+class _Failed(NamedTuple):
+    """A round that nobody answered."""
+
+    reason: NotController
+    #: Controllers that took no connection, or are none.
+    absent: int
+    #: Whether none of them is a controller: waiting changes nothing.
+    is_final: bool
+
+
+class Attempts:
+    """The controllers, and which of them served last. Owned by one client.
+
+    ``absent_ms``: give up when for so long more than half of them took no connection, and the others served nothing:
+    no majority is there that could elect one. Nothing has happened then. None: only when the time is up.
+    """
+
+    def __init__(self, connections: Sequence[Connection], absent_ms: float | None = None) -> None:
+        self._connections = connections
+        self._absent_s = math.inf if absent_ms is None else absent_ms / 1000
+        self._first = 0
+        #: Controllers that did not answer the last thing they were asked. Connections to them may be dead.
+        self._silent: set[int] = set()
+
+    async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
+        """Send a request until one controller answers.
+
+        A request that is not repeatable goes on to another controller only where it certainly did nothing. One that is
+        gives each controller its share of the time, so that a frozen one does not take all of it.
+
+        Raises:
+            NotController: none was active in time (``Unreachable``: none was there).
+            OutcomeUnknown: it was sent and not answered. ApiError: a controller's refusal.
+        """
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + request.timeout_ms / 1000
+        pause = _PAUSE_FIRST_SECONDS
+        least = min(_SEND_MS_MIN, request.timeout_ms / 2) / 1000
+        present_at = clock()
+        while True:
+            failed = await self._round(request, ends_at, is_repeatable=is_repeatable)
+            if isinstance(failed, Answer):
+                return failed
+            if failed.is_final:
+                raise failed.reason
+            if 2 * failed.absent <= len(self._connections):
+                present_at = clock()
+            if clock() + pause + least >= ends_at or clock() + pause - present_at >= self._absent_s:
+                raise failed.reason
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+
+    async def _round(self, request: Request, ends_at: float, *, is_repeatable: bool) -> Answer | _Failed:
+        """The first answer, or why no controller gave one."""
+        count = len(self._connections)
+        refused: NotController | None = None
+        reasons: list[str] = []
+        absent = strangers = 0
+        for step in range(count):
+            left_ms = (ends_at - asyncio.get_running_loop().time()) * 1000
+            if left_ms < min(_SEND_MS_MIN, request.timeout_ms / 2):
+                break
+            index = (self._first + step) % count
+            share_ms = left_ms / (count - step) if is_repeatable else left_ms
+            try:
+                answer = await self._answer(index, replace(request, timeout_ms=share_ms), is_repeatable=is_repeatable)
+            except NotController as error:
+                self._silent.discard(index)
+                refused = error
+            except NotSent as error:
+                absent += 1
+                strangers += isinstance(error, NotAController)
+                reasons.append(str(error))
+            except NoAnswer as error:
+                self._silent.add(index)
+                if not is_repeatable:
+                    # The next request does not begin with a controller that is silent.
+                    self._first = (index + 1) % count
+                    raise OutcomeUnknown(f"{error}: the change may have been made, read before repeating it") from error
+                reasons.append(str(error))
+            else:
+                self._silent.discard(index)
+                self._first = index
+                return answer
+        nobody = absent == count
+        reason = refused or Unreachable(reasons or ["there was no time left to ask"], is_nobody_there=nobody)
+        return _Failed(reason, absent, is_final=strangers == count)
+
+    async def _answer(self, index: int, request: Request, *, is_repeatable: bool) -> Answer:
+        """One controller's answer. It is waited for only while that controller lives, or no other does.
+
+        Raises:
+            ApiError, NotSent, NoAnswer: as ``Connection.send``.
+        """
+        connection = self._connections[index]
+        others = [other for other in self._connections if other is not connection]
+        if not others:
+            return await connection.send(request)
+        if index in self._silent and not is_repeatable and not await _lives(connection, _ALIVE_SOON):
+            raise NotSent(f"{connection.url} is still silent: nothing was sent to it")
+        is_worth_it = partial(_is_worth_it, connection, others, is_repeatable=is_repeatable)
+        look_s = _LOOK_SECONDS_REPEATABLE if is_repeatable else _LOOK_SECONDS
+        answer = await answered_while(partial(connection.send, request), is_worth_it, look_s)
+        if answer is None:
+            raise NoAnswer(f"{connection.url} has stopped answering, and others do answer")
+        return answer
+
+
+async def _is_worth_it(connection: Connection, others: Sequence[Connection], *, is_repeatable: bool) -> bool:
+    """Whether to go on waiting for a controller.
+
+    Not for one that is silent while others answer: at once where the request may be repeated, or where they say that
+    another one is active now, for this one, if it was, would not know what became of the change.
+    """
+    async with asyncio.TaskGroup() as group:
+        sign = group.create_task(_lives(connection, _ALIVE))
+        await asyncio.wait({sign}, timeout=_SILENT_SECONDS)
+        while not sign.done():
+            heard = [state for state in await asyncio.gather(*map(_state_of, others)) if state is not None]
+            is_replaced = connection.node_id is not None and any(
+                state.active_id not in (None, connection.node_id) for state in heard
+            )
+            if not sign.done() and (is_replaced or (is_repeatable and heard)):
+                sign.cancel()
+                return False
+            await asyncio.wait({sign}, timeout=_ASK_SECONDS)
+    return sign.result() or not any(await asyncio.gather(*map(_lives, others)))
+
+
+async def _lives(connection: Connection, question: Request = _ALIVE) -> bool:
+    """Whether a controller's process does anything at all."""
+    try:
+        await connection.send(question)
+    except ApiError:
+        return True
+    except (NotSent, NoAnswer):
+        return False
+    return True
+
+
+async def _state_of(connection: Connection) -> NodeState | None:
+    """What a controller says of itself, if it says anything soon."""
+    try:
+        return (await connection.send(_ALIVE_SOON)).node_state()
+    except (ApiError, NotSent, NoAnswer):
+        return None

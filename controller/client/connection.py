@@ -1,0 +1,258 @@
+"""One controller's HTTP API from the outside: a request is sent at most once, and its failures say what is known of it.
+
+``NotSent`` (``NotAController``): nothing can have happened. ``NoAnswer``: it may have been carried out.
+An error reply becomes the ``ApiError`` that it was made from.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+from pydantic import BaseModel, ValidationError
+
+from quorate.controller.api import headers, sockets
+from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
+from quorate.controller.api.errors import error_from_reply
+from quorate.controller.api.models import ErrorReply
+from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange
+from quorate.metadata_log.errors import QuorateError
+
+#: A controller on a live host answers a connection attempt within milliseconds; a dead host answers none.
+CONNECT_SECONDS: Final = 1.0
+_KEEPALIVE_SECONDS: Final = 15.0
+_PIECE_BYTES: Final = 256 * 1024
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class NotSent(QuorateError):
+    """The controller could not be reached: nothing has happened."""
+
+
+class NotAController(NotSent):
+    """Something else answers there: it never will be the controller that was asked for."""
+
+    def __init__(self, url: str, answered: str) -> None:
+        super().__init__(f"{url} is no Quorate controller (it answered {answered})")
+
+
+class NoAnswer(QuorateError):
+    """The request was sent and not answered, or not in a form that is understood: it may have been carried out."""
+
+
+class InvalidUrl(QuorateError, ValueError):
+    """A text that should name a controller does not."""
+
+
+def controller_url(text: str) -> str:
+    """The base URL that ``host:port`` or a URL names.
+
+    Raises:
+        InvalidUrl: it names none.
+    """
+    url = text.strip().rstrip("/")
+    if "://" not in url:
+        url = f"http://{url}"
+    if not _is_base_url(url):
+        raise InvalidUrl(f"{text!r} names no controller: it must be host:port or http://host:port")
+    return url
+
+
+def _is_base_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port is not None
+    except ValueError:
+        return False
+    is_bare = not (parts.path or parts.query or parts.fragment or parts.username)
+    return parts.scheme == "http" and bool(parts.hostname) and has_port and is_bare
+
+
+def make_session(shared_secret: bytes | None = None, principal: str | None = None) -> aiohttp.ClientSession:
+    """A session that sends each request at most once: whoever calls knows what may be repeated."""
+    sent_headers = {} if shared_secret is None else {"Authorization": f"Bearer {shared_secret.decode('ascii')}"}
+    if principal is not None:
+        sent_headers[headers.PRINCIPAL] = principal
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=_KEEPALIVE_SECONDS, socket_factory=sockets.to_a_controller
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=sent_headers,
+        auto_decompress=False,
+    )
+    # By itself it repeats a GET or DELETE on a connection that broke: a deletion done twice is answered "not found".
+    session._retry_connection = False
+    return session
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent. Times in milliseconds."""
+
+    method: str
+    path: str
+    timeout_ms: float
+    parameters: Mapping[str, str | int] | None = None
+    body: BaseModel | None = None
+    as_msgpack: bool = False
+    #: The answer is given up after so long without a byte of it; None: only when the time is up.
+    silence_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What every answer says of the node that made it."""
+
+    node_id: int
+    cluster_id: str
+    #: None while it knows of no active controller.
+    active_id: int | None
+    #: Newest leader epoch that it knows of.
+    epoch: int
+    #: Exclusive end of what it knows to be committed.
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A successful answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+    def number(self, name: str) -> int:
+        """A header that is a number.
+
+        Raises:
+            NoAnswer: it is missing, or none.
+        """
+        text = self.headers.get(name, "")
+        try:
+            return int(text)
+        except ValueError as error:
+            raise NoAnswer(f"the answer's header {name} is {text[:50]!r}, not a number") from error
+
+    def node_state(self) -> NodeState:
+        """What the answer says of its node.
+
+        Raises:
+            NoAnswer: it does not.
+        """
+        return NodeState(
+            node_id=self.number(headers.NODE),
+            cluster_id=self.headers.get(headers.CLUSTER, ""),
+            active_id=self.number(headers.ACTIVE) if self.headers.get(headers.ACTIVE) else None,
+            epoch=self.number(headers.EPOCH),
+            high_watermark=self.number(headers.HIGH_WATERMARK),
+        )
+
+    def model(self, reply: type[R]) -> R:
+        """The body as a model.
+
+        Raises:
+            NoAnswer: it is none.
+        """
+        try:
+            if self.headers.get("Content-Type", "").startswith(MSGPACK):
+                return reply.model_validate(unpack(self.data))
+            return reply.model_validate_json(self.data)
+        except (ValidationError, QuorateError) as error:
+            raise NoAnswer(f"the answer is no {reply.__name__}: {_problem(error)}") from error
+
+
+def _problem(error: ValidationError | QuorateError) -> str:
+    """What is wrong with an answer, in one line: of many things the first."""
+    if isinstance(error, QuorateError):
+        return str(error)
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join([*filter(None, [".".join(map(str, first["loc"]))]), first["msg"]])
+
+
+def body_to_send(data: bytes | None) -> bytes | io.BytesIO | None:
+    """A body in the form in which the library sends it piece by piece if it is large, and does not hold up the loop."""
+    return data if data is None or len(data) <= _PIECE_BYTES else io.BytesIO(data)
+
+
+def reason_of(error: Exception) -> str:
+    """Why a connection or an answer did not come about, in a few words."""
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, socket.gaierror):
+        return f"the name does not resolve ({error.os_error.strerror})"
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
+        return os.strerror(error.os_error.errno).lower()
+    return str(error) or type(error).__name__
+
+
+class Connection:
+    """One controller. The session is its owner's, who makes it when the first request asks for it."""
+
+    def __init__(self, session: Callable[[], aiohttp.ClientSession], url: str) -> None:
+        self._session = session
+        self.url = url
+        #: Who answered there last; None before anybody did.
+        self.node_id: int | None = None
+
+    async def send(self, request: Request) -> Answer:
+        """Send a request once.
+
+        Raises:
+            ApiError: the controller refused. NotSent, NoAnswer: see the module.
+        """
+        sent_headers = {headers.TIMEOUT_MS: str(max(1, int(request.timeout_ms)))}
+        data = None
+        if request.body is not None:
+            data = pack(request.body) if request.as_msgpack else request.body.model_dump_json().encode()
+            sent_headers["Content-Type"] = MSGPACK if request.as_msgpack else JSON
+        try:
+            async with self._session().request(
+                request.method,
+                self.url + request.path,
+                params=request.parameters,
+                data=body_to_send(data),
+                headers=sent_headers,
+                allow_redirects=False,
+                timeout=_patience(request),
+            ) as response:
+                if is_strange(response.headers):
+                    begin = await response.content.read(QUOTED_BYTES)
+                    raise self._stranger(response.status, description(response.status, response.headers, begin))
+                answer = Answer(response.status, response.headers, await response.read())
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise NotSent(f"{self.url} cannot be reached: {reason_of(error)}") from error
+        except aiohttp.SocketTimeoutError as error:
+            raise NoAnswer(f"{self.url} was silent for {request.silence_ms:.0f} ms") from error
+        except TimeoutError as error:
+            raise NoAnswer(f"{self.url} did not answer within {request.timeout_ms:.0f} ms") from error
+        except aiohttp.ClientResponseError as error:
+            raise NotAController(self.url, "what is not HTTP") from error
+        except aiohttp.ClientError as error:
+            raise NoAnswer(f"{self.url} broke off: {reason_of(error)}") from error
+        node = answer.headers.get(headers.NODE, "")
+        self.node_id = int(node) if node.isdigit() else self.node_id
+        if answer.status < 400:
+            return answer
+        try:
+            reply = answer.model(ErrorReply)
+        except NoAnswer:
+            if headers.NODE in answer.headers:
+                raise
+            raise self._stranger(answer.status, f"an error of another form, status {answer.status}") from None
+        raise error_from_reply(reply, answer.status)
+
+    def _stranger(self, status: int, answered: str) -> NotAController | NoAnswer:
+        """The failure for an answer that no controller gives."""
+        error = NotAController(self.url, answered)
+        return NoAnswer(str(error)) if is_gateway(status) else error
+
+
+def _patience(request: Request) -> aiohttp.ClientTimeout:
+    silence_s = None if request.silence_ms is None else request.silence_ms / 1000
+    return aiohttp.ClientTimeout(total=request.timeout_ms / 1000, sock_connect=CONNECT_SECONDS, sock_read=silence_s)

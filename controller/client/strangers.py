@@ -1,0 +1,43 @@
+"""Who answers at a controller's supposed address and is none: a web server, another service, the quorum's own port."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from quorate.controller.api import headers
+from quorate.controller.api.content import BATCHES, JSON, MSGPACK, OCTETS
+
+_OURS: Final = frozenset({JSON, MSGPACK, BATCHES, OCTETS})
+#: What proxies answer where the controller behind them did not: it may have carried the request out.
+_GATEWAY: Final = frozenset({502, 503, 504})
+_TEXT: Final = "text/plain"
+#: Of a text so much is repeated.
+QUOTED_BYTES: Final = 200
+
+
+def is_strange(answered: Mapping[str, str]) -> bool:
+    """Whether no controller can have sent an answer with these headers.
+
+    Controllers name themselves in every answer. The pages of broker processes do not, and have the same forms.
+    """
+    return headers.NODE not in answered and _media(answered) not in _OURS
+
+
+def description(status: int, answered: Mapping[str, str], begin: bytes) -> str:
+    """An answer in a few words; ``begin``: at least its first ``QUOTED_BYTES``, where it has so many."""
+    media = _media(answered)
+    said = f"{media[:QUOTED_BYTES] or 'something without a content type'}, status {status}"
+    if media != _TEXT:
+        return said
+    line = begin[:QUOTED_BYTES].decode("utf-8", "replace").partition("\n")[0]
+    return f"{said}: {''.join(char if char.isprintable() else '?' for char in line.strip())}"
+
+
+def _media(answered: Mapping[str, str]) -> str:
+    return answered.get("Content-Type", "").partition(";")[0].strip()
+
+
+def is_gateway(status: int) -> bool:
+    """Whether somebody between may have passed the request on, so that nobody knows what became of it."""
+    return status in _GATEWAY

@@ -1,0 +1,1 @@
+"""Configs and features: what there are, which values they take, and their changes."""

@@ -1,0 +1,36 @@
+"""Linearizable reads that wait until a majority has confirmed that this node leads: so many at once, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+
+from quorate.controller.engine.interfaces import Quorum, into
+from quorate.metadata_log.errors import NotController, Overloaded
+
+
+class ConfirmedReads:
+    """Owned by the controller's loop thread."""
+
+    def __init__(self, quorum: Quorum, most: int) -> None:
+        self._quorum = quorum
+        self._most = most
+        #: What the quorum has not answered yet, reads among them that nobody waits for any more.
+        self._unanswered = 0
+
+    async def offset(self) -> int:
+        """An offset such that the state up to it (exclusive) has everything acknowledged before now.
+
+        Raises:
+            NotController: this node does not lead, or not any more. Overloaded: too many wait.
+        """
+        if self._unanswered >= self._most:
+            raise Overloaded(f"{self._unanswered} reads wait until leadership is confirmed, {self._most} is the most")
+        confirmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def settle(outcome: int | NotController) -> None:
+            self._unanswered -= 1
+            into(confirmed)(outcome)
+
+        self._quorum.read_barrier(settle)
+        self._unanswered += 1
+        return await confirmed

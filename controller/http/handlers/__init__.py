@@ -1,0 +1,1 @@
+"""What the routes do, and images as the replies that they give."""

@@ -1,0 +1,255 @@
+"""What the routes do: each hands its request to the controller, or looks at the committed state."""
+
+from __future__ import annotations
+
+import asyncio
+
+from quorate.controller.api.columns import (
+    AlterPartitionColumnsRequest,
+    AlterPartitionColumnsResponse,
+    columns_of,
+    response_of,
+)
+from quorate.controller.api.models import (
+    BrokerParameters,
+    BrokerViewParameters,
+    DigestParameters,
+    Nothing,
+    PastViewParameters,
+    ReadParameters,
+    TopicParameters,
+    TopicReadParameters,
+)
+from quorate.controller.api.resources import (
+    BrokerReply,
+    BrokersReply,
+    ClusterReply,
+    DigestReply,
+    QuorumReply,
+    StatusReply,
+    TopicReply,
+)
+from quorate.controller.http.handlers.views import (
+    broker_replies,
+    broker_reply,
+    cluster_reply,
+    elections_reply,
+    quorum_reply,
+    topic_reply,
+    unsupported_entities,
+)
+from quorate.controller.http.ports import Node
+from quorate.controller.http.routing import Call
+from quorate.controller.protocol import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+from quorate.controller.reads.verdict import judge
+from quorate.controller.topics.reassignments import list_partition_reassignments
+from quorate.snapshots.digest import DIGEST_FORM
+from quorate.snapshots.image.image import MetadataImage
+
+
+def is_linearizable(parameters: ReadParameters) -> bool:
+    """Whether a read needs a barrier."""
+    return parameters.consistency == "linearizable"
+
+
+async def read_image(call: Call, parameters: ReadParameters) -> MetadataImage:
+    """The committed state, as fresh as it is asked for."""
+    return await call.node.controller.append_read_event(
+        lambda image: image, is_linearizable=is_linearizable(parameters)
+    )
+
+
+# --- the cluster as a whole ------------------------------------------------------------------------------
+
+
+def observe_quorum(node: Node) -> QuorumReply:
+    """Agreement as this node sees it."""
+    return quorum_reply(
+        node.controller.stable, node.node_id, node.cluster.quorum(), node.peers, node.controller.applied_offset
+    )
+
+
+async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) -> StatusReply:
+    node = call.node
+    image = node.controller.stable
+    counted = await node.counts.count(image)
+    quorum = observe_quorum(node)
+    brokers = broker_replies(image, node.heard.sessions(quorum.epoch), quorum.high_watermark)
+    verdict, reasons = judge(quorum, brokers, counted.counts, node.cluster.faults())
+    return StatusReply(
+        verdict=verdict,
+        reasons=reasons,
+        cluster_id=node.cluster_id,
+        quorum=quorum,
+        brokers=brokers,
+        topics=len(image.topics),
+        partitions=counted.counts,
+        offline_partitions=counted.offline,
+        states=await node.states.count(image),
+        elections=elections_reply(node.controller.head_watch.counts),
+        unsupported=unsupported_entities(image),
+    )
+
+
+async def get_cluster(call: Call, parameters: PastViewParameters, body: Nothing) -> ClusterReply:
+    node = call.node
+    image = node.controller.stable
+    return cluster_reply(
+        image,
+        cluster_id=node.cluster_id,
+        view=node.cluster.quorum(),
+        node_id=node.node_id,
+        peers=node.peers,
+        counts=(await node.counts.count(image)).counts,
+    )
+
+
+async def get_quorum(call: Call, parameters: PastViewParameters, body: Nothing) -> QuorumReply:
+    return observe_quorum(call.node)
+
+
+async def get_digest(call: Call, parameters: DigestParameters, body: Nothing) -> DigestReply:
+    if parameters.doubt:
+        call.node.digests.doubted.set()
+    offset, digest = await call.node.digests.at(parameters.offset, min(parameters.wait_ms, call.timeout_ms))
+    return DigestReply(state_offset=offset, digest=digest, form=DIGEST_FORM)
+
+
+# --- brokers ---------------------------------------------------------------------------------------------
+
+
+async def list_brokers(call: Call, parameters: PastViewParameters, body: Nothing) -> BrokersReply:
+    node = call.node
+    view = node.cluster.quorum()
+    return BrokersReply(
+        brokers=broker_replies(node.controller.stable, node.heard.sessions(view.epoch), view.high_watermark)
+    )
+
+
+async def get_broker(call: Call, parameters: BrokerViewParameters, body: Nothing) -> BrokerReply:
+    node = call.node
+    view = node.cluster.quorum()
+    sessions = node.heard.sessions(view.epoch)
+    return broker_reply(node.controller.stable, sessions, view.high_watermark, parameters.broker_id)
+
+
+async def unregister_broker(call: Call, parameters: BrokerParameters, body: Nothing) -> UnregisterBrokerResponse:
+    request = UnregisterBrokerRequest(broker_id=parameters.broker_id)
+    return await call.node.operations.unregister_broker(request, call.write_timeout_ms)
+
+
+async def register_broker(
+    call: Call, parameters: Nothing, body: BrokerRegistrationRequest
+) -> BrokerRegistrationResponse:
+    return await call.node.operations.register_broker(body, call.write_timeout_ms)
+
+
+async def broker_heartbeat(call: Call, parameters: Nothing, body: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+    node = call.node
+    timeout_ms = min(call.write_timeout_ms, node.limits.heartbeat_deadline_ms)
+    return _heard(node, body, await node.operations.broker_heartbeat(body, timeout_ms))
+
+
+def broker_heartbeat_at_once(node: Node, body: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse | None:
+    reply = node.operations.broker_heartbeat_at_once(body)
+    return None if reply is None else _heard(node, body, reply)
+
+
+def _heard(node: Node, body: BrokerHeartbeatRequest, reply: BrokerHeartbeatResponse) -> BrokerHeartbeatResponse:
+    node.heard.note(node.cluster.position().epoch, body.broker_id, body.current_metadata_offset)
+    return reply
+
+
+async def alter_partition(call: Call, parameters: Nothing, body: AlterPartitionRequest) -> AlterPartitionResponse:
+    return await call.node.operations.alter_partition(body, call.write_timeout_ms)
+
+
+async def assign_replicas_to_dirs(
+    call: Call, parameters: Nothing, body: AssignReplicasToDirsRequest
+) -> AssignReplicasToDirsResponse:
+    return await call.node.operations.assign_replicas_to_dirs(body, call.write_timeout_ms)
+
+
+async def allocate_producer_ids(
+    call: Call, parameters: Nothing, body: AllocateProducerIdsRequest
+) -> AllocateProducerIdsResponse:
+    return await call.node.operations.allocate_producer_ids(body, call.write_timeout_ms)
+
+
+async def alter_partition_columns(
+    call: Call, parameters: Nothing, body: AlterPartitionColumnsRequest
+) -> AlterPartitionColumnsResponse:
+    altered = await call.node.operations.alter_partition_columns(
+        body.broker_id, body.broker_epoch, columns_of(body), call.write_timeout_ms
+    )
+    return response_of(altered)
+
+
+# --- topics ----------------------------------------------------------------------------------------------
+
+
+async def get_topic(call: Call, parameters: TopicReadParameters, body: Nothing) -> TopicReply:
+    image = await read_image(call, parameters)
+    # A topic may have many thousands of partitions; the image is a value, which another thread may read.
+    return await asyncio.to_thread(topic_reply, image, parameters.name)
+
+
+async def create_topics(call: Call, parameters: Nothing, body: CreateTopicsRequest) -> CreateTopicsResponse:
+    return await call.node.operations.create_topics(body, call.write_timeout_ms)
+
+
+async def create_partitions(call: Call, parameters: Nothing, body: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    return await call.node.operations.create_partitions(body, call.write_timeout_ms)
+
+
+async def delete_topic(call: Call, parameters: TopicParameters, body: Nothing) -> DeleteTopicsResponse:
+    return await call.node.operations.delete_topic(parameters.name, call.write_timeout_ms)
+
+
+async def delete_topics(call: Call, parameters: Nothing, body: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    return await call.node.operations.delete_topics(body, call.write_timeout_ms)
+
+
+# --- partitions ------------------------------------------------------------------------------------------
+
+
+async def list_reassignments(
+    call: Call, parameters: ReadParameters, body: Nothing
+) -> ListPartitionReassignmentsResponse:
+    image = await read_image(call, parameters)
+    return await asyncio.to_thread(list_partition_reassignments, image, ListPartitionReassignmentsRequest())
+
+
+async def alter_reassignments(
+    call: Call, parameters: Nothing, body: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
+    return await call.node.operations.alter_partition_reassignments(body, call.write_timeout_ms)
+
+
+async def elect_leaders(call: Call, parameters: Nothing, body: ElectLeadersRequest) -> ElectLeadersResponse:
+    return await call.node.operations.elect_leaders(body, call.write_timeout_ms)

@@ -1,0 +1,62 @@
+"""What the routes of configs and features do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from quorate.controller.api.models import ConfigParameters, Nothing, ReadParameters
+from quorate.controller.configs.broker_config_checks import refused_by_brokers, with_refused
+from quorate.controller.http.handlers.common import is_linearizable
+from quorate.controller.http.routing import Call
+from quorate.controller.protocol.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+    IncrementalAlterConfigsRequest,
+)
+from quorate.controller.protocol.features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+
+B = TypeVar("B", IncrementalAlterConfigsRequest, AlterConfigsRequest)
+
+
+async def describe_configs(call: Call, parameters: ConfigParameters, body: Nothing) -> DescribeConfigsResult:
+    resource = DescribeConfigsResource(
+        resource_type=parameters.resource_type, resource_name=parameters.resource_name, configuration_keys=None
+    )
+    response = await call.node.operations.describe_configs(
+        DescribeConfigsRequest(resources=[resource]), is_linearizable=is_linearizable(parameters)
+    )
+    return response.results[0]
+
+
+async def incremental_alter_configs(
+    call: Call, parameters: Nothing, body: IncrementalAlterConfigsRequest
+) -> AlterConfigsResponse:
+    return await _as_a_broker(body, call.node.operations.incremental_alter_configs, call.write_timeout_ms)
+
+
+async def alter_configs(call: Call, parameters: Nothing, body: AlterConfigsRequest) -> AlterConfigsResponse:
+    return await _as_a_broker(body, call.node.operations.alter_configs, call.write_timeout_ms)
+
+
+async def _as_a_broker(
+    body: B, alter: Callable[[B, float], Awaitable[AlterConfigsResponse]], timeout_ms: float
+) -> AlterConfigsResponse:
+    """What a broker would not pass on is refused here; the controller is asked for the rest."""
+    refused = refused_by_brokers(body.resources)
+    if not refused:
+        return await alter(body, timeout_ms)
+    rest = [resource for place, resource in enumerate(body.resources) if place not in refused]
+    answered = await alter(body.model_copy(update={"resources": rest}), timeout_ms) if rest else None
+    return with_refused([] if answered is None else answered.responses, refused)
+
+
+async def describe_features(call: Call, parameters: ReadParameters, body: Nothing) -> DescribeFeaturesResponse:
+    return await call.node.operations.describe_features(is_linearizable=is_linearizable(parameters))
+
+
+async def update_features(call: Call, parameters: Nothing, body: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+    return await call.node.operations.update_features(body, call.write_timeout_ms)

@@ -1,0 +1,115 @@
+"""Answers that are no models: the metadata feed, checkpoints and metrics, as bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Final
+
+from aiohttp import web
+
+from quorate.controller.api import headers
+from quorate.controller.api.content import BATCHES, OCTETS
+from quorate.controller.api.models import CheckpointParameters, FeedParameters, Nothing
+from quorate.controller.feed.feed import MetadataFeed
+from quorate.controller.feed.sending import ChunkSender, chunk_headers
+from quorate.controller.feed.sessions import Reader
+from quorate.controller.http.ports import Node
+from quorate.metadata_log.checkpoints.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
+from quorate.metadata_log.checkpoints.checkpoints import PositionOutOfRange, UnknownCheckpoint
+from quorate.metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode
+
+METRICS_MEDIA: Final = "text/plain"
+_METRICS_VERSION: Final = "0.0.4"
+
+
+async def get_batches(node: Node, parameters: FeedParameters, request: web.Request) -> web.StreamResponse:
+    feed = node.feed
+    reader = Reader(parameters.broker_id, parameters.hosted_brokers, _peer_address(request))
+    with feed.sessions.serving(reader, parameters.offset) as session:
+        sender = ChunkSender(feed, session, request)
+        if parameters.stream:
+            return await _stream(feed, parameters, request, sender)
+        # Sent inside of the fetch: a follower that does not read counts as one until it is cut off.
+        async with feed.fetching(
+            parameters.offset, parameters.epoch, parameters.wait_ms, parameters.max_bytes
+        ) as chunk:
+            return await sender.answer(chunk)
+
+
+def _peer_address(request: web.Request) -> str:
+    peer = None if request.transport is None else request.transport.get_extra_info("peername")
+    return f"{peer[0]}:{peer[1]}" if peer else ""
+
+
+async def _stream(
+    feed: MetadataFeed, parameters: FeedParameters, request: web.Request, sender: ChunkSender
+) -> web.StreamResponse:
+    async with aclosing(feed.stream(parameters.offset, parameters.epoch, parameters.max_bytes)) as chunks:
+        first = await anext(chunks)
+        answer = web.StreamResponse(headers=chunk_headers(feed, first))
+        answer.content_type = BATCHES
+        await answer.prepare(request)
+        is_reading = await sender.send(answer, first)
+        while is_reading:
+            chunk = await anext(chunks, None)
+            if chunk is None:
+                await answer.write_eof()
+                break
+            is_reading = await sender.send(answer, chunk)
+        return answer
+
+
+async def get_checkpoint(node: Node, parameters: CheckpointParameters, request: web.Request) -> web.StreamResponse:
+    info = _find(node, parameters)
+    size = min(parameters.max_bytes, node.limits.chunk_bytes_max)
+    try:
+        chunk = await asyncio.to_thread(node.checkpoints.read_chunk, info.id, parameters.position, size)
+    except PositionOutOfRange as error:
+        raise ApiError(ErrorCode.POSITION_OUT_OF_RANGE, str(error)) from error
+    except (UnknownCheckpoint, FileNotFoundError) as error:
+        raise _not_found(info.id) from error  # removed while it was being read
+    except CorruptCheckpoint as error:
+        name = f"{info.id.end_offset}-{info.id.epoch}"
+        message = f"checkpoint {name} is damaged on the disk of node {node.node_id}: take one from another controller"
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
+    return web.Response(
+        body=chunk.data,
+        content_type=OCTETS,
+        headers={
+            headers.CHECKPOINT: f"{info.id.end_offset}-{info.id.epoch}",
+            headers.CHECKPOINT_SIZE: str(info.size),
+            headers.CHECKPOINT_POSITION: str(chunk.position),
+            headers.CRC: f"{chunk.crc:08x}",
+        },
+    )
+
+
+def _find(node: Node, parameters: CheckpointParameters) -> CheckpointInfo:
+    if (parameters.end_offset is None) != (parameters.epoch is None):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, "end_offset and epoch name a checkpoint together, or neither is given"
+        )
+    infos = {info.id: info for info in node.checkpoints.infos if info.id != BOOTSTRAP_ID}
+    if parameters.end_offset is None or parameters.epoch is None:
+        if not infos:
+            raise ApiError(ErrorCode.SNAPSHOT_NOT_FOUND, "this node has no checkpoint yet: its log begins at 0")
+        return infos[max(infos)]
+    wanted = CheckpointId(parameters.end_offset, parameters.epoch)
+    if wanted not in infos:
+        raise _not_found(wanted)
+    return infos[wanted]
+
+
+def _not_found(checkpoint: CheckpointId) -> ApiError:
+    name = f"{checkpoint.end_offset}-{checkpoint.epoch}"
+    return ApiError(ErrorCode.SNAPSHOT_NOT_FOUND, f"there is no checkpoint {name} here: begin anew with the newest one")
+
+
+async def get_metrics(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
+    # Imported by the first scrape: many processes are never scraped, and none while it starts.
+    from quorate.controller.http.handlers.metrics import render_metrics
+
+    answer = web.Response(body=await render_metrics(node))
+    answer.headers["Content-Type"] = f"{METRICS_MEDIA}; version={_METRICS_VERSION}; charset=utf-8"
+    return answer

@@ -1,0 +1,74 @@
+"""What the routes of searches do. An image is a value: they look through it on another thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+
+from quorate.controller.api.models import Nothing
+from quorate.controller.api.resources import PartitionsReply, TopicsReply, TopicSummary
+from quorate.controller.http.handlers.common import read_image
+from quorate.controller.http.handlers.views import topic_configs
+from quorate.controller.http.routing import Call
+from quorate.controller.reads.partition_search import PartitionSearch, TopicFound
+from quorate.controller.reads.search_models import PartitionListParameters, TopicListParameters
+from quorate.controller.reads.topic_description import describe_rows
+from quorate.snapshots.image.image import MetadataImage
+
+
+async def list_topics(call: Call, parameters: TopicListParameters, body: Nothing) -> TopicsReply:
+    image = await read_image(call, parameters)
+    return await asyncio.to_thread(topics_reply, call.node.search, image, parameters)
+
+
+async def list_partitions(call: Call, parameters: PartitionListParameters, body: Nothing) -> PartitionsReply:
+    image = await read_image(call, parameters)
+    return await asyncio.to_thread(partitions_reply, call.node.search, image, parameters)
+
+
+def topics_reply(search: PartitionSearch, image: MetadataImage, parameters: TopicListParameters) -> TopicsReply:
+    """A page of topics, by name."""
+    found = search.topics(
+        image, parameters.wanted, parameters.after, parameters.limit, has_configs=parameters.with_overrides
+    )
+    factors = _replication_factors(image, found.topics)
+    return TopicsReply(
+        state_offset=image.provenance.end_offset,
+        matching=found.matching,
+        topics=[_topic_summary(image, one, factor) for one, factor in zip(found.topics, factors, strict=True)],
+        next_after=found.topics[-1].topic.name if found.has_more else None,
+    )
+
+
+def _topic_summary(image: MetadataImage, found: TopicFound, replication_factor: int) -> TopicSummary:
+    return TopicSummary(
+        name=found.topic.name,
+        topic_id=found.topic.id,
+        partitions=len(found.rows),
+        replication_factor=replication_factor,
+        matching_partitions=found.matching,
+        configs=topic_configs(image, found.topic.name),
+    )
+
+
+def _replication_factors(image: MetadataImage, found: Sequence[TopicFound]) -> list[int]:
+    """Replicas of the first partition of each; 0 where there is none."""
+    first_rows = np.array([one.rows.start for one in found if one.rows], np.int64)
+    counts = iter(image.partitions.column(first_rows, "replica_counts").tolist())
+    return [next(counts) if one.rows else 0 for one in found]
+
+
+def partitions_reply(
+    search: PartitionSearch, image: MetadataImage, parameters: PartitionListParameters
+) -> PartitionsReply:
+    """A page of partitions, by topic name and number."""
+    found = search.partitions(image, parameters.wanted, parameters.after_partition, parameters.limit)
+    topics = describe_rows(image, found.rows)
+    return PartitionsReply(
+        state_offset=image.provenance.end_offset,
+        matching=found.matching,
+        topics=topics,
+        next_after=f"{topics[-1].name}-{topics[-1].partitions[-1].partition_index}" if found.has_more else None,
+    )

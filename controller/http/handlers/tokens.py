@@ -1,0 +1,54 @@
+"""What the routes of delegation tokens do."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from quorate.controller.api.models import Nothing, ReadParameters
+from quorate.controller.http.handlers.common import is_linearizable
+from quorate.controller.http.routing import Call
+from quorate.controller.protocol.tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+from quorate.controller.protocol.types import Name
+
+
+class TokenParameters(ReadParameters):
+    """Which tokens are wanted."""
+
+    owner: Name | None = None
+    """`User:name` of an owner, requester or renewer; without it everybody's."""
+    after: str = Field(default="", max_length=64)
+    """Only ids greater than this: the `next_after` of the page before."""
+    limit: int = Field(default=100, ge=1, le=1000)
+    """Most tokens in the answer."""
+
+
+async def describe_tokens(call: Call, parameters: TokenParameters, body: Nothing) -> DescribeDelegationTokenResponse:
+    return await call.node.operations.tokens.describe(
+        parameters.owner, parameters.after, parameters.limit, is_linearizable=is_linearizable(parameters)
+    )
+
+
+async def create_token(
+    call: Call, parameters: Nothing, body: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse:
+    return await call.node.operations.tokens.create(body, call.write_timeout_ms)
+
+
+async def renew_token(
+    call: Call, parameters: Nothing, body: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse:
+    return await call.node.operations.tokens.renew(body, call.write_timeout_ms)
+
+
+async def expire_token(
+    call: Call, parameters: Nothing, body: ExpireDelegationTokenRequest
+) -> ExpireDelegationTokenResponse:
+    return await call.node.operations.tokens.expire(body, call.write_timeout_ms)

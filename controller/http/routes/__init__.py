@@ -1,0 +1,1 @@
+"""The route table: a row for each method and path of the HTTP API."""

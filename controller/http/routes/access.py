@@ -1,0 +1,117 @@
+"""The rows of the route table that are about client quotas, SCRAM credentials and ACLs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.controller.api.access_models import AclParameters, QuotaParameters, UserParameters
+from quorate.controller.api.models import Nothing
+from quorate.controller.http.handlers import access as access_handlers
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.protocol.acls import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsResponse,
+)
+from quorate.controller.protocol.quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    DescribeClientQuotasResponse,
+)
+from quorate.controller.protocol.scram import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResponse,
+)
+
+ACCESS_ROUTES: Final[tuple[Route, ...]] = (
+    route(
+        "GET",
+        "/v1/client-quotas",
+        "Client quotas of the entities that a filter asks for (Kafka's DescribeClientQuotas)",
+        access_handlers.describe_client_quotas,
+        tag="quotas",
+        parameters=QuotaParameters,
+        body=Nothing,
+        reply=DescribeClientQuotasResponse,
+        serving=Serving.CONSISTENT,
+    ),
+    route(
+        "POST",
+        "/v1/client-quotas",
+        "Set and remove client quotas (Kafka's AlterClientQuotas)",
+        access_handlers.alter_client_quotas,
+        tag="quotas",
+        parameters=Nothing,
+        body=AlterClientQuotasRequest,
+        reply=AlterClientQuotasResponse,
+        serving=Serving.ACTIVE,
+        is_bulk=True,
+        errors=(422, 429),
+    ),
+    route(
+        "GET",
+        "/v1/users",
+        "Users and the mechanisms of their SCRAM credentials (Kafka's DescribeUserScramCredentials)",
+        access_handlers.describe_user_scram_credentials,
+        tag="users",
+        parameters=UserParameters,
+        body=Nothing,
+        reply=DescribeUserScramCredentialsResponse,
+        serving=Serving.CONSISTENT,
+        is_bulk=True,
+        errors=(404,),
+    ),
+    route(
+        "POST",
+        "/v1/users",
+        "Make, replace and remove SCRAM credentials (Kafka's AlterUserScramCredentials)",
+        access_handlers.alter_user_scram_credentials,
+        tag="users",
+        parameters=Nothing,
+        body=AlterUserScramCredentialsRequest,
+        reply=AlterUserScramCredentialsResponse,
+        serving=Serving.ACTIVE,
+        is_bulk=True,
+        errors=(404, 409, 422, 429),
+    ),
+    route(
+        "GET",
+        "/v1/acls",
+        "The ACLs that a filter means (Kafka's DescribeAcls)",
+        access_handlers.describe_acls,
+        tag="acls",
+        parameters=AclParameters,
+        body=Nothing,
+        reply=DescribeAclsResponse,
+        serving=Serving.CONSISTENT,
+    ),
+    route(
+        "POST",
+        "/v1/acls",
+        "Create ACLs (Kafka's CreateAcls)",
+        access_handlers.create_acls,
+        tag="acls",
+        parameters=Nothing,
+        body=CreateAclsRequest,
+        reply=CreateAclsResponse,
+        serving=Serving.ACTIVE,
+        is_bulk=True,
+        errors=(422, 429),
+    ),
+    route(
+        "POST",
+        "/v1/acls/delete",
+        "Remove the ACLs that filters mean (Kafka's DeleteAcls)",
+        access_handlers.delete_acls,
+        tag="acls",
+        parameters=Nothing,
+        body=DeleteAclsRequest,
+        reply=DeleteAclsResponse,
+        serving=Serving.ACTIVE,
+        is_bulk=True,
+        errors=(422, 429),
+    ),
+)

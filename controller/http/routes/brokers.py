@@ -1,0 +1,107 @@
+"""The rows of the route table by which brokers speak with the active controller."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.controller.api.columns import AlterPartitionColumnsRequest, AlterPartitionColumnsResponse
+from quorate.controller.api.content import JSON_OR_MSGPACK, MSGPACK
+from quorate.controller.api.models import Nothing
+from quorate.controller.http.handlers import common as handlers
+from quorate.controller.http.handlers.repeated_heartbeats import repeated_heartbeat
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.protocol import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+
+BROKER_ROUTES: Final[tuple[Route, ...]] = (
+    route(
+        "POST",
+        "/v1/broker-rpc/register",
+        "A broker registers (Kafka's BrokerRegistration)",
+        handlers.register_broker,
+        tag="broker RPCs",
+        parameters=Nothing,
+        body=BrokerRegistrationRequest,
+        reply=BrokerRegistrationResponse,
+        serving=Serving.ACTIVE,
+        media=JSON_OR_MSGPACK,
+        errors=(404, 409, 422, 429),
+    ),
+    route(
+        "POST",
+        "/v1/broker-rpc/heartbeat",
+        "A broker is alive (Kafka's BrokerHeartbeat)",
+        handlers.broker_heartbeat,
+        tag="broker RPCs",
+        parameters=Nothing,
+        body=BrokerHeartbeatRequest,
+        reply=BrokerHeartbeatResponse,
+        serving=Serving.ACTIVE,
+        media=JSON_OR_MSGPACK,
+        errors=(404, 409, 429),
+        at_once=handlers.broker_heartbeat_at_once,
+        repeated=repeated_heartbeat,
+    ),
+    route(
+        "POST",
+        "/v1/broker-rpc/alter-partition",
+        "A leader asks for other ISRs (Kafka's AlterPartition); outcomes are in the reply, partition by partition",
+        handlers.alter_partition,
+        tag="broker RPCs",
+        parameters=Nothing,
+        body=AlterPartitionRequest,
+        reply=AlterPartitionResponse,
+        serving=Serving.ACTIVE,
+        media=JSON_OR_MSGPACK,
+        errors=(404, 409, 429),
+    ),
+    route(
+        "POST",
+        "/v1/broker-rpc/alter-partition-columns",
+        "AlterPartition for many thousands of partitions, as columns",
+        handlers.alter_partition_columns,
+        tag="broker RPCs",
+        parameters=Nothing,
+        body=AlterPartitionColumnsRequest,
+        reply=AlterPartitionColumnsResponse,
+        serving=Serving.ACTIVE,
+        media=(MSGPACK,),
+        errors=(404, 409, 429),
+    ),
+    route(
+        "POST",
+        "/v1/broker-rpc/assign-replicas-to-dirs",
+        "A broker says where its replicas lie (Kafka's AssignReplicasToDirs); outcomes are in the reply",
+        handlers.assign_replicas_to_dirs,
+        tag="broker RPCs",
+        parameters=Nothing,
+        body=AssignReplicasToDirsRequest,
+        reply=AssignReplicasToDirsResponse,
+        serving=Serving.ACTIVE,
+        media=JSON_OR_MSGPACK,
+        errors=(404, 409, 422, 429),
+    ),
+    route(
+        "POST",
+        "/v1/broker-rpc/allocate-producer-ids",
+        "A broker gets a block of producer ids that nobody else has (Kafka's AllocateProducerIds)",
+        handlers.allocate_producer_ids,
+        tag="broker RPCs",
+        parameters=Nothing,
+        body=AllocateProducerIdsRequest,
+        reply=AllocateProducerIdsResponse,
+        serving=Serving.ACTIVE,
+        media=JSON_OR_MSGPACK,
+        errors=(404, 409, 429),
+    ),
+)

@@ -1,0 +1,39 @@
+"""The rows of the route table that are about controllers as nodes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.controller.api.content import JSON_OR_MSGPACK
+from quorate.controller.api.models import Nothing, ReadParameters
+from quorate.controller.api.resources import ControllersReply
+from quorate.controller.http.handlers import controllers
+from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.protocol.controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+
+CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
+    route(
+        "GET",
+        "/v1/controllers",
+        "The controllers, and what they have registered",
+        controllers.list_controllers,
+        tag="controllers",
+        parameters=ReadParameters,
+        body=Nothing,
+        reply=ControllersReply,
+        serving=Serving.CONSISTENT,
+    ),
+    route(
+        "POST",
+        "/v1/controller-rpc/register",
+        "A controller registers (Kafka's ControllerRegistration)",
+        controllers.register_controller,
+        tag="controllers",
+        parameters=Nothing,
+        body=ControllerRegistrationRequest,
+        reply=ControllerRegistrationResponse,
+        serving=Serving.ACTIVE,
+        media=JSON_OR_MSGPACK,
+        errors=(422, 429),
+    ),
+)

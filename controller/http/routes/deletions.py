@@ -1,0 +1,28 @@
+"""The row of the route table about deleted topics whose replicas are not all gone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.controller.api.models import Nothing, ViewParameters
+from quorate.controller.http.routing import Call, Route, Serving, route
+from quorate.controller.protocol.deletions import DescribeTopicDeletionsResponse
+
+
+async def list_topic_deletions(call: Call, parameters: ViewParameters, body: Nothing) -> DescribeTopicDeletionsResponse:
+    return call.node.operations.describe_topic_deletions()
+
+
+DELETION_ROUTES: Final[tuple[Route, ...]] = (
+    route(
+        "GET",
+        "/v1/topic-deletions",
+        "Deleted topics whose replicas are not all gone, by broker and state, and what they wait for",
+        list_topic_deletions,
+        tag="topics",
+        parameters=ViewParameters,
+        body=Nothing,
+        reply=DescribeTopicDeletionsResponse,
+        serving=Serving.VIEW,
+    ),
+)

@@ -1,0 +1,139 @@
+"""Writes down who asked for what: a line for each event that wrote records, by the controller that decided it.
+
+It is this controller's own: not agreed on and not synced. With its disk the lines are lost, never a record. The loop
+only queues lines; a thread writes them, and drops the oldest files beyond ``RETAINED_BYTES``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import structlog
+
+from quorate.controller.engine.interfaces import DecidedWrite
+from quorate.metadata_log.audit.audit_lines import (
+    AUDIT_DIRECTORY,
+    AuditLine,
+    audit_file_name,
+    audit_files,
+    encode_audit_lines,
+)
+from quorate.metadata_log.audit.audit_pages import AuditPage, read_audit_page
+
+log = structlog.get_logger()
+
+FILE_BYTES: Final = 8 * 1024 * 1024
+RETAINED_BYTES: Final = 64 * 1024 * 1024
+#: Lines that wait for the thread: beyond them, where the disk does not keep up, they are dropped and counted.
+WAITING_MAX: Final = 100_000
+_PAUSE_SECONDS: Final = 0.5
+
+
+class AuditLog:
+    """``note`` belongs to the loop thread; what is written, to whoever holds the lock."""
+
+    def __init__(self, directory: Path, epoch: Callable[[], int]) -> None:
+        """``directory``: the metadata directory. ``epoch``: gives that in which this controller decides."""
+        self._directory = directory / AUDIT_DIRECTORY
+        self._epoch = epoch
+        #: Appended to by the loop, taken from by the thread: each of them is one step.
+        self._waiting: deque[tuple[int, DecidedWrite]] = deque()
+        self._file: BinaryIO | None = None
+        self._file_bytes = 0
+        #: Exclusive end of the line that was written last.
+        self._end_offset = 0
+        #: The thread that ``start`` starts writes, and whoever reads has written what waits.
+        self._lock = threading.Lock()
+        self._is_closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="audit-log", daemon=True)
+        #: Lines that were never written.
+        self.dropped = 0
+
+    def note(self, write: DecidedWrite) -> None:
+        """An event was decided or refused."""
+        if not write.has_changed:
+            return
+        if len(self._waiting) >= WAITING_MAX:
+            self.dropped += 1
+            return
+        self._waiting.append((self._epoch(), write))
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what waits, and end."""
+        self._is_closing.set()
+        self._thread.join()
+
+    def page(self, start_offset: int, end_offset: int | None, lines_max: int) -> AuditPage:
+        """The events that wrote between two offsets, as ``read_audit_page``, what waits among them. Blocks."""
+        self._write()
+        return read_audit_page(self._directory, start_offset, end_offset, lines_max)
+
+    def _run(self) -> None:
+        while not self._is_closing.wait(_PAUSE_SECONDS):
+            self._write()
+        self._write()
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self) -> None:
+        with self._lock:
+            lines = [_line(*self._waiting.popleft()) for _ in range(len(self._waiting))]
+            while lines:
+                following = _continuous_count(lines)
+                self._append(lines[:following])
+                lines = lines[following:]
+
+    def _append(self, lines: Sequence[AuditLine]) -> None:
+        try:
+            if self._file is None or self._file_bytes >= FILE_BYTES or lines[0].base_offset < self._end_offset:
+                self._begin_file(lines[0])
+            assert self._file is not None
+            data = encode_audit_lines(lines)
+            self._file.write(data)
+            self._file.flush()
+            self._file_bytes += len(data)
+            self._end_offset = lines[-1].end_offset
+        except OSError as error:
+            self.dropped += len(lines)
+            log.warning("audit.not_written", lines=len(lines), error=str(error))
+
+    def _begin_file(self, first: AuditLine) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._directory.mkdir(exist_ok=True)
+        own = self._directory / audit_file_name(first)
+        self._file = own.open("ab")
+        self._file_bytes = self._file.tell()
+        files = audit_files(self._directory)
+        total = sum(file.stat().st_size for file in files)
+        for file in files:
+            if total <= RETAINED_BYTES:
+                break
+            # Where offsets are decided again the file that is written may not be the last by its name.
+            if file == own:
+                continue
+            total -= file.stat().st_size
+            file.unlink()
+
+
+def _line(epoch: int, write: DecidedWrite) -> AuditLine:
+    who = write.origin or (None, None, None)
+    return AuditLine(epoch, write.base_offset, write.end_offset, write.name, *who)
+
+
+def _continuous_count(lines: Sequence[AuditLine]) -> int:
+    """How many lines, from the first on, go on where the one before ended: what did not commit is decided again."""
+    for count, (line, following) in enumerate(pairwise(lines), 1):
+        if following.base_offset < line.end_offset:
+            return count
+    return len(lines)

@@ -1,0 +1,85 @@
+"""Which failures of requests are refusals to be written down, and what is written of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
+
+from aiohttp import web
+
+from quorate.controller.decisions.origin import Origin
+from quorate.controller.protocol import ItemResult
+from quorate.metadata_log.audit.refusal_lines import Refusal, RefusalLine
+from quorate.metadata_log.errors import ApiError, ErrorCode
+
+#: Of one reply: each has a line of its own.
+_ERRORS_MAX: Final = 16
+
+
+class Asked(NamedTuple):
+    """What is known of a request that is refused, whoever read it."""
+
+    method: str
+    #: Path of its route, with the names of parameters.
+    route: str
+    #: None where it was refused before anybody knew who asks.
+    principal: str | None
+    address: str | None
+    request_id: str
+
+
+class RefusalLines(Protocol):
+    """``controller.logs.refusal_log.RefusalLog``."""
+
+    def note(self, refusal: Refusal, request_id: str, message: str, count: int = 1) -> None:
+        """Requests were refused."""
+
+    def newest(self, lines_max: int) -> list[RefusalLine]:
+        """The newest lines, oldest first. Blocks."""
+
+
+class Refusals:
+    """What one node refused."""
+
+    def __init__(self, lines: RefusalLines | None = None) -> None:
+        """None: the node writes nothing down."""
+        self._lines = lines
+
+    def note(self, asked: Asked, error: Exception, status: int) -> None:
+        """A request failed. One that would have changed something, or lacks the secret, and was the asker's fault."""
+        is_refusal = 400 <= status < 500 and (asked.method not in ("GET", "HEAD") or status in (401, 403))
+        if self._lines is None or not is_refusal:
+            return
+        code = error.code if isinstance(error, ApiError) else ErrorCode.INVALID_REQUEST
+        self._lines.note(_refusal(asked, code), asked.request_id, str(error))
+
+    def note_items(self, asked: Asked, results: Iterable[ItemResult]) -> None:
+        """Some of the things that a request asked for were refused."""
+        if self._lines is None:
+            return
+        counts: dict[ErrorCode, int] = {}
+        messages: dict[ErrorCode, str] = {}
+        for result in results:
+            code = result.error_code
+            if code is not ErrorCode.NONE:
+                counts[code] = counts.get(code, 0) + 1
+                messages.setdefault(code, result.error_message or code.name)
+        for code, count in list(counts.items())[:_ERRORS_MAX]:
+            self._lines.note(_refusal(asked, code), asked.request_id, messages[code], count)
+
+    async def newest(self, lines_max: int) -> list[RefusalLine]:
+        """The newest lines, oldest first."""
+        return [] if self._lines is None else await asyncio.to_thread(self._lines.newest, lines_max)
+
+
+def asked_by(request: web.Request, origin: Origin | None, request_id: str) -> Asked:
+    """A request that the web framework has read."""
+    resource = request.match_info.route.resource
+    route = "an unknown path" if resource is None else resource.canonical
+    principal, address = (None, request.remote) if origin is None else (origin.principal, origin.address)
+    return Asked(request.method, route, principal, address, request_id)
+
+
+def _refusal(asked: Asked, code: ErrorCode) -> Refusal:
+    return Refusal(f"{asked.method} {asked.route}", asked.principal, asked.address, code.name)

@@ -1,0 +1,134 @@
+"""What happens to the cluster, in the active controller's own log: a line for each kind of change (``state_changes``).
+
+A thread beside the loop looks at the committed state ten times a second and compares it with what it told last; the
+loop only remembers who asked. What comes in one go is told in one go: when nothing has moved since the last look, at
+the latest after a second. What is taken back in between is not told: `quorate history` has every record.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import structlog
+
+from quorate.controller.engine.interfaces import DecidedWrite
+from quorate.controller.logs.partition_changes import partition_changes
+from quorate.controller.logs.state_changes import NAMED_MAX, state_changes
+from quorate.snapshots.image.image import MetadataImage
+
+log = structlog.get_logger()
+
+_LOOK_SECONDS: Final = 0.1
+_TOLD_WITHIN_SECONDS: Final = 1.0
+#: Share of a core that comparing may take: a million partitions that all changed take some tenths of a second.
+_SHARE: Final = 0.02
+#: Events that wait to be named with what they did: beyond them the oldest are not named.
+_EVENTS_MAX: Final = 1_000
+
+
+class Observed(Protocol):
+    """What is watched (``engine.quorum_controller.QuorumController``); read from another thread, never changed."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this controller decides."""
+
+    @property
+    def stable(self) -> MetadataImage:
+        """The committed state."""
+
+
+class StateLog:
+    """``note`` belongs to the loop thread, everything else to the one that ``start`` starts."""
+
+    def __init__(
+        self, controller: Observed, not_heard_ms: Callable[[int], float | None], log_start: Callable[[], int]
+    ) -> None:
+        """``not_heard_ms``: how long ago a broker was last heard of. ``log_start``: where this node's log begins."""
+        self._controller = controller
+        self._not_heard_ms = not_heard_ms
+        self._log_start = log_start
+        self._log_begins = log_start()
+        self._told = self._seen = controller.stable
+        self._was_active = False
+        #: Since when there is something to tell; None: there is nothing.
+        self._since: float | None = None
+        self._not_before = self._took_s = 0.0
+        #: (exclusive end of its records, its name, who asked): appended to by the loop, taken from by the thread.
+        self._events: deque[tuple[int, str, str | None]] = deque(maxlen=_EVENTS_MAX)
+        self._is_closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="state-log", daemon=True)
+
+    def note(self, write: DecidedWrite) -> None:
+        """An event was decided that wrote records."""
+        origin = write.origin
+        self._events.append((write.end_offset, write.name, None if origin is None else origin.principal))
+
+    def start(self) -> None:
+        """Begin to tell."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Tell what is left, and end."""
+        self._is_closing.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_closing.wait(_LOOK_SECONDS):
+            self._look_and_go_on()
+        self._not_before, self._since = 0.0, 0.0
+        self._look_and_go_on()
+
+    def _look_and_go_on(self) -> None:
+        try:
+            self.look(time.monotonic())
+        except Exception as error:  # what cannot be told costs the lines, never the thread
+            log.error("state_log.failed", error=str(error), exc_info=error)
+
+    def look(self, now: float) -> None:
+        """Tell what is due. ``now`` in seconds, monotonic."""
+        begins = self._log_start()
+        if begins != self._log_begins:
+            log.info("log.cut", begins_at=begins, began_at=self._log_begins)
+            self._log_begins = begins
+        is_active, stable = self._controller.is_active, self._controller.stable
+        was_active, self._was_active = self._was_active, is_active
+        if not (is_active or was_active):
+            # Who is active tells; what a standby loads and replays has been told.
+            self._told = self._seen = stable
+            return
+        if stable is not self._seen:
+            self._seen = stable
+            self._since = now if self._since is None else self._since
+            if is_active and now - self._since < _TOLD_WITHIN_SECONDS:
+                return
+        if self._since is not None and now >= self._not_before:
+            self._since = None
+            self._tell(stable)
+            self._not_before = now + self._took_s / _SHARE
+
+    def _tell(self, stable: MetadataImage) -> None:
+        begun = time.thread_time()
+        old, self._told = self._told, stable
+        cause = self._cause(stable.provenance.end_offset)
+        where = {"offset": stable.provenance.end_offset, "epoch": stable.provenance.epoch}
+        for changes in (state_changes(old, stable, self._not_heard_ms), partition_changes(old, stable)):
+            for change in changes:
+                say = log.warning if change.level == "warning" else log.info
+                say(change.event, **change.fields, **cause, **where)
+        self._took_s = time.thread_time() - begun
+
+    def _cause(self, end_offset: int) -> dict[str, Any]:
+        """The events that wrote what is committed now, and who asked for them; both by how often."""
+        names: Counter[str] = Counter()
+        principals: Counter[str] = Counter()
+        while self._events and self._events[0][0] <= end_offset:
+            _, name, principal = self._events.popleft()
+            names[name] += 1
+            principals.update(() if principal is None else (principal,))
+        by = [principal for principal, _ in principals.most_common(NAMED_MAX)]
+        return {"events": [name for name, _ in names.most_common(NAMED_MAX)], "by": by}

@@ -1,0 +1,74 @@
+"""Requests about delegation tokens."""
+
+from __future__ import annotations
+
+from quorate.controller.access.delegation_tokens import (
+    TokensByHmac,
+    decide_create_token,
+    decide_expire_token,
+    decide_renew_token,
+    describe_tokens,
+)
+from quorate.controller.decisions.origin import ANONYMOUS
+from quorate.controller.engine.interfaces import WriteContext
+from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.controller.operations.active_role import ActiveRole
+from quorate.controller.protocol.tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+
+
+class TokenOperations:
+    """A part of ``controller.operations.operations.Operations``. Every method raises ``ApiError`` and its kinds."""
+
+    def __init__(self, controller: QuorumController, role: ActiveRole) -> None:
+        self._controller = controller
+        self._role = role
+        self._config = role.config.tokens
+        self._tokens = TokensByHmac(self._config)
+
+    async def create(self, request: CreateDelegationTokenRequest, timeout_ms: float) -> CreateDelegationTokenResponse:
+        """Make a token."""
+        new_id = self._role.new_id
+        return await self._controller.append_write_event(
+            "create_delegation_token",
+            lambda c: decide_create_token(c.image, self._config, request, _requester(c), self._now_ms(), new_id),
+            timeout_ms,
+        )
+
+    async def renew(self, request: RenewDelegationTokenRequest, timeout_ms: float) -> RenewDelegationTokenResponse:
+        """Let a token live on."""
+        return await self._controller.append_write_event(
+            "renew_delegation_token",
+            lambda c: decide_renew_token(c.image, self._tokens, request, _requester(c), self._now_ms()),
+            timeout_ms,
+        )
+
+    async def expire(self, request: ExpireDelegationTokenRequest, timeout_ms: float) -> ExpireDelegationTokenResponse:
+        """Let a token end."""
+        return await self._controller.append_write_event(
+            "expire_delegation_token",
+            lambda c: decide_expire_token(c.image, self._tokens, request, _requester(c), self._now_ms()),
+            timeout_ms,
+        )
+
+    async def describe(
+        self, owner: str | None, after: str, limit: int, *, is_linearizable: bool
+    ) -> DescribeDelegationTokenResponse:
+        """A page of the tokens."""
+        return await self._controller.append_read_event(
+            lambda image: describe_tokens(image, self._config, owner, after, limit), is_linearizable=is_linearizable
+        )
+
+    def _now_ms(self) -> int:
+        return self._controller.scheduler.wall_ms()
+
+
+def _requester(context: WriteContext) -> str:
+    return ANONYMOUS if context.origin is None else context.origin.principal

@@ -1,0 +1,1 @@
+"""The rules about partitions: leaders, ISRs, eligible replicas, and the decisions that apply them."""

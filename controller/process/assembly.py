@@ -1,0 +1,266 @@
+"""The composition root of a controller: everything that a process of it consists of, put together once.
+
+``assemble`` is told what the settings say (``ControllerParts``), what the node's directory says (``Founded``), and
+where it runs (``Environment``): on a machine, or in the simulation of the whole system, so that what is simulated is
+what runs. What only a real process has stands around it, in ``controller.process.server``: sockets, threads, files of
+the audit, signals. Beside that and ``served_cluster`` no module of this package knows ``quorum``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from quorate.controller.background.checkpoint_pace import Pace
+from quorate.controller.background.checkpoint_writer import CheckpointLimits, CheckpointWriter
+from quorate.controller.background.digest_memory import DigestMemory
+from quorate.controller.brokers.controller_registration import own_registration
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.decisions.controller_config import ControllerConfig
+from quorate.controller.engine.counters import Counters
+from quorate.controller.engine.interfaces import ControllerLimits
+from quorate.controller.engine.leader_counters import LeaderWatch
+from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.controller.feed.feed import FeedLimits, MetadataFeed
+from quorate.controller.feed.log_feed import LogFeedSource
+from quorate.controller.http.ports import Node, NodeLimits, Peer
+from quorate.controller.logs.audit_reading import AuditReading
+from quorate.controller.logs.refusals import Refusals
+from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.process.composition import Composed, Machine, compose
+from quorate.controller.process.digest_watch import DigestWatch
+from quorate.controller.process.registrar import Registrar
+from quorate.controller.process.served_cluster import Founded, NodeFaults, RunningQuorum, ServedCluster
+from quorate.controller.protocol.brokers import Listener
+from quorate.controller.reads.broker_reports import HeardBrokers
+from quorate.controller.reads.digests import Digests
+from quorate.controller.reads.partition_counts import CountedImages
+from quorate.controller.reads.partition_search import PartitionSearch
+from quorate.controller.reads.past import PastImages
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
+from quorate.metadata_log.log.segment_log import MetadataLog
+from quorate.quorum.host import CommittedBatches, QuorumListener, SnapshotReader
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.storage.storage import NodeStorage
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.replay.replay_state import ReplayState
+
+log = structlog.get_logger()
+
+Q = TypeVar("Q", bound=RunningQuorum)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerParts:
+    """What each part of a controller is told by the settings (``controller.process.settings_parts``)."""
+
+    config: ControllerConfig
+    role: RoleSettings
+    limits: ControllerLimits
+    checkpoints: CheckpointLimits
+    feed: FeedLimits
+    api: NodeLimits
+    #: Base URL of every controller's HTTP API by its id, this one's included.
+    urls: Mapping[int, str]
+    #: Where this controller is reached, as it registers it.
+    listeners: tuple[Listener, ...]
+    #: Of topics, where no config says otherwise: partitions with fewer in sync are counted.
+    default_min_isr: int
+    #: None: whoever reaches the port may do everything (loopback only).
+    shared_secret: bytes | None = None
+
+
+class BesideTheLoop(Protocol):
+    """What works on the state beside the loop (``controller.background.shared.WorkBeside``)."""
+
+    @property
+    def digests(self) -> DigestMemory:
+        """Shared by whoever digests."""
+
+    @property
+    def checkpoint_pace(self) -> Pace:
+        """Of whoever writes checkpoints."""
+
+    @property
+    def digest_pace(self) -> Pace:
+        """Of whoever digests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(Generic[Q]):
+    """Where a controller runs."""
+
+    machine: Machine
+    faults: NodeFaults
+    counters: Counters
+    beside: BesideTheLoop
+    #: The image that a checkpoint on the disk holds.
+    load: Callable[[SnapshotReader], MetadataImage]
+    #: A client of the controllers at these URLs. ``assemble`` makes one; it is the caller's to close.
+    connect: Callable[[list[str]], ControllerClient]
+    #: The agreement with the other controllers, which will tell the listener; not started yet.
+    join: Callable[[QuorumListener], Q]
+    #: Begins to keep an account of what is decided and refused, for whoever may read it.
+    keep_account: Callable[[QuorumController], tuple[AuditReading, Refusals]]
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly(Generic[Q]):
+    """A controller that is complete, and has not begun."""
+
+    quorum: Q
+    controller: QuorumController
+    #: What the HTTP API works on.
+    node: Node
+    client: ControllerClient
+    #: To be run beside the controller.
+    registrar: Registrar
+    digest_watch: DigestWatch
+
+    def release(self) -> None:
+        """Whoever waits for news gets none any more: first of all when the process ends."""
+        self.node.digests.close()
+        self.node.feed.close()
+
+
+def assemble(
+    parts: ControllerParts, founded: Founded, storage: NodeStorage, environment: Environment[Q]
+) -> Assembly[Q]:
+    """Put a controller together over its opened directory."""
+    leaders = LeaderWatch()
+    listener = _Listener(environment, leaders, storage.log, parts.config.node_id)
+    runtime = environment.join(listener)
+    quorum, machine = NodeQuorum(runtime.node), environment.machine
+    composed = compose(parts.config, parts.role, parts.limits, founded.bootstrap, quorum, machine)
+    controller = listener.controller = composed.controller
+    controller.events.observe = environment.counters.events.note
+    cluster = ServedCluster(runtime, storage, founded, controller, environment.faults, environment.counters, leaders)
+    checkpoints = _checkpoint_writer(parts, storage, runtime, controller, environment)
+    node = _node(parts, founded, storage, composed, cluster, checkpoints, environment)
+    client = environment.connect(list(parts.urls.values()))
+    registration = own_registration(parts.config.node_id, machine.new_id(), list(parts.listeners))
+    registrar = Registrar(controller, registration, client)
+
+    def stable_moved() -> None:
+        node.feed.moved()
+        node.digests.note(controller.stable)
+        checkpoints.moved()
+        registrar.moved()
+
+    def rotted(checkpoint: CheckpointId) -> None:
+        environment.faults.rotted(checkpoint)
+        checkpoints.renew()
+
+    controller.on_stable = stable_moved
+    runtime.node.on_damaged_checkpoint(rotted)
+    watch = DigestWatch(node, client, environment.faults, environment.counters)
+    return Assembly(runtime, controller, node, client, registrar, watch)
+
+
+def _checkpoint_writer(
+    parts: ControllerParts,
+    storage: NodeStorage,
+    runtime: RunningQuorum,
+    controller: QuorumController,
+    environment: Environment[Q],
+) -> CheckpointWriter:
+    beside = environment.beside
+    return CheckpointWriter(
+        controller,
+        storage.log,
+        storage.checkpoints.covered_offset,
+        runtime.node.write_checkpoint,
+        environment.faults.report_checkpoint,
+        parts.checkpoints,
+        controller.scheduler,
+        beside.checkpoint_pace,
+        beside.digests,
+    )
+
+
+def _node(
+    parts: ControllerParts,
+    founded: Founded,
+    storage: NodeStorage,
+    composed: Composed,
+    cluster: ServedCluster,
+    checkpoints: CheckpointWriter,
+    environment: Environment[Q],
+) -> Node:
+    controller, beside, clock = composed.controller, environment.beside, environment.machine.scheduler
+    # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
+    source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
+    audit, refusals = environment.keep_account(controller)
+    return Node(
+        cluster_id=founded.cluster_id,
+        peers={node_id: Peer(node_id, url) for node_id, url in parts.urls.items()},
+        controller=controller,
+        operations=composed.operations,
+        cluster=cluster,
+        feed=MetadataFeed(source, parts.feed, lambda: clock.monotonic_ms() / 1000),
+        checkpoints=storage.checkpoints,
+        checkpoint_taking=checkpoints,
+        past=PastImages(source, storage.checkpoints, lambda: controller.stable),
+        counts=CountedImages(parts.default_min_isr),
+        search=PartitionSearch(parts.config),
+        heard=HeardBrokers(clock.monotonic_ms),
+        digests=Digests(source, beside.digests, beside.digest_pace),
+        limits=parts.api,
+        shared_secret=parts.shared_secret,
+        audit=audit,
+        refusals=refusals,
+    )
+
+
+class NodeQuorum:
+    """``controller.engine.interfaces.Quorum`` over a node."""
+
+    def __init__(self, node: QuorumNode) -> None:
+        self._node = node
+        self.append = node.append
+        self.resign = node.resign
+        self.read_barrier = node.read_barrier
+
+    @property
+    def leader_id(self) -> int | None:
+        return self._node.leader_id
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._node.log_end_offset
+
+
+class _Listener:
+    """``quorum.host.QuorumListener``: hands everything to the controller, which is made after the quorum."""
+
+    def __init__(self, environment: Environment[Q], leaders: LeaderWatch, segments: MetadataLog, node_id: int) -> None:
+        self._environment = environment
+        self._counters = environment.counters
+        self._leaders = leaders
+        self._log = segments
+        self._node_id = node_id
+        self.controller: QuorumController | None = None
+
+    def _bound(self) -> QuorumController:
+        assert self.controller is not None, "the quorum speaks only after it was started"
+        return self.controller
+
+    def on_commit(self, batches: CommittedBatches) -> None:
+        self._bound().on_commit(batches)
+
+    def on_snapshot(self, reader: SnapshotReader) -> None:
+        image = self._environment.load(reader)
+        self._counters.checkpoints_loaded += 1
+        log.info("checkpoint.loaded", path=reader.path, end_offset=reader.end_offset, epoch=reader.epoch)
+        self._bound().on_snapshot(ReplayState(image), reader.end_offset)
+
+    def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
+        log.info("leader.changed", leader=leader_id, epoch=epoch)
+        if leader_id is not None:
+            self._counters.new_active_controllers += 1
+        now_ms, end = self._environment.machine.scheduler.monotonic_ms(), self._log.end_offset
+        self._leaders.changed(leader_id, now_ms / 1000, is_own=leader_id == self._node_id, log_end_offset=end)
+        self._bound().on_leader_change(leader_id, epoch)

@@ -1,0 +1,166 @@
+"""What a controller process says of itself and of its quorum: soft state that is nobody's image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+from quorate.controller.engine.counters import Counters
+from quorate.controller.engine.faults import FaultHandler
+from quorate.controller.engine.leader_counters import LeaderWatch
+from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.controller.http.ports import NodePosition, QuorumView, VoterView
+from quorate.controller.process.disk_findings import DiskFindings
+from quorate.metadata_log.checkpoints.checkpoint_files import BOOTSTRAP_ID, CheckpointId
+from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.records.records import VersionedRecord
+from quorate.quorum.node import QuorumNode
+from quorate.quorum.storage.storage import NodeStorage
+
+
+@dataclass(frozen=True, slots=True)
+class Founded:
+    """What a node's directory says that its settings do not."""
+
+    cluster_id: str
+    #: How often the quorum was founded anew.
+    generation: int = 0
+    is_short_of_space: bool = False
+    #: What the first leader of an empty log writes at its head.
+    bootstrap: tuple[VersionedRecord, ...] = ()
+
+
+class RunningQuorum(Protocol):
+    """``quorum.runtime.QuorumRuntime``, as far as it is looked at; a simulation brings its own."""
+
+    @property
+    def node(self) -> QuorumNode:
+        """This process's voice in the agreement."""
+
+    def silence(self, peer: int) -> float | None:
+        """For how many seconds nothing was read of a peer; None where no connection stands."""
+
+
+class NodeFaults(FaultHandler, Protocol):
+    """Where a process's faults and alarms go (``controller.engine.environment.ProcessFaults``)."""
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """What is wrong now."""
+
+    def alarm(self, what: str, sentence: str | None) -> None:
+        """Something is wrong in the cluster, until None takes it back."""
+
+    def report_checkpoint(self, end_offset: int, took_ms: float, error: StorageError | None) -> None:
+        """A checkpoint was written, or could not be."""
+
+    def rotted(self, checkpoint: CheckpointId) -> None:
+        """A checkpoint was found damaged, and set aside."""
+
+
+class ServedCluster:
+    """``controller.http.ports.Cluster``."""
+
+    def __init__(
+        self,
+        runtime: RunningQuorum,
+        storage: NodeStorage,
+        founded: Founded,
+        controller: QuorumController,
+        faults: NodeFaults,
+        counters: Counters,
+        leaders: LeaderWatch,
+    ) -> None:
+        self._runtime = runtime
+        self._node_id = runtime.node.node_id
+        self._storage = storage
+        self._generation = founded.generation
+        self._scheduler = controller.scheduler
+        self._events = controller.events
+        self._leaders = leaders
+        self._started_ms = self._scheduler.monotonic_ms()
+        self._faults = faults
+        self._counters = counters
+        self._disk = DiskFindings(storage.damage, storage.state_damage, is_short_of_space=founded.is_short_of_space)
+        self._disk.write_down(storage.log, storage.set_aside)
+        self._behind_since_ms: float | None = None
+
+    def quorum(self) -> QuorumView:
+        """As of now."""
+        status = self._runtime.node.status()
+        voters = {
+            peer.node_id: VoterView(
+                peer.node_id,
+                is_connected=peer.is_connected,
+                is_voting=peer.is_voter,
+                durable_end=peer.acknowledged_end,
+                last_contact_ms_ago=None if peer.last_contact_age is None else peer.last_contact_age * 1000,
+                caught_up_ms_ago=None if peer.caught_up_age is None else peer.caught_up_age * 1000,
+                waits_for=peer.waits_for,
+                silent_ms=None if (silence := self._runtime.silence(peer.node_id)) is None else silence * 1000,
+            )
+            for peer in status.peers
+        }
+        # The last leader known is no active controller once nothing connects this node with it.
+        leader = None if status.leader_id is None else voters.get(status.leader_id)
+        return QuorumView(
+            leader_id=status.leader_id if leader is None or leader.is_connected else None,
+            epoch=status.epoch,
+            high_watermark=status.high_watermark,
+            log_start_offset=status.log_start_offset,
+            log_end_offset=status.log_end_offset,
+            durable_end=status.durable_end,
+            is_voting=status.is_voter,
+            voters=voters,
+            voted_id=self._storage.votes.voted_id,
+            log_end_epoch=self._storage.log.last_epoch,
+            generation=self._generation,
+        )
+
+    def position(self) -> NodePosition:
+        """As of now."""
+        node = self._runtime.node
+        leader_id = node.leader_id
+        if leader_id == self._node_id:
+            return NodePosition(leader_id, node.epoch, node.high_watermark)
+        view = self.quorum()
+        return NodePosition(view.leader_id, view.epoch, view.high_watermark)
+
+    def faults(self) -> list[str]:
+        """What is wrong with this node and has not stopped it."""
+        status = self._runtime.node.status()
+        found = [*self._disk.sentences(is_voting=status.is_voter), *self._faults.sentences]
+        return [*found, f"it does not lead: {status.hindrance}"] if status.hindrance else found
+
+    def stalled_ms(self) -> float:
+        """How long committed records have been waiting to be applied; 0 when none are."""
+        node = self._runtime.node
+        if node.applied_end >= node.high_watermark:
+            self._behind_since_ms = None
+            return 0.0
+        now_ms = self._scheduler.monotonic_ms()
+        if self._behind_since_ms is None:
+            self._behind_since_ms = now_ms
+        return now_ms - self._behind_since_ms
+
+    def counters(self) -> Counters:
+        """What was counted since the process started; cheap, for it is asked with every answer."""
+        return self._counters
+
+    def refreshed_counters(self) -> Counters:
+        """The same, with what the quorum, the event queue and the log count brought up to date."""
+        counters, latest = self._counters, self._storage.checkpoints.latest
+        counters.quorum = asdict(self._runtime.node.metrics)
+        counters.event_timeouts = dict(self._events.timed_out)
+        self._leaders.report(counters, self._storage.log.end_offset)
+        if latest is None or latest.id == BOOTSTRAP_ID:
+            counters.latest_checkpoint_age_seconds = (self._scheduler.monotonic_ms() - self._started_ms) / 1000
+        else:
+            counters.latest_checkpoint_bytes = latest.size
+            counters.latest_checkpoint_age_seconds = (self.wall_ms() - latest.last_contained_timestamp) / 1000
+        return self._counters
+
+    def wall_ms(self) -> float:
+        """Milliseconds since 1970."""
+        return float(self._scheduler.wall_ms())

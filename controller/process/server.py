@@ -1,0 +1,167 @@
+"""One controller process: its directory, its sockets, threads and signals, around what ``assembly`` puts together."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from quorate.controller.background.shared import WorkBeside
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.engine.counters import Counters
+from quorate.controller.engine.environment import OsRandom, ProcessFaults, new_uuid
+from quorate.controller.engine.loop_scheduler import LoopScheduler
+from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.controller.http.serving import HttpServer
+from quorate.controller.logs.audit_reading import AuditReading
+from quorate.controller.logs.refusals import Refusals
+from quorate.controller.logs.write_log import keep_account, tell_state
+from quorate.controller.operations.bootstrap import bootstrap_records
+from quorate.controller.process.assembly import Environment, assemble
+from quorate.controller.process.composition import Machine
+from quorate.controller.process.digest_watch import DigestWatch
+from quorate.controller.process.process_life import Ending, beside
+from quorate.controller.process.registrar import Registrar
+from quorate.controller.process.served_cluster import Founded
+from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.process.settings_parts import controller_parts
+from quorate.controller.process.settings_source import read_secret
+from quorate.controller.process.warm_up import warm_up
+from quorate.metadata_log.checkpoints.retention import RetentionConfig
+from quorate.metadata_log.directory.directory import ForeignDirectory, MetadataDirectory
+from quorate.metadata_log.directory.reader import classify
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
+from quorate.metadata_log.log.segment_log import LogConfig
+from quorate.quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
+from quorate.quorum.host import QuorumListener
+from quorate.quorum.runtime import QuorumRuntime
+from quorate.quorum.storage.storage import NodeStorage
+from quorate.snapshots.checkpoints.whole_checkpoints import load_checkpoint
+
+log = structlog.get_logger()
+
+#: Requests under way get this long when the process is told to stop.
+_HTTP_GRACE_S: Final = 2.0
+#: After its start a process leaves the quorum this long to find a leader before it does anything on the side.
+_SETTLED_S: Final = 0.2
+
+
+async def run_controller_process(settings: ControllerSettings) -> None:
+    """Serve until SIGTERM or SIGINT, then hand leadership over by resigning, and close.
+
+    Raises:
+        QuorateError, OSError: the process cannot start; one sentence says why.
+    """
+    ending = Ending()
+    async with AsyncExitStack() as stack:
+        work = await _start(settings, stack)
+        asyncio.get_running_loop().set_exception_handler(work[0].unhandled)
+        log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
+        on_the_side = asyncio.create_task(beside("start", _work_when_settled(*work), work[0]))
+        await ending.is_asked_for.wait()
+        on_the_side.cancel()
+        log.info("controller.stopping", node_id=settings.node_id)
+
+
+async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch: DigestWatch) -> None:
+    await asyncio.sleep(_SETTLED_S)
+    await warm_up(LoopScheduler(faults), faults)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(beside("registration", registrar.run(), faults))
+        tasks.create_task(beside("digest watch", watch.run(), faults))
+
+
+async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[ProcessFaults, Registrar, DigestWatch]:
+    disk = RealDisk()
+    directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
+    stack.callback(directory.close)
+    secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
+    parts = controller_parts(settings, directory.meta.cluster_id, _token_secret(settings), secret)
+    quorum_config = _quorum_config(settings, directory)
+    log_config = LogConfig(settings.log.segment_bytes, settings.log.resident_bytes)
+    storage = NodeStorage.open(disk, directory.log_path, quorum_config, log_config)
+    counters = Counters()
+    faults = ProcessFaults(counters)
+    threads = WorkBeside(settings.log.checkpoint_work_percent)
+
+    def join(listener: QuorumListener) -> QuorumRuntime:
+        runtime = QuorumRuntime(quorum_config, storage, listener, fatal, secret=secret or b"")
+        stack.push_async_callback(runtime.stop)
+        return runtime
+
+    def fatal(error: BaseException) -> None:
+        faults.fatal(f"controller {settings.node_id} must stop", error)
+
+    def account(controller: QuorumController) -> tuple[AuditReading, Refusals]:
+        stack.callback(controller.close)
+        account = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
+        stack.callback(account.close)
+        return account.audit, account.refusals
+
+    environment = Environment(
+        machine=Machine(LoopScheduler(faults), faults, OsRandom(), new_uuid),
+        faults=faults,
+        counters=counters,
+        beside=threads,
+        load=lambda reader: load_checkpoint(classify(Path(reader.path))),
+        connect=lambda urls: ControllerClient(urls, shared_secret=secret),
+        join=join,
+        keep_account=account,
+    )
+    assembly = assemble(parts, _founded(directory, disk), storage, environment)
+    stack.callback(threads.close)
+    stack.push_async_callback(assembly.client.close)
+    stack.callback(tell_state(assembly.controller, assembly.node.heard, storage.log).close)
+    await assembly.quorum.start()
+    address = settings.http_bind
+    server = await HttpServer.start(assembly.node, address.host, address.port, _HTTP_GRACE_S)
+    stack.push_async_callback(server.close)
+    stack.callback(assembly.release)
+    return faults, assembly.registrar, assembly.digest_watch
+
+
+def _founded(directory: MetadataDirectory, disk: RealDisk) -> Founded:
+    meta, bootstrap = directory.meta, directory.bootstrap(disk)
+    records = () if bootstrap is None else bootstrap_records(bootstrap, directory.path)
+    return Founded(meta.cluster_id, meta.generation, directory.is_short_of_space, records)
+
+
+def _token_secret(settings: ControllerSettings) -> bytes | None:
+    key_file = settings.tokens.secret_key_file
+    return None if key_file is None else read_secret(key_file, "tokens.secret_key_file", chars_min=1)
+
+
+def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -> QuorumConfig:
+    own = settings.voter.directory_id
+    if own is not None and uuid_from_text(own) not in (directory.meta.directory_id, directory.meta.replaces):
+        problem = f"is directory {uuid_text(directory.meta.directory_id)}, and the settings say {own}"
+        raise ForeignDirectory(directory.path, problem, "start the node with its own directory, or correct `voters`")
+    return QuorumConfig(
+        cluster_id=directory.meta.cluster_id,
+        node_id=settings.node_id,
+        directory_id=directory.meta.directory_id,
+        voters=tuple(
+            VoterAddress(
+                voter.id,
+                voter.quorum.host,
+                voter.quorum.port,
+                ZERO_UUID if voter.directory_id is None else uuid_from_text(voter.directory_id),
+            )
+            for voter in settings.voters
+        ),
+        kraft_version=settings.quorum.kraft_version,
+        generation=directory.meta.generation,
+        http_url=f"http://{settings.voter.http}",
+        timing=QuorumTiming(
+            election_timeout_min=settings.quorum.election_timeout_min_ms / 1000,
+            election_timeout_max=settings.quorum.election_timeout_max_ms / 1000,
+            heartbeat_interval=settings.quorum.heartbeat_interval_ms / 1000,
+            disk_timeout=settings.quorum.disk_timeout_ms / 1000,
+        ),
+        limits=QuorumLimits(unwritten_bytes=settings.limits.unwritten_bytes_max),
+        retention=RetentionConfig(settings.log.retention_bytes, settings.log.retention_ms),
+    )

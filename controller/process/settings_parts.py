@@ -1,0 +1,117 @@
+"""What the parts of a controller process are told, from its settings."""
+
+from __future__ import annotations
+
+from quorate.controller.background.checkpoint_writer import CheckpointLimits
+from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
+from quorate.controller.decisions.controller_config import ControllerConfig, TokenConfig
+from quorate.controller.engine.interfaces import ControllerLimits
+from quorate.controller.feed.feed import FeedLimits
+from quorate.controller.http.ports import NodeLimits
+from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.process.assembly import ControllerParts
+from quorate.controller.process.open_files import places
+from quorate.controller.process.policy_loading import load_policies
+from quorate.controller.process.settings import ControllerSettings, TopicSettings
+from quorate.controller.protocol.brokers import Listener
+
+#: Names of a controller's listeners: the quorum's, as in the log's list of voters, and that of the HTTP API.
+QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
+
+
+def controller_parts(
+    settings: ControllerSettings, cluster_id: str, token_secret: bytes | None, shared_secret: bytes | None
+) -> ControllerParts:
+    """What ``assemble`` needs. The secrets: what the files that the settings name hold.
+
+    Raises:
+        InvalidSettings: a policy that cannot be loaded.
+    """
+    return ControllerParts(
+        config=_controller_config(settings, cluster_id, token_secret),
+        role=_role_settings(settings),
+        limits=ControllerLimits(settings.limits.queue_length_max, settings.limits.uncommitted_bytes_max),
+        checkpoints=CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms),
+        feed=_feed_limits(settings),
+        api=_node_limits(settings),
+        urls={voter.id: f"http://{voter.http}" for voter in settings.voters},
+        listeners=_listeners(settings),
+        default_min_isr=settings.topics.min_insync_replicas,
+        shared_secret=shared_secret or None,
+    )
+
+
+def _controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:
+    """What decisions depend on. ``token_secret``: what the file of ``tokens.secret_key_file`` holds.
+
+    Raises:
+        InvalidSettings: a policy that cannot be loaded.
+    """
+    return ControllerConfig(
+        node_id=settings.node_id,
+        cluster_id=cluster_id,
+        session_timeout_ms=settings.brokers.session_timeout_ms,
+        default_num_partitions=settings.topics.partitions,
+        default_replication_factor=settings.topics.replication_factor,
+        topics_can_be_deleted=settings.topics.can_be_deleted,
+        static_configs=_static_configs(settings.topics),
+        leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
+        elects_last_known_leader=settings.maintenance.elects_last_known_leader,
+        voter_ids=frozenset(voter.id for voter in settings.voters),
+        policies=load_policies(settings.policies),
+        tokens=TokenConfig(token_secret, settings.tokens.max_lifetime_ms, settings.tokens.renew_period_ms),
+    )
+
+
+def _static_configs(topics: TopicSettings) -> dict[str, str]:
+    """What the settings say, under Kafka's names; what they leave open is Kafka's default, and none of theirs."""
+    fields = {
+        MIN_ISR_CONFIG: "min_insync_replicas",
+        "num.partitions": "partitions",
+        "default.replication.factor": "replication_factor",
+        UNCLEAN_CONFIG: "unclean_leader_election_enable",
+    }
+    said = {name: getattr(topics, field) for name, field in fields.items() if field in topics.model_fields_set}
+    return {name: str(value).lower() for name, value in said.items()}
+
+
+def _role_settings(settings: ControllerSettings) -> RoleSettings:
+    """What an active controller does by itself, and how often."""
+    return RoleSettings(
+        idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
+        starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
+        leader_balance_interval_ms=settings.maintenance.leader_balance_interval_ms,
+        unclean_election_interval_ms=settings.maintenance.unclean_election_interval_ms,
+        token_sweep_interval_ms=settings.tokens.sweep_interval_ms,
+    )
+
+
+def _feed_limits(settings: ControllerSettings) -> FeedLimits:
+    """Bounds of the metadata feed."""
+    return FeedLimits(
+        settings.http.feed_wait_max_ms,
+        settings.http.feed_chunk_bytes_max,
+        settings.http.feed_cache_bytes,
+        settings.http.followers_max,
+    )
+
+
+def _node_limits(settings: ControllerSettings) -> NodeLimits:
+    """Bounds of the HTTP API. The process lets itself open the files that its connections take."""
+    return NodeLimits(
+        body_bytes_max=settings.http.body_bytes_max,
+        request_timeout_ms=settings.limits.request_timeout_ms,
+        heartbeat_deadline_ms=settings.brokers.heartbeat_deadline_ms,
+        read_timeout_ms=settings.http.read_timeout_ms,
+        forward_timeout_ms=settings.http.forward_timeout_ms,
+        chunk_bytes_max=settings.http.feed_chunk_bytes_max,
+        connections_max=places(settings.http.connections_max),
+        head_timeout_ms=settings.http.head_timeout_ms,
+    )
+
+
+def _listeners(settings: ControllerSettings) -> tuple[Listener, ...]:
+    """Where this controller is reached."""
+    voter = settings.voter
+    places = ((QUORUM_LISTENER, voter.quorum), (HTTP_LISTENER, voter.http))
+    return tuple(Listener(name=name, host=address.host, port=address.port) for name, address in places)

@@ -1,0 +1,109 @@
+"""Conditions that a partition may be in, as masks over the rows of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG
+from quorate.controller.decisions.controller_config import ControllerConfig
+from quorate.controller.partitions.view import min_insync_replicas
+from quorate.controller.reads.partition_filter import Condition
+from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
+from quorate.snapshots.table.page_access import has_leader, holds_partition, is_led_by_preferred
+from quorate.snapshots.table.pages import AnyColumn, Page
+
+Flags = NDArray[np.bool_]
+#: Effective ``min.insync.replicas``: of each row, or one number for all.
+MinIsr = NDArray[np.int64] | np.int64
+
+#: Slots of the widest page, and so the most replicas of a partition.
+REPLICAS_MAX: Final = 64
+
+
+def is_offline(page: Page) -> Flags:
+    """Without a leader."""
+    return has_leader(page, NO_LEADER)
+
+
+def is_under_replicated(page: Page) -> Flags:
+    """With a replica outside the ISR that is not only being added."""
+    replicas = _first_slots(page.isr.dtype)[_replica_counts(page)]
+    has_missing: Flags = (replicas & ~(page.isr | page.adding)) != 0
+    return has_missing
+
+
+def _replica_counts(page: Page) -> NDArray[np.uint8]:
+    """One for each row, or one for all where all have as many, as nearly everywhere: that saves half of the work."""
+    counts = page.replica_counts
+    first = counts[:1]
+    return first if counts.tobytes() == first.tobytes() * len(counts) else counts
+
+
+@cache
+def _first_slots(kind: np.dtype[Any]) -> AnyColumn:
+    """For each count of slots from 0 up to the type's bits the set of the first ones."""
+    return np.array([(1 << count) - 1 for count in range(8 * kind.itemsize + 1)], kind)
+
+
+def is_not_led_by_preferred(page: Page) -> Flags:
+    """Led by another than the first replica, or by none."""
+    return holds_partition(page) & ~is_led_by_preferred(page)
+
+
+def is_reassigning(page: Page) -> Flags:
+    """With an open reassignment."""
+    has_moving: Flags = (page.adding | page.removing) != 0
+    return has_moving
+
+
+def isr_above_min(isr: NDArray[Any], replica_counts: NDArray[Any], min_isr: MinIsr) -> NDArray[np.int8]:
+    """How many more are in the ISR than must be: ``min.insync.replicas``, or all replicas if those are fewer.
+
+    Args:
+        isr: sets of slots.
+    """
+    # In bytes, of which a million are few: no partition has more than 64 replicas.
+    needed = np.minimum(replica_counts, min_isr).astype(np.int8)
+    above: NDArray[np.int8] = np.bitwise_count(isr).view(np.int8) - needed
+    return above
+
+
+def above_min_isr(page: Page, min_isr: MinIsr) -> NDArray[np.int8]:
+    """``isr_above_min`` of every row; 0 where it holds no partition."""
+    return isr_above_min(page.isr, _replica_counts(page), min_isr)
+
+
+_PREDICATES: Final[Mapping[Condition, Callable[[Page, MinIsr], Flags]]] = {
+    "offline": lambda page, _: is_offline(page),
+    "under-replicated": lambda page, _: is_under_replicated(page),
+    "under-min-isr": lambda page, min_isr: holds_partition(page) & (above_min_isr(page, min_isr) < 0),
+    "at-min-isr": lambda page, min_isr: holds_partition(page) & (above_min_isr(page, min_isr) == 0),
+    "not-preferred": lambda page, _: is_not_led_by_preferred(page),
+    "reassigning": lambda page, _: is_reassigning(page),
+}
+
+
+def is_in(page: Page, condition: Condition, min_isr: MinIsr) -> Flags:
+    """The rows of a page that are in a condition."""
+    return _PREDICATES[condition](page, min_isr)
+
+
+def min_isr_by_row(image: MetadataImage, config: ControllerConfig) -> MinIsr:
+    """``min.insync.replicas`` of every row of the table; one number where no topic has its own."""
+    table, default = image.partitions, np.int64(min_insync_replicas(image, config, ""))
+    rows: NDArray[np.int64] | None = None
+    for (kind, name), configs in image.configs.resources.items():
+        topic = image.topics.by_name.get(name) if kind == TOPIC_RESOURCE and MIN_ISR_CONFIG in configs else None
+        if topic is not None:
+            if rows is None:
+                rows = np.full(table.row_end, default)
+            own = table.rows_of(topic.id)
+            rows[own.start : own.stop] = min_insync_replicas(image, config, name)
+    return default if rows is None else rows

@@ -1,0 +1,262 @@
+"""Old states of a running controller, rebuilt from its checkpoints and its log.
+
+Committed batches never change, so an image that was built once stays right for as long as it is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from quorate.controller.api.errors import EARLIEST_OFFSET
+from quorate.controller.feed.feed import FeedSource
+from quorate.metadata_log.batches.batch import BatchHeader, checked_header, parse_header
+from quorate.metadata_log.checkpoints.checkpoint_files import (
+    BOOTSTRAP_ID,
+    CheckpointId,
+    CheckpointInfo,
+    checkpoint_name,
+)
+from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest
+from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk
+from quorate.metadata_log.directory.epoch_leader import named_leader
+from quorate.metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode, StorageError
+from quorate.metadata_log.records.wire import Buffer
+from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
+from quorate.snapshots.checkpoints.moments import Moment
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.replay.replay_state import ReplayState
+
+#: Whoever looks at an old state pages through it, and compares it with one or two others.
+IMAGES_MAX: Final = 4
+#: Of their columns; one image may be larger. A million partitions are some 35 MB.
+BYTES_MAX: Final = 256 * 1024 * 1024
+#: Read in one turn of the loop, and then replayed on a thread.
+_CHUNK_BYTES: Final = 1024 * 1024
+
+
+class Checkpoints(Protocol):
+    """The checkpoint files of this node (``metadata_log.checkpoints.checkpoints.CheckpointStore``)."""
+
+    @property
+    def infos(self) -> tuple[CheckpointInfo, ...]:
+        """The usable checkpoints, ascending, the bootstrap one included."""
+
+    def manifest(self, checkpoint: CheckpointId) -> CheckpointManifest | None:
+        """What the writer of one counted, None if it has no manifest. Blocks; may be called on another thread.
+
+        Raises:
+            CorruptState: the manifest is damaged.
+        """
+
+    def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
+        """A piece of one. Blocks for the disk; may be called on another thread.
+
+        Raises:
+            UnknownCheckpoint, PositionOutOfRange. CorruptCheckpoint: the file has lost its end.
+        """
+
+
+class Step(NamedTuple):
+    """Replay so far."""
+
+    state: ReplayState
+    #: Whether the moment was reached: what comes behind it changes nothing.
+    is_there: bool
+    #: Processor time that it took so far, of the loop's thread and of those that replay.
+    seconds: float = 0.0
+
+
+class PastImages:
+    """Builds them off the loop, one at a time, and keeps the last few. Owned by the loop thread."""
+
+    def __init__(self, log: FeedSource, checkpoints: Checkpoints, newest: Callable[[], MetadataImage]) -> None:
+        """``newest``: gives the committed state as it is."""
+        self._log = log
+        self._checkpoints = checkpoints
+        self._newest = newest
+        self._kept: OrderedDict[Moment, MetadataImage] = OrderedDict()
+        self._lock = asyncio.Lock()
+        #: For tests: images that had to be built.
+        self.built = 0
+
+    async def at(self, moment: Moment) -> MetadataImage:
+        """The committed state at a moment.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, this node does not reach back, or not forward, to it; the message says
+                how far it does.
+        """
+        async with self._lock:
+            known = self._kept.get(moment)
+            if known is not None:
+                self._kept.move_to_end(moment)
+                return known
+            return await self._build(moment)
+
+    def leader_of(self, epoch: int) -> int | None:
+        """Who led an epoch; None where this node's log begins later, or does not say so."""
+        start = self._log.end_of_epoch(epoch - 1).end_offset
+        if not self._log.log_start_offset <= start < self._log.high_watermark:
+            return None
+        data = self._log.read_from(start, 1).data
+        header = checked_header(memoryview(data), 0)
+        return named_leader(header, data) if header.epoch == epoch else None
+
+    async def _build(self, moment: Moment) -> MetadataImage:
+        base = await self._base(moment)
+        self.built += 1
+        until = await _in_log(self._log, base.provenance.end_offset, moment)
+        if not base.provenance.end_offset and moment.offset is None:
+            self._require_begun(moment, until)
+        step = await replayed_to(self._log, base, until)
+        head = step.state.head.provenance
+        if moment.lies_beyond(head.end_offset, head.epoch):
+            what = f"this controller's committed log ends {moment.shortfall(head.end_offset, head.epoch)}"
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
+        # A time that nothing is later than may come to more of the log soon.
+        if step.is_there and not (moment.time_ms is not None and step.state.end_offset >= self._log.high_watermark):
+            self._keep(moment, step.state.stable)
+        return step.state.stable
+
+    def _require_begun(self, moment: Moment, until: Moment) -> None:
+        """A time or an epoch from before the first record is that of no state; offset 0 is that of the empty one."""
+        if self._log.high_watermark > 0:
+            first = parse_header(self._log.read_from(0, 1).data)
+            if until.is_before(first):
+                what = f"this controller's log begins {moment.lead(first)}"
+                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
+
+    async def _base(self, moment: Moment) -> MetadataImage:
+        """The newest state at the moment or before it from which the log goes on."""
+        infos = [info for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID and self._is_usable(info, moment)]
+        kept = [image for image in (*self._kept.values(), self._newest()) if self._goes_on_from(image, moment)]
+        nearest = max(kept, key=lambda image: image.provenance.end_offset, default=None)
+        covered = -1 if nearest is None else nearest.provenance.end_offset
+        damaged: list[CorruptCheckpoint] = []
+        for info in reversed([info for info in infos if info.id.end_offset > covered]):
+            try:
+                return await asyncio.to_thread(_load, self._checkpoints, info)
+            except CorruptCheckpoint as error:  # since the log was opened: the next older one is taken
+                damaged.append(error)
+        if nearest is not None:
+            return nearest
+        if self._log.log_start_offset > 0:
+            raise self._out_of_reach(moment, damaged)
+        return EMPTY_IMAGE
+
+    def _is_usable(self, info: CheckpointInfo, moment: Moment) -> bool:
+        is_before = moment.reaches(info.id.end_offset, info.id.epoch, info.last_contained_timestamp)
+        return is_before and info.id.end_offset >= self._log.log_start_offset
+
+    def _goes_on_from(self, image: MetadataImage, moment: Moment) -> bool:
+        covers = image.provenance
+        is_before = moment.reaches(covers.end_offset, covers.epoch, covers.log_time_ms)
+        # The state at an offset may end inside a batch.
+        return is_before and (covers.end_offset == 0 or self._log.epoch_at(covers.end_offset) is not None)
+
+    def _out_of_reach(self, moment: Moment, damaged: Sequence[CorruptCheckpoint]) -> ApiError:
+        start = self._log.log_start_offset
+        ends = [info.id.end_offset for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID]
+        ends = [end for end in ends if end >= start]
+        reach = f"its earliest checkpoint is the state at offset {min(ends)}" if ends else "it has no checkpoint"
+        if damaged:
+            reach = "; ".join(map(str, damaged))
+        message = f"this controller does not reach back to {moment}: its log begins at offset {start}, and {reach}"
+        return ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message, {EARLIEST_OFFSET: min(ends)} if ends else None)
+
+    def _keep(self, moment: Moment, image: MetadataImage) -> None:
+        self._kept[moment] = image
+        while len(self._kept) > IMAGES_MAX or (len(self._kept) > 1 and self._bytes() > BYTES_MAX):
+            self._kept.popitem(last=False)
+
+    def _bytes(self) -> int:
+        return sum(image.partitions.nbytes for image in self._kept.values())
+
+
+async def _in_log(log: FeedSource, start: int, moment: Moment) -> Moment:
+    """``Moment.in_log``, of the committed batches from an offset on."""
+    if moment.time_ms is None:
+        return moment
+    end = position = start
+    while position < log.high_watermark:
+        _require_held(log, position)
+        headers = await asyncio.to_thread(_headers, log.read_from(position, _CHUNK_BYTES).data)
+        end, position = moment.end_in_time(end, headers), headers[-1].end_offset
+    return Moment(offset=end)
+
+
+def _headers(data: bytes) -> list[BatchHeader]:
+    headers, position = [], 0
+    while position < len(data):
+        headers.append(parse_header(data, position))
+        position += headers[-1].size
+    return headers
+
+
+def _require_held(log: FeedSource, position: int) -> None:
+    if position < log.log_start_offset:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log begins at {log.log_start_offset} by now")
+
+
+async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> Step:
+    """A state carried on to an offset or the end of an epoch, or of what is committed; replay is on a thread.
+
+    Raises:
+        ApiError: OFFSET_OUT_OF_RANGE, retention has overtaken it.
+    """
+    step = Step(ReplayState(base), moment.is_reached_at(base.provenance.end_offset))
+    while not step.is_there and (position := step.state.end_offset) < log.high_watermark:
+        _require_held(log, position)
+        begun = time.thread_time()
+        chunk = log.read_from(position, _CHUNK_BYTES)
+        read = step._replace(seconds=step.seconds + time.thread_time() - begun)
+        step = await asyncio.to_thread(_carried_on, read, chunk.data, moment)
+    return step
+
+
+def _carried_on(step: Step, data: bytes, moment: Moment) -> Step:
+    begun = time.thread_time()
+    state, is_there, _ = _replayed(step.state, data, moment)
+    return Step(state, is_there, step.seconds + time.thread_time() - begun)
+
+
+def _replayed(state: ReplayState, data: bytes, moment: Moment) -> Step:
+    view = memoryview(data)
+    start = 0
+    while start < len(view):
+        header = checked_header(view, start)
+        if moment.is_before(header):
+            return Step(state, is_there=True)
+        state = state.replay_batch(view, start, below=moment.offset)
+        if moment.is_reached_at(header.end_offset):
+            return Step(state, is_there=True)
+        start += header.size
+    return Step(state, is_there=False)
+
+
+def _load(checkpoints: Checkpoints, info: CheckpointInfo) -> MetadataImage:
+    """The state in one, whose bytes must be those that were checked when it was written, or the log opened.
+
+    Raises:
+        CorruptCheckpoint: they are not, or cannot be read.
+    """
+    name = checkpoint_name(info.id)
+    try:
+        data = checkpoints.read_chunk(info.id, 0, info.size).data
+    except (OSError, StorageError) as error:
+        raise CorruptCheckpoint(name, f"it cannot be read any more: {error}") from error
+    if CheckpointInfo.of_bytes(info.id, data, info.last_contained_timestamp) != info:
+        raise CorruptCheckpoint(name, "its bytes are not those that were there when the log was opened")
+    return read_checkpoint(_batches(memoryview(data)), *info.id)
+
+
+def _batches(view: memoryview) -> Iterator[Buffer]:
+    start = 0
+    while start < len(view):
+        size = checked_header(view, start).size
+        yield view[start : start + size]
+        start += size

@@ -1,0 +1,1 @@
+"""Topics and where their replicas are: creation, placement, reassignment, deletion."""

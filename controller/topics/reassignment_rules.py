@@ -1,0 +1,62 @@
+"""What a reassignment makes of a partition's lists (Kafka's ``PartitionReassignmentReplicas`` and ``…Revert``).
+
+When it completes is a rule of ``controller.partitions.rules``: a leader's changes of the ISR complete it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.metadata_log.errors import ApiError, ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The replicas of a partition, and which of them come and go."""
+
+    replicas: tuple[int, ...]
+    #: Ascending.
+    adding: tuple[int, ...]
+    #: Ascending.
+    removing: tuple[int, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a reassignment is going on."""
+        return bool(self.adding or self.removing)
+
+    @property
+    def original_replicas(self) -> tuple[int, ...]:
+        """What cancelling leaves. Their order before the reassignment is not known."""
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
+
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """What cancelling a reassignment leaves."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    #: Nobody who stays was in sync: the first replica would lead all the same.
+    is_unclean: bool
+
+
+def start_reassignment(present: tuple[int, ...], target: tuple[int, ...]) -> Assignment:
+    """From the present replicas, those of a reassignment that still runs included, to the target ones."""
+    removing = tuple(sorted(set(present) - set(target)))
+    adding = tuple(sorted(set(target) - set(present)))
+    return Assignment((*target, *removing), adding, removing)
+
+
+def revert_reassignment(assignment: Assignment, isr: tuple[int, ...]) -> Reverted:
+    """Drop the adding replicas; those that were to go stay.
+
+    Raises:
+        ApiError: INVALID_REPLICA_ASSIGNMENT, nobody would stay.
+    """
+    replicas = assignment.original_replicas
+    if not replicas:
+        message = "Invalid replica assignment: addingReplicas contains all replicas."
+        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    staying = tuple(broker for broker in isr if broker not in assignment.adding)
+    return Reverted(replicas, staying or replicas[:1], is_unclean=not staying)

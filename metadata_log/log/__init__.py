@@ -1,0 +1,1 @@
+"""The log of a node: opened, appended to, cut, and set aside where it is damaged."""

@@ -1,0 +1,1 @@
+"""Segment files: named, written, walked, and what a crash leaves of them."""

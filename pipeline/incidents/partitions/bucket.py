@@ -1,0 +1,103 @@
+"""What is found in the partitions of one bucket of topics: tables, and what is put together with others'. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quorate.pipeline.incidents.brokers import BrokerEvent
+from quorate.pipeline.incidents.kinds import OPEN
+from quorate.pipeline.incidents.min_isr import MinIsrSteps
+from quorate.pipeline.incidents.partitions.causes import BrokerTimeline
+from quorate.pipeline.incidents.partitions.changes import Changes
+from quorate.pipeline.incidents.partitions.counts import (
+    effects,
+    grouped_flapping,
+    grouped_runs,
+    instants,
+    outcomes,
+    spans,
+    unclean_stops,
+)
+from quorate.pipeline.incidents.partitions.elections import grouped_elections, of_one_election, risky_elections
+from quorate.pipeline.incidents.partitions.flapping import flapping
+from quorate.pipeline.incidents.partitions.intervals import Moments, leaderless, runs, under_min_isr, under_replicated
+from quorate.pipeline.incidents.partitions.reassignments import reassignments
+from quorate.pipeline.incidents.partitions.series import HEALTH, leaders_of, steps_of
+from quorate.pipeline.incidents.partitions.versions import Versions
+from quorate.pipeline.incidents.tables import ELECTION_GROUPS, lasted_ms, rows_of
+from quorate.pipeline.incidents.thresholds import Thresholds
+
+#: Rows of single partitions that a report holds; the tables have them all.
+ROWS_MAX: Final = 1_000
+#: Longer than anything lasts.
+_FOREVER_MS: Final = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What must be known of a cluster beside its partitions. Travels to the workers."""
+
+    timeline: BrokerTimeline
+    steps: MinIsrSteps
+    thresholds: Thresholds
+    #: Until when counts what lasts still; later than all records.
+    now_us: int
+
+    @classmethod
+    def of(cls, events: list[BrokerEvent], steps: MinIsrSteps, thresholds: Thresholds, now_us: int) -> Known:
+        """What a bucket is searched with."""
+        return cls(BrokerTimeline(events), steps, thresholds, now_us)
+
+    def changes(self, versions: Versions) -> Changes:
+        """The versions' changes, with their causes."""
+        return Changes.of(versions, self.timeline, self.thresholds.same_event // timedelta(microseconds=1))
+
+
+def tables_of(changes: Changes, known: Known) -> dict[str, pa.Table]:
+    """The tables of single partitions, by the names of ``tables.TABLES``."""
+    versions, moments = changes.versions, Moments.of(changes)
+    return {
+        "leaderless": runs(moments, leaderless(versions)),
+        "under_replicated": runs(moments, under_replicated(versions)),
+        "under_min_isr": under_min_isr(changes, known.steps),
+        "risky_elections": risky_elections(changes),
+        "reassignments": reassignments(versions),
+        "isr_flapping": flapping(changes, known.thresholds.flaps, known.thresholds.flap_window),
+    }
+
+
+def parts_of(changes: Changes, tables: Mapping[str, pa.Table], known: Known) -> dict[str, pa.Table]:
+    """What is small, by the names that ``merging`` knows it by."""
+    groups = grouped_elections(map(of_one_election, rows_of(tables["risky_elections"])))
+    return {
+        "spans": spans(changes.versions),
+        "effects": effects(changes),
+        "unclean_stops": unclean_stops(changes),
+        **{name: grouped_runs(tables[name], known.now_us) for name in HEALTH},
+        "elections": pa.Table.from_pylist(groups, ELECTION_GROUPS),
+        "outcomes": outcomes(tables["reassignments"]),
+        "reassignments": slow(tables["reassignments"], known.thresholds.slow_reassignment),
+        "flapping": grouped_flapping(tables["isr_flapping"]),
+        "leaders": leaders_of(changes, known.now_us),
+    }
+
+
+def by_time_of(changes: Changes, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """What can be as long as the log, and comes together by time."""
+    return {"instants": instants(changes), "steps": steps_of(changes, tables)}
+
+
+def slow(table: pa.Table, at_least: timedelta) -> pa.Table:
+    """The reassignments that are open, and those that took longer, the longest first, up to a limit."""
+    took = lasted_ms(table)
+    limit = int(at_least.total_seconds() * 1000)
+    wanted = pc.or_(pc.equal(table["outcome"], OPEN), pc.fill_null(pc.greater(took, limit), fill_value=False))
+    table = table.append_column("took", pc.fill_null(took, _FOREVER_MS)).filter(wanted)
+    order = [("took", "descending"), ("from_offset", "ascending"), ("topic", "ascending"), ("partition", "ascending")]
+    return table.sort_by(order).slice(0, ROWS_MAX).drop_columns("took")

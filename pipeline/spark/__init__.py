@@ -1,0 +1,1 @@
+"""Spark itself: Java, memory, one session, a cluster of processes, and how it fails and ends."""

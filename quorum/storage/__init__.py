@@ -1,0 +1,1 @@
+"""What a node keeps on its disk, and the threads and queues by which it is written."""

@@ -1,0 +1,1 @@
+"""Connections between nodes: dialled, proved, kept alive and given up."""

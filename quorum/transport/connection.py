@@ -1,0 +1,236 @@
+"""One TCP connection to a peer, from its first byte to its last: handshake, frames, and what closes it.
+
+Whatever is wrong with what a peer sends ends the connection it came on, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from typing import Final, Protocol
+
+from quorate.quorum.config import QuorumConfig
+from quorate.quorum.errors import HandshakeRefused, ProtocolError, Superseded
+from quorate.quorum.messages.outbox import Channel
+from quorate.quorum.transport.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
+from quorate.quorum.transport.handshake import Hello, check_generation, check_hello, decode_hello, proof
+from quorate.quorum.transport.silence import Pulse
+from quorate.quorum.transport.stray_http import http_answer, is_http
+
+#: Seconds from the first byte to the second proof.
+HANDSHAKE_TIMEOUT: Final = 2.0
+#: What is not acknowledged for this many times the silence that ends a connection, its kernel gives up by itself.
+_USER_TIMEOUT_FACTOR: Final = 2
+_MILLISECONDS: Final = 1000
+
+
+class ConnectionOwner(Protocol):
+    """All connections of a node."""
+
+    @property
+    def config(self) -> QuorumConfig:
+        """Of the node."""
+
+    @property
+    def secret(self) -> bytes:
+        """Shared by all voters."""
+
+    def make_hello(self, channel: Channel) -> bytes:
+        """A fresh hello of this node."""
+
+    def opened(self, connection: Connection) -> None:
+        """It was made; it may still be refused."""
+
+    def established(self, connection: Connection) -> None:
+        """Both proofs are through."""
+
+    def closes(self, connection: Connection, reason: str, sentence: str, bug: Exception | None = None) -> None:
+        """It is about to be closed for what ``sentence`` says; ``reason`` is the same for all of a kind.
+
+        ``bug``: what nobody thought of, to be logged with its traceback.
+        """
+
+    def lost(self, connection: Connection) -> None:
+        """It ended, established or not."""
+
+    def received(self, peer: int, frame: bytes) -> None:
+        """A message on an established connection; raises ProtocolError to have it closed."""
+
+    def read_through(self) -> None:
+        """The messages so far were handed over."""
+
+    def superseded(self, error: Superseded) -> None:
+        """The peer has proved that this node is of an older generation."""
+
+
+class Connection(asyncio.Protocol):
+    """See the module."""
+
+    def __init__(self, owner: ConnectionOwner, dialled: tuple[int, Channel] | None) -> None:
+        """``dialled``: whom this node dialled, and on which channel; None where it was dialled."""
+        self._owner = owner
+        self._dialled = dialled
+        self._frames = FrameReader()
+        self._own_hello = b""
+        self._peer_hello = b""
+        self.hello: Hello | None = None
+        self.is_open = False
+        self.is_established = False
+        #: It was answered, and nothing that still comes is looked at.
+        self._is_astray = False
+        self.pulse = Pulse()
+        #: Set once it has ended.
+        self.gone = asyncio.Event()
+        self.stream: asyncio.Transport | None = None
+        self._timeout: asyncio.TimerHandle | None = None
+
+    # --- from the loop -------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
+        self.stream = transport  # type: ignore[assignment]  # uvloop's transports are not asyncio.Transport
+        self.is_open = True
+        self._timeout = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT, self._give_up)
+        self._owner.opened(self)
+        try:
+            self._bound(self._owner.config)
+        except OSError as error:  # it broke as it was made
+            self._close_for("broke", str(error))
+        if self._dialled is not None:
+            self._say_hello(self._dialled[1])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = False
+        self.gone.set()
+        if self._timeout is not None:
+            self._timeout.cancel()
+        self._owner.lost(self)
+
+    def pause_writing(self) -> None:
+        """More waits to be sent than may: the peer takes too little, and what comes is dropped from now on."""
+        waiting = 0 if self.stream is None else self.stream.get_write_buffer_size()
+        self._close_for("takes too little", f"{waiting} bytes wait to be sent")
+
+    def data_received(self, data: bytes) -> None:
+        self.pulse.has_read = True
+        if self._is_astray:
+            return
+        if self.is_accepted and self.hello is None and self._frames.is_between and is_http(data):
+            self._send_away()
+            return
+        try:
+            for frame in self._frames.feed(data):
+                self._frame(frame)
+                if not self.is_open:
+                    return
+        except Superseded as error:
+            self.close()
+            self._owner.superseded(error)
+            return
+        except ProtocolError as error:
+            self._close_for(type(error).__name__, str(error))
+            return
+        except Exception as error:  # noqa: BLE001
+            # The node ends by itself over what is its own fault. What is left is what nobody thought of in a frame.
+            self._close_for(type(error).__name__, "a frame of it could not be handled", error)
+            return
+        if self.is_established:
+            self._owner.read_through()
+
+    # --- from the owner ------------------------------------------------------------------------------
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the peer dialled."""
+        return self._dialled is None
+
+    @property
+    def peer_name(self) -> str:
+        """For log lines."""
+        if self.hello is not None:
+            return f"node {self.hello.node_id}"
+        return "an unknown peer" if self._dialled is None else f"node {self._dialled[0]}"
+
+    def send(self, payload: bytes) -> None:
+        """Send a frame."""
+        if self.is_open and self.stream is not None:
+            self.pulse.has_sent = True
+            self.stream.write(framed(payload))
+
+    def ping(self) -> None:
+        """Let the peer hear that this end lives."""
+        if self.is_open and self.stream is not None:
+            self.stream.write(PING)
+
+    def close(self) -> None:
+        """Cut the connection; nothing of it is looked at any more, and what waits to be sent is dropped."""
+        self.is_open = False
+        if self.stream is not None:
+            self.stream.abort()
+
+    # --- inside --------------------------------------------------------------------------------------
+
+    def _bound(self, config: QuorumConfig) -> None:
+        assert self.stream is not None
+        self.stream.set_write_buffer_limits(high=config.limits.write_buffer_bytes)
+        user_timeout = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux; the rule of silence needs no help of it
+        if user_timeout is not None:
+            milliseconds = int(_USER_TIMEOUT_FACTOR * config.timing.silence_max * _MILLISECONDS)
+            self.stream.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, user_timeout, milliseconds)
+
+    def _close_for(self, reason: str, sentence: str, bug: Exception | None = None) -> None:
+        self._owner.closes(self, reason, sentence, bug)
+        self.close()
+
+    def _send_away(self) -> None:
+        """Somebody speaks HTTP: say where. The client closes, or the time for the handshake is up.
+
+        Closing at once could take the answer back from a client that is still sending.
+        """
+        assert self.stream is not None
+        self._is_astray = True
+        config = self._owner.config
+        self._owner.closes(self, "speaks HTTP", "it speaks HTTP, and this is the port of the quorum")
+        self.stream.write(http_answer(config.node_id, config.http_url))
+        self.stream.write_eof()
+
+    def _give_up(self) -> None:
+        if not self.is_established:
+            self.close()
+
+    def _say_hello(self, channel: Channel) -> None:
+        self._own_hello = self._owner.make_hello(channel)
+        self.send(self._own_hello)
+
+    def _frame(self, frame: bytes) -> None:
+        if self.is_established:
+            if frame:  # else a ping
+                assert self.hello is not None
+                self._owner.received(self.hello.node_id, frame)
+        elif self.hello is None:
+            self._on_hello(frame)
+        else:
+            self._on_proof(frame)
+
+    def _on_hello(self, frame: bytes) -> None:
+        hello = decode_hello(frame)
+        check_hello(self._owner.config, hello, None if self._dialled is None else self._dialled[0])
+        if self._dialled is None:
+            self._say_hello(hello.channel)
+        elif hello.channel is not self._dialled[1]:
+            raise HandshakeRefused(f"node {hello.node_id} answers on another channel")
+        self.hello = hello
+        self._peer_hello = frame
+        self.send(proof(self._owner.secret, self._own_hello, frame))
+
+    def _on_proof(self, frame: bytes) -> None:
+        if not secrets.compare_digest(frame, proof(self._owner.secret, self._peer_hello, self._own_hello)):
+            raise HandshakeRefused("the shared secret differs")
+        assert self.hello is not None
+        check_generation(self._owner.config, self.hello)
+        self.is_established = True
+        self._frames.bytes_max = FRAME_BYTES_MAX
+        if self._timeout is not None:
+            self._timeout.cancel()
+        self._owner.established(self)

@@ -1,0 +1,146 @@
+"""The first two frames of a connection: who is there, and proof of the shared secret.
+
+Each side sends a hello with a nonce, then an HMAC over the other's nonce and both hellos. So nobody without the
+secret is listened to, and a recorded handshake is of no use. Without a secret the key is empty, and nodes bind to
+loopback only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgpack
+
+from quorate.metadata_log.ids import Uuid
+from quorate.quorum.config import PROTOCOL_VERSION, InvalidQuorumConfig, QuorumConfig
+from quorate.quorum.errors import HandshakeRefused, Superseded
+from quorate.quorum.messages.outbox import Channel
+
+NONCE_BYTES: Final = 16
+_FIELDS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What a node says of itself when a connection is made."""
+
+    protocol_version: int
+    cluster_id: str
+    node_id: int
+    directory_id: Uuid
+    generation: int
+    voter_set_crc: int
+    channel: Channel
+    #: False while the node recovers from a loss of its memory.
+    is_voter: bool
+    nonce: bytes
+
+
+def own_hello(config: QuorumConfig, channel: Channel, *, is_voter: bool, nonce: bytes) -> Hello:
+    """The hello of this node."""
+    return Hello(
+        PROTOCOL_VERSION,
+        config.cluster_id,
+        config.node_id,
+        config.directory_id,
+        config.generation,
+        config.voter_set_crc,
+        channel,
+        is_voter,
+        nonce,
+    )
+
+
+def encode_hello(hello: Hello) -> bytes:
+    """The hello's frame."""
+    packed: bytes = msgpack.packb(
+        [
+            hello.protocol_version,
+            hello.cluster_id,
+            hello.node_id,
+            hello.directory_id,
+            hello.generation,
+            hello.voter_set_crc,
+            hello.channel.value,
+            hello.is_voter,
+            hello.nonce,
+        ]
+    )
+    return packed
+
+
+def decode_hello(frame: bytes) -> Hello:
+    """The hello in a frame.
+
+    Raises:
+        HandshakeRefused: it is none.
+    """
+    try:
+        fields: Any = msgpack.unpackb(frame)
+        types = [type(field) for field in fields]
+        if types != [int, str, int, bytes, int, int, str, bool, bytes] or len(fields[-1]) != NONCE_BYTES:
+            raise HandshakeRefused(f"{_FIELDS} fields of a hello are due")
+        version, cluster, node, directory, generation, voters, channel, is_voter, nonce = fields
+        return Hello(version, cluster, node, directory, generation, voters, Channel(channel), is_voter, nonce)
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise HandshakeRefused(f"no hello: {error}") from error
+
+
+def check_hello(config: QuorumConfig, hello: Hello, expected_node: int | None) -> None:
+    """Whether this node may talk to the sender. ``expected_node``: whom this node dialled, None when it was dialled.
+
+    Raises:
+        HandshakeRefused: says what differs.
+    """
+    if hello.protocol_version != PROTOCOL_VERSION:
+        raise HandshakeRefused(f"protocol version {hello.protocol_version}, this node speaks {PROTOCOL_VERSION}")
+    if hello.cluster_id != config.cluster_id:
+        raise HandshakeRefused(f"cluster {hello.cluster_id!r}, this node belongs to {config.cluster_id!r}")
+    if hello.node_id not in config.peer_ids:
+        raise HandshakeRefused(f"node {hello.node_id} is no other voter of this cluster")
+    if expected_node is not None and hello.node_id != expected_node:
+        raise HandshakeRefused(f"node {hello.node_id} answers where node {expected_node} is configured")
+    if hello.generation == config.generation and hello.voter_set_crc != config.voter_set_crc:
+        raise HandshakeRefused(f"node {hello.node_id} is configured with another set of voters")
+
+
+def check_generation(config: QuorumConfig, hello: Hello) -> None:
+    """Whether the sender, who has proved who it is, belongs to the quorum as it was founded last.
+
+    Only after the proof, on either side: the older one must be able to believe that there is a newer generation.
+
+    Raises:
+        HandshakeRefused: the sender is of an older generation. Superseded: this node is.
+    """
+    if hello.generation > config.generation:
+        raise Superseded(config.generation, hello.generation, hello.node_id)
+    if hello.generation < config.generation:
+        raise HandshakeRefused(
+            f"node {hello.node_id} is of generation {hello.generation}: this quorum was founded anew as generation"
+            f" {config.generation}, and that node must be seeded again"
+        )
+
+
+def proof(secret: bytes, sender: bytes, receiver: bytes) -> bytes:
+    """What the sender shows; both arguments are whole hello frames, the receiver's with the nonce to answer."""
+    return hmac.new(secret, receiver + sender, hashlib.sha256).digest()
+
+
+def check_binding(host: str, secret: bytes) -> None:
+    """Refuse to listen on anything but loopback without a secret.
+
+    Raises:
+        InvalidQuorumConfig: names the address.
+    """
+    if secret:
+        return
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    if not is_loopback:
+        raise InvalidQuorumConfig(f"listening on {host} needs a shared secret; without one only loopback is allowed")

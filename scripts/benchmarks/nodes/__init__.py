@@ -1,0 +1,1 @@
+"""What nodes cost and how soon they are back: commits, failovers, restarts, checkpoints."""

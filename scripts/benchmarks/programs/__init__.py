@@ -1,0 +1,1 @@
+"""Fresh processes that benchmarks measure in: voters, decisions, loads."""

@@ -1,0 +1,76 @@
+"""``audit``: what it costs to write down who asked, on the loop and beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from quorate.controller.decisions.origin import Origin
+from quorate.controller.engine.interfaces import DecidedWrite
+from quorate.controller.logs.audit_log import WAITING_MAX, AuditLog
+from quorate.metadata_log.audit.audit_lines import audit_files
+from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
+
+_WRITES: Final = WAITING_MAX // 2
+_ORIGIN: Final = Origin("User:ana", "10.0.0.1", "6f1c2b7a90d3e845")
+#: A tenth of what a small write may take where there are 10,000 a second.
+_WRITE_US: Final = Target(10.0)
+
+
+def run(workspace: Workspace) -> Outcome:
+    """The same writes handed to nobody and to the log, one after the other in each run."""
+    count = workspace.scaled(_WRITES, 1_000)
+    noted: list[float] = []
+    written: list[float] = []
+    sizes: list[float] = []
+    with temporary_directory(workspace.directory) as directory:
+        log = AuditLog(directory, lambda: 7)
+        for number in range(workspace.runs):
+            first = number * count
+            writes = [
+                DecidedWrite("incremental_alter_configs", _ORIGIN, offset, offset + 1, None)
+                for offset in range(first, first + count)
+            ]
+            size = _bytes_in(directory)
+            without = _handed(_nobody, writes)
+            noted.append(_microseconds(_handed(log.note, writes) - without, count))
+            begun = time.thread_time()
+            log.page(first + count, first + count, 1)
+            written.append(_microseconds(time.thread_time() - begun, count))
+            sizes.append((_bytes_in(directory) - size) / count)
+        log.start()
+        log.close()
+    return Outcome(
+        f"one process, no HTTP, no log; {count:,} config changes that were decided, handed over one by one, to nobody "
+        "and to the audit log in turn: the difference of the processor times is what the loop pays; then all of them "
+        "written as its thread does twice a second",
+        (
+            Figure("a write, in all", "µs", tuple(map(sum, zip(noted, written, strict=True))), (_WRITE_US,)),
+            Figure("of it on the loop", "µs", tuple(noted)),
+            Figure("of it on the thread", "µs", tuple(written)),
+            Figure("size of a line", "bytes", tuple(sizes)),
+        ),
+    )
+
+
+def _bytes_in(directory: Path) -> int:
+    return sum(file.stat().st_size for file in audit_files(directory))
+
+
+def _nobody(write: DecidedWrite) -> None:
+    """What a controller without an audit log would call."""
+
+
+def _handed(take: Callable[[DecidedWrite], None], writes: Sequence[DecidedWrite]) -> float:
+    """Seconds of processor time."""
+    begun = time.process_time()
+    for write in writes:
+        take(write)
+    return time.process_time() - begun
+
+
+def _microseconds(seconds: float, count: int) -> float:
+    return 1e6 * seconds / count

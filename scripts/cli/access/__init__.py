@@ -1,0 +1,1 @@
+"""`quorate acls`, `quotas`, `users`, `tokens`: who may do what; and `refusals`."""

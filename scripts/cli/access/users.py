@@ -1,0 +1,177 @@
+"""`quorate users`: the SCRAM credentials by which users log in to brokers."""
+
+from __future__ import annotations
+
+import getpass
+import secrets
+import sys
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import typer
+
+from quorate.controller.access.scram import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
+from quorate.controller.protocol.scram import (
+    AlterUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.requesting import make
+
+app = typer.Typer(help="Show, set and remove the SCRAM credentials of users.", no_args_is_help=True)
+
+_SALT_BYTES: Final = 32
+_PASSWORD_BYTES_MAX: Final = 4_096
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the user, without `User:`.", show_default=False)]
+Mechanism = Annotated[
+    Literal["SCRAM-SHA-256", "SCRAM-SHA-512"],
+    typer.Option(case_sensitive=False, help="A user may have a credential of each."),
+]
+
+
+@app.command(name="list")
+def list_(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.", show_default=False)] = None,
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Show who has credentials, and of which mechanisms. Nobody is shown more of them than that.
+
+    Example: quorate users list
+    """
+    described = ask(
+        controllers,
+        secret_file,
+        lambda client: client.access.describe_user_scram_credentials(name),
+        path=from_path,
+        at=at,
+    )
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(described.model_dump_json() + "\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in _lines(described))
+
+
+def _lines(described: DescribeUserScramCredentialsResponse) -> list[str]:
+    if not described.results:
+        return ["No user has a credential."]
+    rows = [("USER", "MECHANISM", "ITERATIONS")]
+    for user in described.results:
+        rows += ((user.user, info.mechanism, str(info.iterations)) for info in user.credential_infos)
+    return columns(rows)
+
+
+@app.command(name="set")
+def set_(
+    name: Name,
+    mechanism: Mechanism,
+    iterations: Annotated[
+        int, typer.Option(min=ITERATIONS_MIN, max=ITERATIONS_MAX, help="More make guessing slower, and logging in too.")
+    ] = ITERATIONS_MIN,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File whose first line is the password. Without it the password is asked for, or read from the first "
+            "line of standard input where that is no terminal.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Give a user a password, or another one.
+
+    The password itself is never sent, and cannot be given as an argument, where other users of this machine see it.
+
+    Example: quorate users set ana --mechanism SCRAM-SHA-256 --password-file ana.password
+    """
+    password = _password(name, password_file)
+    salt = secrets.token_bytes(_SALT_BYTES)
+    upsertion = make(
+        ScramCredentialUpsertion,
+        name=name,
+        mechanism=mechanism,
+        iterations=iterations,
+        salt=salt,
+        salted_password=salted_password(mechanism, password, salt, iterations),
+    )
+    request = AlterUserScramCredentialsRequest(upsertions=[upsertion])
+    _alter(request, name, f"The {mechanism} credential of {name} was set.", controllers, secret_file, as_json=as_json)
+
+
+@app.command()
+def remove(
+    name: Name,
+    mechanism: Mechanism,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Remove a user's credential of one mechanism, for good: only the user knows the password.
+
+    Example: quorate users remove ana --mechanism SCRAM-SHA-256
+    """
+    confirm(f"remove the {mechanism} credential of {name[:80]}", yes=yes)
+    request = AlterUserScramCredentialsRequest(
+        deletions=[make(ScramCredentialDeletion, name=name, mechanism=mechanism)]
+    )
+    _alter(
+        request, name, f"The {mechanism} credential of {name} was removed.", controllers, secret_file, as_json=as_json
+    )
+
+
+def _alter(
+    request: AlterUserScramCredentialsRequest,
+    name: str,
+    done: str,
+    controllers: str | None,
+    secret_file: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    response = ask(
+        controllers, secret_file, lambda client: client.access.alter_user_scram_credentials(request), about=name
+    )
+    sys.stdout.write((response.model_dump_json() if as_json else done) + "\n")
+
+
+def _password(name: str, file: Path | None) -> str:
+    """The password, from wherever it is to come. What is wrong with it is said without it."""
+    if file is None and sys.stdin.isatty():
+        password = getpass.getpass(f"Password of {name}: ")
+        if getpass.getpass("Once more: ") != password:
+            raise typer.BadParameter("these were two different passwords", param_hint="password")
+    else:
+        password = _first_line(file)
+    if not password:
+        raise typer.BadParameter("it is empty", param_hint="password")
+    return password
+
+
+def _first_line(file: Path | None) -> str:
+    try:
+        if file is None:
+            line = sys.stdin.buffer.readline(_PASSWORD_BYTES_MAX + 2)
+        else:
+            with file.open("rb") as opened:
+                line = opened.readline(_PASSWORD_BYTES_MAX + 2)
+        password = line.rstrip(b"\r\n")
+        if len(password) > _PASSWORD_BYTES_MAX:
+            raise typer.BadParameter(f"it has more than {_PASSWORD_BYTES_MAX} bytes", param_hint="password")
+        return password.decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("it is no UTF-8", param_hint="password") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint="--password-file") from None

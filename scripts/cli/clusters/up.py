@@ -1,0 +1,204 @@
+"""`quorate up` (`scripts/up`): a cluster on this machine, or a twin of a real one, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli.clusters.up_cluster import BASE_PORT, BROKERS, CONTROLLERS, Wanted, find_or_make
+from quorate.scripts.cli.status_screen import doubtful_elections, render
+from quorate.scripts.cluster.lending import Lender
+from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.supervision import Supervisor
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, files_not_address
+from quorate.scripts.terminal.survey import survey
+from quorate.scripts.tour.tour import run_tour
+
+_READY_S: Final = 60.0
+_LOOK_S: Final = 1.0
+
+
+Directory = Annotated[Path, typer.Option("--dir", help="Where the cluster's state lies.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start over: throws away what is in the directory.")]
+Source = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        help="Make a twin: start from the metadata of a real cluster (a Kafka 3.3-4.3 or Quorate directory, "
+        "or a checkpoint). The source is only read.",
+        callback=files_not_address,
+        show_default=False,
+    ),
+]
+Brokers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|live|all|none",
+        help=f"How many brokers a new cluster has (default {BROKERS}), or which brokers of a twin are played: those "
+        "that were alive (default), all, or none, which freezes their sessions.",
+        show_default=False,
+    ),
+]
+ControllerCount = Annotated[
+    int | None,
+    typer.Option(min=1, max=5, help=f"Controllers of a new cluster (default {CONTROLLERS}).", show_default=False),
+]
+BasePort = Annotated[
+    int | None,
+    typer.Option(
+        min=1024,
+        max=65_000,
+        help=f"First of the loopback ports of a new cluster (default {BASE_PORT}); a cluster that is there moves.",
+        show_default=False,
+    ),
+]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Start processes again that end by themselves, after growing waits.")
+]
+Demo = Annotated[bool, typer.Option("--demo", help="A scripted tour on a captured Kafka cluster; then exit.")]
+
+
+def up(
+    directory: Directory = LOCAL_DIRECTORY,
+    fresh: Fresh = False,
+    source: Source = None,
+    brokers: Brokers = None,
+    controllers: ControllerCount = None,
+    base_port: BasePort = None,
+    restart: Restart = False,
+    demo: Demo = False,
+) -> None:
+    """Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C.
+
+    Started again on the same directory, the cluster goes on where it was. Who ends by itself is named, and the others
+    go on as long as a majority of the controllers is left. `quorate node` kills, freezes and starts single processes.
+    Exit code 0: stopped by Ctrl-C, in order; 1: refused, or it could not go on; 130: by a second Ctrl-C, at once.
+
+    Examples:
+
+      scripts/up
+
+      scripts/up --from tests/data/kafka/static/m2/log --brokers all --dir var-twin
+
+      scripts/up --demo
+    """
+    wanted = Wanted(directory, fresh, source, brokers, controllers, base_port)
+    if not demo:
+        raise typer.Exit(asyncio.run(_up(wanted, restarts=restart)))
+    if restart or wanted != Wanted(LOCAL_DIRECTORY):
+        raise typer.BadParameter(
+            "the tour makes a cluster of its own: no other option goes with it", param_hint="--demo"
+        )
+    raise typer.Exit(run_tour(Console()))
+
+
+class _Voice:
+    """Sentences on standard error; above the live status while that is shown."""
+
+    def __init__(self) -> None:
+        self.screen: Live | None = None
+
+    def say(self, sentence: str) -> None:
+        """A sentence."""
+        if self.screen is None:
+            sys.stderr.write(f"quorate: {sentence}\n")
+            sys.stderr.flush()
+        else:
+            self.screen.console.print(f"quorate: {sentence}", markup=False, highlight=False, soft_wrap=True)
+
+
+async def _up(wanted: Wanted, *, restarts: bool) -> int:
+    voice = _Voice()
+    plan = find_or_make(wanted, voice.say)
+    cluster = LocalCluster(wanted.directory, plan, tell_lost=voice.say, restarts=restarts)
+    lender = Lender(cluster, voice.say)
+    supervisor = Supervisor(cluster, voice.say, lambda: lender.is_lent)
+    stopped, hurried = asyncio.Event(), asyncio.Event()
+
+    def stop() -> None:
+        (hurried if stopped.is_set() else stopped).set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        async with lender.open():
+            voice.say(f"starting {len(cluster.controllers)} controllers and {len(cluster.brokers)} broker processes")
+            await cluster.start()
+            await _or_stopped(stopped, supervisor.run(), _stage(cluster, voice))
+    finally:
+        await _stop(cluster, hurried, voice)
+    return exit_codes.INTERRUPTED if hurried.is_set() else exit_codes.DONE
+
+
+async def _stop(cluster: LocalCluster, hurried: asyncio.Event, voice: _Voice) -> None:
+    voice.say("stopping; Ctrl-C again kills what is left")
+    async with asyncio.TaskGroup() as group:
+        hurrying = group.create_task(_kill_when(hurried, cluster))
+        await cluster.stop()
+        hurrying.cancel()
+
+
+async def _kill_when(hurried: asyncio.Event, cluster: LocalCluster) -> None:
+    await hurried.wait()
+    cluster.kill()
+
+
+async def _stage(cluster: LocalCluster, voice: _Voice) -> None:
+    """Wait until all is ready, say so, and show the live status for as long as it is looked at."""
+    await _ready(cluster, voice)
+    if not sys.stdout.isatty():
+        await asyncio.Event().wait()
+    with Live(console=Console(), auto_refresh=False, transient=True) as screen:
+        voice.screen = screen
+        try:
+            while True:
+                screen.update(render(await survey(cluster.client, cluster.plan.controller_urls)), refresh=True)
+                await asyncio.sleep(_LOOK_S)
+        finally:
+            voice.screen = None
+
+
+async def _ready(cluster: LocalCluster, voice: _Voice) -> None:
+    await cluster.wait_for_controllers(_READY_S)
+    status = await cluster.wait_for_brokers(_READY_S)
+    for sentence in doubtful_elections(status.elections):
+        voice.say(sentence)
+    voice.say(_ready_sentence(cluster))
+
+
+def _ready_sentence(cluster: LocalCluster) -> str:
+    missing = cluster.members.controllers.keys() - cluster.awaited.controllers.keys()
+    without = f" without controller{'s' * (len(missing) > 1)} {', '.join(map(str, sorted(missing)))}" if missing else ""
+    urls = " ".join(cluster.plan.controller_urls)
+    return f"ready{without}: {urls}; logs in {cluster.directory / 'logs'}; Ctrl-C stops it"
+
+
+async def _or_stopped(stopped: asyncio.Event, *works: Coroutine[Any, Any, None]) -> None:
+    """Do the works, until one of them ends, or we are told to stop."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {group.create_task(work) for work in (*works, _until(stopped))}
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+    except ExceptionGroup as failed:
+        # Not `except*`: what is raised in there is wrapped in a group once more.
+        ours = failed.subgroup(QuorateError)
+        if ours is None:
+            raise
+        raise ours.exceptions[0] from None
+
+
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()

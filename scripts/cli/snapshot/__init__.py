@@ -1,0 +1,1 @@
+"""`quorate snapshot`: checkpoints taken, listed, verified, restored and exported."""

@@ -1,0 +1,1 @@
+"""`quorate topics`, `partitions`, `configs`, `reassign`, `elect`: topics, and where their replicas are."""

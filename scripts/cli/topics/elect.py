@@ -1,0 +1,121 @@
+"""`quorate elect`: electing leaders now, as kafka-leader-election does it."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.protocol import (
+    ElectionPartitionResult,
+    ElectionPartitions,
+    ElectionTopicResult,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+)
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cli.topics.json_files import ElectionFile, read_json
+from quorate.scripts.terminal.arguments import AsJson, Yes, confirm, sendable
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.bulk import Outcome, only, report
+from quorate.scripts.terminal.connecting import Controllers, SecretFile
+from quorate.scripts.terminal.output import counted
+
+
+class ElectionType(StrEnum):
+    """Who is to lead."""
+
+    PREFERRED = "preferred"
+    UNCLEAN = "unclean"
+
+
+def elect(
+    election_type: Annotated[
+        ElectionType,
+        typer.Option(
+            "--type",
+            help="preferred: the first replica, if it is in the ISR. unclean: where there is no leader, any replica "
+            "that lives; what it lacks is lost.",
+        ),
+    ],
+    topic: Annotated[str | None, typer.Option("--topic", metavar="NAME", help="With --partition.")] = None,
+    partition: Annotated[
+        list[int] | None,
+        typer.Option("--partition", min=0, max=2**31 - 1, metavar="N", help="Of --topic; may be repeated."),
+    ] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option("--path", metavar="FILE", help='{"partitions":[{"topic":"orders","partition":0}]}; - is stdin.'),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="All partitions that need one.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Elect the preferred leaders, or, where data may be lost, unclean ones. Unclean elections are asked about.
+
+    Example: quorate elect --type preferred --topic orders --partition 0
+    """
+    wanted = _wanted(topic, partition, path, is_all=all_)
+    if election_type is ElectionType.UNCLEAN:
+        what = "all partitions without a leader" if wanted is None else counted(_count(wanted), "partition")
+        confirm(f"elect leaders that may lack records for {what}", yes=yes)
+    kind: Literal["PREFERRED", "UNCLEAN"] = "UNCLEAN" if election_type is ElectionType.UNCLEAN else "PREFERRED"
+    request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted)
+    reply = ask(controllers, secret_file, lambda client: _elect(client, request), about=_only(wanted))
+    topics = reply.replica_election_results
+    report(reply, [_outcome(one.topic, result) for one in topics for result in one.partition_results], as_json=as_json)
+    if not topics and not as_json:
+        sys.stdout.write("No partition needs an election.\n")
+
+
+def _wanted(
+    topic: str | None, partitions: list[int] | None, path: Path | None, *, is_all: bool
+) -> list[ElectionPartitions] | None:
+    """The partitions that were named; None = all."""
+    if (topic is not None) + (path is not None) + is_all != 1 or (topic is None) != (not partitions):
+        raise typer.BadParameter("say which partitions: --topic with --partition, or --path, or --all")
+    if topic is not None:
+        return [ElectionPartitions(topic=sendable(topic), partitions=list(dict.fromkeys(partitions or ())))]
+    if path is None:
+        return None
+    by_topic: dict[str, list[int]] = {}
+    for one in read_json(path, ElectionFile).partitions:
+        by_topic.setdefault(one.topic, []).append(one.partition)
+    return [ElectionPartitions(topic=name, partitions=numbers) for name, numbers in by_topic.items()]
+
+
+def _only(wanted: list[ElectionPartitions] | None) -> str | None:
+    return only([f"{one.topic}-{number}" for one in wanted or () for number in one.partitions])
+
+
+def _count(wanted: list[ElectionPartitions]) -> int:
+    return sum(len(topic.partitions) for topic in wanted)
+
+
+async def _elect(client: ControllerClient, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    """The outcomes. That a single partition needs no election is one too, and no refusal of the request."""
+    try:
+        return await client.elect_leaders(request)
+    except ApiError as error:
+        if error.code is not ErrorCode.ELECTION_NOT_NEEDED or not request.topic_partitions:
+            raise
+        (one,) = request.topic_partitions
+        result = ElectionPartitionResult(
+            partition_id=one.partitions[0], error_code=error.code, error_message=error.message
+        )
+        return ElectLeadersResponse(
+            replica_election_results=[ElectionTopicResult(topic=one.topic, partition_results=[result])]
+        )
+
+
+def _outcome(topic: str, result: ElectionPartitionResult) -> Outcome:
+    name = f"{topic}-{result.partition_id}"
+    if result.error_code is ErrorCode.ELECTION_NOT_NEEDED:
+        return Outcome(name, ErrorCode.NONE, None, f"{name}: no election is needed.")
+    return Outcome(name, result.error_code, result.error_message, f"{name}: a leader was elected.")

@@ -1,0 +1,375 @@
+"""`quorate topics`: what topics there are, and making, growing and deleting them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final
+
+import typer
+from pydantic import BaseModel, ConfigDict
+
+from quorate.controller.api.resources import PartitionsReply, TopicsReply, TopicSummary
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.protocol import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DescribedPartition,
+    ReplicaAssignment,
+    TopicConfig,
+)
+from quorate.controller.protocol.types import UuidField
+from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
+from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.scripts.cli.topics.config_names import point_out_slips
+from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, partition_row
+from quorate.scripts.cli.topics.topic_deletions import deletions
+from quorate.scripts.terminal.arguments import (
+    LIMIT_DEFAULT,
+    AsJson,
+    Assignment,
+    AtMinIsr,
+    Broker,
+    DryRun,
+    Leader,
+    Limit,
+    NotPreferred,
+    Offline,
+    Patterns,
+    Reassigning,
+    Topics,
+    UnderMinIsr,
+    UnderReplicated,
+    Yes,
+    confirm,
+    exact_names,
+    key_values,
+    patterns_text,
+    replica_lists,
+    wanted_parameters,
+)
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.bulk import Outcome, only, report
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
+
+#: Of topics that are to be deleted.
+_NAMES_SHOWN: Final = 10
+
+app = typer.Typer(help="List, describe, create, grow and delete topics.", no_args_is_help=True)
+app.command()(deletions)
+
+WithOverrides = Annotated[bool, typer.Option("--with-overrides", help="With configs of their own.")]
+
+
+class NoSuchTopic(QuorateError):
+    """A topic that was named is not there."""
+
+
+@app.command("list")
+def list_(
+    topics: Patterns = None,
+    under_replicated: UnderReplicated = False,
+    offline: Offline = False,
+    under_min_isr: UnderMinIsr = False,
+    at_min_isr: AtMinIsr = False,
+    not_preferred: NotPreferred = False,
+    reassigning: Reassigning = False,
+    broker: Broker = None,
+    leader: Leader = None,
+    with_overrides: WithOverrides = False,
+    limit: Limit = LIMIT_DEFAULT,
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """List topics, all or those with a partition in one of the states asked for.
+
+    Example: quorate topics list 'orders*' --under-replicated
+    """
+    wanted = wanted_parameters(
+        patterns_text(topics), broker, leader,
+        under_replicated=under_replicated, offline=offline, under_min_isr=under_min_isr, at_min_isr=at_min_isr,
+        not_preferred=not_preferred, reassigning=reassigning,
+    )  # fmt: skip
+    wanted |= _overrides(with_overrides)
+    found = ask(controllers, secret_file, lambda client: all_topics(client, wanted, limit), path=from_path, at=at)
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(found.model_dump_json() + "\n")
+            return
+        rows = [("TOPIC", "PARTITIONS", "MATCHING", "REPLICAS", "CONFIGS")]
+        rows += (
+            (one.name, str(one.partitions), str(one.matching_partitions), str(one.replication_factor), _configs(one))
+            for one in found.topics
+        )
+        sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+    say_if_more(len(found.topics), found.matching)
+
+
+def _overrides(is_wanted: bool) -> dict[str, str | int]:
+    return {"with_overrides": "true"} if is_wanted else {}
+
+
+def _configs(topic: TopicSummary) -> str:
+    return ",".join(f"{one.name}={'(hidden)' if one.value is None else one.value}" for one in topic.configs) or "-"
+
+
+class TopicDescription(BaseModel):
+    """A topic in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    topic_id: UuidField
+    partition_count: int
+    replication_factor: int
+    configs: list[TopicConfig]
+    #: Those that fit what was asked for.
+    partitions: list[DescribedPartition]
+
+
+class TopicDescriptions(BaseModel):
+    """All that was found, in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    state_offset: int
+    #: Partitions that fit.
+    matching: int
+    topics: list[TopicDescription]
+
+
+@app.command()
+def describe(
+    topics: Patterns = None,
+    under_replicated: UnderReplicated = False,
+    offline: Offline = False,
+    under_min_isr: UnderMinIsr = False,
+    at_min_isr: AtMinIsr = False,
+    not_preferred: NotPreferred = False,
+    reassigning: Reassigning = False,
+    broker: Broker = None,
+    leader: Leader = None,
+    with_overrides: WithOverrides = False,
+    limit: Limit = LIMIT_DEFAULT,
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Show topics with their configs and partitions, all or those in one of the states asked for.
+
+    A topic that is named and not there is refused. --limit is about partitions.
+
+    Example: quorate topics describe orders
+    """
+    wanted = wanted_parameters(
+        patterns_text(topics), broker, leader,
+        under_replicated=under_replicated, offline=offline, under_min_isr=under_min_isr, at_min_isr=at_min_isr,
+        not_preferred=not_preferred, reassigning=reassigning,
+    )  # fmt: skip
+
+    async def question(client: ControllerClient) -> TopicDescriptions:
+        await _check_known(client, topics)
+        found = await all_topics(client, wanted | _overrides(with_overrides), limit)
+        return _described(found, await all_partitions(client, wanted, limit))
+
+    described = ask(controllers, secret_file, question, path=from_path, at=at)
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(described.model_dump_json() + "\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in _description(described.topics))
+    shown = sum(len(topic.partitions) for topic in described.topics)
+    if not as_json and not with_overrides:
+        say_if_more(shown, described.matching)
+
+
+async def _check_known(client: ControllerClient, patterns: list[str] | None) -> None:
+    names = exact_names(patterns)
+    missing = set(names) - set(await topics_named(client, names))
+    if missing:
+        raise NoSuchTopic(f"there is no topic {', '.join(sorted(missing))}")
+
+
+def _described(found: TopicsReply, partitions: PartitionsReply) -> TopicDescriptions:
+    by_id = {topic.topic_id: topic.partitions for topic in partitions.topics}
+    described = [
+        TopicDescription(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partition_count=topic.partitions,
+            replication_factor=topic.replication_factor,
+            configs=topic.configs,
+            partitions=by_id.get(topic.topic_id, []),
+        )
+        for topic in found.topics
+    ]
+    return TopicDescriptions(state_offset=found.state_offset, matching=partitions.matching, topics=described)
+
+
+def _description(topics: Iterable[TopicDescription]) -> Iterator[str]:
+    for place, topic in enumerate(topics):
+        if place:
+            yield ""
+        yield (
+            f"{topic.name}  id {uuid_text(topic.topic_id)}  partitions {topic.partition_count}  "
+            f"replication factor {topic.replication_factor}"
+        )
+        for config in topic.configs:
+            yield f"  {config.name}={'(hidden)' if config.value is None else config.value}"
+        if topic.partitions:
+            yield from (f"  {line}" for line in columns([PARTITION_HEADINGS, *map(partition_row, topic.partitions)]))
+
+
+@app.command()
+def create(
+    topics: Topics,
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", min=1, max=2**31 - 1, metavar="N", help="Default: the cluster's num.partitions."),
+    ] = None,
+    replication_factor: Annotated[
+        int | None,
+        typer.Option("--replication-factor", min=1, max=2**15 - 1, metavar="N", help="Default: the cluster's."),
+    ] = None,
+    replica_assignment: Assignment = None,
+    config: Annotated[list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="May be repeated.")] = None,
+    dry_run: DryRun = False,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there already is well.")] = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Create topics, all alike; each for itself.
+
+    Example: quorate topics create orders --partitions 6 --replication-factor 3 --config retention.ms=86400000
+    """
+    if replica_assignment is not None and (partitions is not None or replication_factor is not None):
+        raise typer.BadParameter("--replica-assignment says how many partitions and replicas there are")
+    lists = [] if replica_assignment is None else replica_lists(replica_assignment)
+    assignments = [ReplicaAssignment(partition_index=at, broker_ids=ids) for at, ids in enumerate(lists)]
+    configs = [TopicConfig(name=name, value=value) for name, value in key_values(config)]
+    point_out_slips("TOPIC", [one.name for one in configs])
+    wanted = [
+        CreatableTopic(
+            name=name,
+            num_partitions=-1 if partitions is None else partitions,
+            replication_factor=-1 if replication_factor is None else replication_factor,
+            assignments=assignments,
+            configs=configs,
+        )
+        for name in dict.fromkeys(topics)
+    ]
+    request = CreateTopicsRequest(topics=wanted, validate_only=dry_run)
+    reply = ask(controllers, secret_file, lambda client: _create(client, request), about=only(topics))
+    outcomes = [_created(one, is_dry_run=dry_run, if_not_exists=if_not_exists) for one in reply.topics]
+    report(reply, outcomes, as_json=as_json)
+
+
+async def _create(client: ControllerClient, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """The outcomes. A single topic that is there already is one too, and no refusal of the request."""
+    try:
+        return await client.create_topics(request)
+    except ApiError as error:
+        if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+            raise
+        result = CreatableTopicResult(name=request.topics[0].name, error_code=error.code, error_message=error.message)
+        return CreateTopicsResponse(topics=[result])
+
+
+def _created(result: CreatableTopicResult, *, is_dry_run: bool, if_not_exists: bool) -> Outcome:
+    if if_not_exists and result.error_code is ErrorCode.TOPIC_ALREADY_EXISTS:
+        return Outcome(result.name, ErrorCode.NONE, None, f"Topic {result.name} exists already.")
+    verb = "can be created" if is_dry_run else "was created"
+    size = f"partitions {result.num_partitions}, replication factor {result.replication_factor}"
+    return Outcome(result.name, result.error_code, result.error_message, f"Topic {result.name} {verb}: {size}.")
+
+
+@app.command("add-partitions")
+def add_partitions(
+    topics: Topics,
+    partitions: Annotated[
+        int, typer.Option("--partitions", min=1, max=2**31 - 1, metavar="N", help="As many as it is to have then.")
+    ],
+    replica_assignment: Assignment = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Let topics grow. A topic never shrinks, and its keys are spread anew over all partitions.
+
+    --replica-assignment is about the new partitions.
+
+    Example: quorate topics add-partitions orders --partitions 12
+    """
+    assignments = None if replica_assignment is None else replica_lists(replica_assignment)
+    wanted = [
+        CreatePartitionsTopic(name=name, count=partitions, assignments=assignments) for name in dict.fromkeys(topics)
+    ]
+    request = CreatePartitionsRequest(topics=wanted, validate_only=dry_run)
+    reply = ask(controllers, secret_file, lambda client: client.create_partitions(request), about=only(topics))
+    verb = "can have" if dry_run else "has"
+    outcomes = [
+        Outcome(one.name, one.error_code, one.error_message, f"Topic {one.name} {verb} {partitions} partitions.")
+        for one in reply.results
+    ]
+    report(reply, outcomes, as_json=as_json)
+
+
+@app.command()
+def delete(
+    topics: Topics,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="One that is not there is well.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Delete topics with all that is in them. This cannot be undone.
+
+    Example: quorate topics delete 'test-*'
+    """
+    wanted: Wanted = {"names": patterns_text(topics)}
+
+    async def find(client: ControllerClient) -> TopicsReply:
+        if not if_exists:
+            await _check_known(client, topics)
+        return await all_topics(client, wanted, RECORDS_PER_OPERATION_MAX)
+
+    found = ask(controllers, secret_file, find)
+    if found.matching > len(found.topics):
+        raise NoSuchTopic(f"{found.matching} topics match: {RECORDS_PER_OPERATION_MAX} at once is the most")
+    if not found.topics and not if_exists:
+        raise NoSuchTopic("no topic matches")
+    names = [topic.name for topic in found.topics]
+    if names:
+        confirm(f"delete {_named(names)} for good", yes=yes)
+    request = DeleteTopicsRequest(topic_ids=[topic.topic_id for topic in found.topics])
+    reply = ask(controllers, secret_file, lambda client: client.delete_topics(request), about=only(names))
+    by_id = {topic.topic_id: topic.name for topic in found.topics}
+    outcomes = [
+        Outcome(by_id[one.topic_id], one.error_code, one.error_message, f"Topic {by_id[one.topic_id]} was deleted.")
+        for one in reply.responses
+    ]
+    report(reply, outcomes, as_json=as_json)
+
+
+def _named(topics: list[str]) -> str:
+    """One by its name, several by their number and names."""
+    if len(topics) == 1:
+        return f"topic {topics[0]}"
+    more = f" and {len(topics) - _NAMES_SHOWN} more" if len(topics) > _NAMES_SHOWN else ""
+    return f"{len(topics)} topics ({', '.join(topics[:_NAMES_SHOWN])}{more})"

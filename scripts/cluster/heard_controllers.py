@@ -1,0 +1,55 @@
+"""What the controllers of a cluster say when they are asked before a directory is given the right to vote."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from quorate.controller.api.resources import StatusReply
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
+from quorate.metadata_log.errors import ApiError
+
+#: A controller that takes a connection and is slow to answer runs all the same.
+_TIMEOUT_MS: Final = 3_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One address, and what came of asking there."""
+
+    url: str
+    #: None where no status came back.
+    status: StatusReply | None
+    #: Why not; empty where nothing takes a connection there.
+    trouble: str = ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing takes a connection there."""
+        return self.status is None and not self.trouble
+
+
+def ask_each(urls: Sequence[str], secret: bytes | None) -> list[Heard]:
+    """Ask all of them at once, each for what it knows itself.
+
+    Raises:
+        InvalidUrl: one of the addresses is none.
+    """
+
+    async def run() -> list[Heard]:
+        async with ControllerClient(urls, shared_secret=secret) as client:
+            return await asyncio.gather(*(_ask(client, controller_url(url)) for url in urls))
+
+    return asyncio.run(run()) if urls else []
+
+
+async def _ask(client: ControllerClient, url: str) -> Heard:
+    try:
+        return Heard(url, await client.status_of(url, _TIMEOUT_MS))
+    except NotSent:
+        return Heard(url, None)
+    except (ApiError, NoAnswer) as error:
+        return Heard(url, None, str(error) or type(error).__name__)

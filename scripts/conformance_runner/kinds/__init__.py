@@ -1,0 +1,1 @@
+"""The kinds of vectors, and how each is put to the controller."""

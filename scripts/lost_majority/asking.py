@@ -1,0 +1,74 @@
+"""Who still answers, and what they know: controllers, and brokers that followed the log."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.error import URLError
+
+from quorate.controller.api.resources import StatusReply
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import controller_url
+from quorate.scripts.lost_majority.errors import RecoveryError
+from quorate.scripts.lost_majority.judgement import Answer
+from quorate.scripts.terminal.survey import ask
+
+_CONTROLLER_TIMEOUT_MS: Final = 1_000.0
+_BROKER_TIMEOUT_S: Final = 2.0
+_BROKER_BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[Answer]:
+    """What each of the controllers says that answers, within a second."""
+    if not urls:
+        return []
+
+    async def run() -> list[Answer]:
+        async with ControllerClient(urls, shared_secret=secret) as client:
+            asked = await asyncio.gather(*(ask(client, controller_url(url), _CONTROLLER_TIMEOUT_MS) for url in urls))
+        return [_answer(one.url, one.reply) for one in asked if one.reply is not None]
+
+    return asyncio.run(run())
+
+
+def _answer(url: str, status: StatusReply) -> Answer:
+    quorum = status.quorum
+    return Answer(
+        url=url,
+        node_id=quorum.observed_by,
+        epoch=quorum.epoch,
+        high_watermark=quorum.high_watermark,
+        active_id=quorum.active_id,
+    )
+
+
+def ask_brokers(urls: Sequence[str]) -> list[Answer]:
+    """How far broker processes have followed the log: what they applied was committed.
+
+    Raises:
+        RecoveryError: one does not answer, or not as a broker does. It was named to be heard.
+    """
+    return [_ask_broker(url if "://" in url else f"http://{url}") for url in urls]
+
+
+def _ask_broker(url: str) -> Answer:
+    try:
+        with urllib.request.urlopen(f"{url}/v1/process", timeout=_BROKER_TIMEOUT_S) as reply:
+            document: Any = json.loads(reply.read(_BROKER_BYTES_MAX))
+        following, brokers = document["following"], document["brokers"]
+        return Answer(
+            url=url,
+            node_id=int(brokers[0]["broker_id"]) if brokers else -1,
+            epoch=int(following["epoch"] or 0),
+            high_watermark=int(following["applied_offset"]),
+            active_id=following["leader_id"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        why = reason.strerror or reason if isinstance(reason, OSError) else reason
+        raise RecoveryError(
+            f"{url}: no broker answers there ({why}); leave it out, or name its HTTP address"
+        ) from error

@@ -1,0 +1,1 @@
+"""The production quorum in virtual time: nodes, their network, faults, and what must hold."""

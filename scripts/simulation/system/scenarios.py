@@ -1,0 +1,202 @@
+"""Named situations of the whole system, brought about step by step: those that random faults find rarely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from quorate.scripts.simulation.quorum.checks import NotReached
+from quorate.scripts.simulation.quorum.options import Options
+from quorate.scripts.simulation.system.controller_process import ControllerProcess, url_of
+from quorate.scripts.simulation.system.options import SystemOptions
+from quorate.scripts.simulation.system.story import Story, listening
+from quorate.scripts.simulation.system.workload import TIMEOUTS_MS, AdminClient
+from quorate.scripts.simulation.system.world import SystemWorld
+
+_QUIET: Final = SystemOptions(
+    Options(write_rate=0.0, read_rate=0.0, delay_mean=0.0002, disk_delay_mean=0.0001),
+    clients=1,
+    topics=1,
+    request_rate=1e-9,
+)
+#: Virtual seconds that any single step may take.
+_STEP_SECONDS: Final = 10.0
+
+
+class SystemStage:
+    """A started system without random faults, with a topic, and hands to steer it."""
+
+    def __init__(self, seed: int, story: Story | None) -> None:
+        self.world = SystemWorld(seed, _QUIET, story)
+        self.client: AdminClient = self.world.clients[0]
+
+    def begin(self) -> None:
+        """Start everything, and make a topic."""
+        self.world.format()
+        self.wait("brokers", lambda: all(broker.is_ready for broker in self.world.brokers))
+        self.ask(AdminClient.create_topics)
+
+    def wait(self, what: str, condition: Callable[[], bool], seconds: float = _STEP_SECONDS) -> None:
+        """Let virtual time pass until ``condition`` holds."""
+        if not self.world.run_until(condition, seconds):
+            raise NotReached(f"waited {seconds} s in vain for {what}:\n{self.world.describe()}")
+
+    def ask(self, kind: Callable[[AdminClient], object], *only: ControllerProcess) -> None:
+        """Let the client ask something of some controllers, and wait until it knows what became of it."""
+        self.send(kind, *only)
+        self.wait("an answer", lambda: self.client.is_done)
+
+    def send(self, kind: Callable[[AdminClient], object], *only: ControllerProcess) -> None:
+        """The same without waiting."""
+        self.client.urls = [url_of(one.node_id) for one in only or self.world.controllers]
+        self.client.ask(kind)  # type: ignore[arg-type]
+
+    @property
+    def active(self) -> ControllerProcess:
+        """Who decides."""
+        for node in self.world.controllers:
+            if not node.is_frozen and node.controller.is_active:
+                return node
+        raise NotReached(f"no controller is active:\n{self.world.describe()}")
+
+    def standbys(self) -> list[ControllerProcess]:
+        """The others, ascending."""
+        return [node for node in self.world.controllers if node is not self.active]
+
+    def finish(self) -> None:
+        """Heal everything, and demand that all comes to rest and was linearizable."""
+        self.client.urls = self.world.controller_urls
+        self.world.heal()
+        self.world.converge()
+
+
+def frozen_controller_read(stage: SystemStage) -> None:
+    """The active controller is frozen and deposed; a linearizable read that waits in its socket must not be stale."""
+    old = stage.active
+    old.freeze()
+    others = [node for node in stage.world.controllers if node is not old]
+    stage.wait("another active controller", lambda: any(node.controller.is_active for node in others))
+    stage.ask(AdminClient.add_partitions, *others)
+    stage.ask(AdminClient.delete_topic, *others)
+    stage.send(AdminClient.read_topic, old)
+    stage.world.run_for(0.01)
+    # Its HTTP sockets are read before those of the quorum.
+    old.loop.thaw()
+    stage.world.run_for(0.005)
+    old.thaw()
+    stage.wait("an answer", lambda: stage.client.is_done)
+
+
+def write_of_a_resigned_controller(stage: SystemStage) -> None:
+    """Leadership is given up with a write under way that commits all the same: it must not count as refused."""
+    stage.ask(AdminClient.delete_topic)
+    active = stage.active
+    stage.send(AdminClient.create_topics, active)
+    stage.wait("the write to be under way", lambda: active.controller.pending_replies > 0, 1.0)
+    stage.wait("its entry to be sent", lambda: any(_end(node) == _end(active) for node in _others(stage, active)), 1.0)
+    assert active.node is not None
+    active.node.resign(active.node.epoch)
+    stage.world.after_event(active)
+    stage.client.urls = [url_of(node.node_id) for node in stage.world.controllers]
+    stage.wait("an answer", lambda: stage.client.is_done)
+
+
+def controller_killed_behind_a_standby(stage: SystemStage) -> None:
+    """A standby passed a write on, and the active controller dies before it answers: nobody may call that refused."""
+    stage.ask(AdminClient.delete_topic)
+    active, standby = stage.active, stage.standbys()[0]
+    stage.send(AdminClient.create_topics, standby)
+    stage.wait("the write to be under way", lambda: active.controller.pending_replies > 0, 1.0)
+    stage.wait("its entry to be sent", lambda: any(_end(node) == _end(active) for node in _others(stage, active)), 1.0)
+    stage.world.crash(active, False)
+    stage.wait("an answer", lambda: stage.client.is_done)
+
+
+def deposed_controller_change(stage: SystemStage) -> None:
+    """The active controller is cut off from the others and deposed, and does not know it yet; clients reach all. A
+    change that another made undone must not be acknowledged by it because nothing is to be written."""
+    stage.ask(AdminClient.configure_first)
+    old = stage.active
+    _depose_unknowing(stage, old)
+    stage.ask(AdminClient.configure_second, *_others(stage, old))
+    stage.send(AdminClient.configure_first, old)
+    stage.wait("an answer", lambda: stage.client.is_done)
+
+
+def deposed_controller_refusal(stage: SystemStage) -> None:
+    """The same, and it is asked for a topic that is gone: it must not say that there is one."""
+    old = stage.active
+    _depose_unknowing(stage, old)
+    stage.ask(AdminClient.delete_topic, *_others(stage, old))
+    stage.send(AdminClient.create_topics, old)
+    stage.wait("an answer", lambda: stage.client.is_done)
+
+
+def frozen_controller_change(stage: SystemStage) -> None:
+    """The same with a controller that was frozen before its write was acknowledged. When it wakes up, what waits in its
+    HTTP sockets is decided first, and then the acknowledgements in the others commit all that rests on: they are older
+    than the request, and confirm nothing."""
+    old = stage.active
+    others, start = _others(stage, old), _end(old)
+    stage.send(AdminClient.configure_first, old)
+    stage.wait("its entry to be sent", lambda: any(_end(node) == _end(old) > start for node in others), 1.0)
+    old.freeze()
+    if old.controller.pending_replies == 0:
+        raise NotReached("the change was answered before its acknowledgements could lie in a socket")
+    stage.world.run_for(0.005)
+    _depose_unknowing(stage, old)
+    stage.ask(AdminClient.configure_second, *others)
+    stage.send(AdminClient.configure_first, old)
+    stage.world.run_for(0.01)
+    old.loop.thaw()
+    stage.world.run_for(0.005)
+    old.thaw()
+    stage.wait("an answer", lambda: stage.client.is_done)
+    stage.world.run_for(max(TIMEOUTS_MS) / 1000)  # nobody waits any more for what was asked first
+
+
+def _depose_unknowing(stage: SystemStage, old: ControllerProcess) -> None:
+    """Let another controller become active while this one hears nothing from the others, and believes that it is."""
+    others, network = _others(stage, old), stage.world.network
+    network.cut |= {(node.node_id, old.node_id) for node in others}
+    for node in others:
+        # Only the other end notices: these two elect at once.
+        network.break_connection(old.node_id, node.node_id)
+    stage.wait("another active controller", lambda: any(node.controller.is_active for node in others))
+    if not old.controller.is_active:
+        raise NotReached("the old controller knows that it was deposed")
+
+
+def _others(stage: SystemStage, one: ControllerProcess) -> list[ControllerProcess]:
+    return [node for node in stage.world.controllers if node is not one]
+
+
+def _end(process: ControllerProcess) -> int:
+    assert process.node is not None
+    return process.node.log_end_offset
+
+
+SYSTEM_SCENARIOS: Final[dict[str, Callable[[SystemStage], None]]] = {
+    "frozen-controller-read": frozen_controller_read,
+    "deposed-controller-change": deposed_controller_change,
+    "deposed-controller-refusal": deposed_controller_refusal,
+    "frozen-controller-change": frozen_controller_change,
+    "write-of-a-resigned-controller": write_of_a_resigned_controller,
+    "controller-killed-behind-a-standby": controller_killed_behind_a_standby,
+}
+
+
+def run_system_scenario(name: str, seed: int, story: Story | None = None) -> None:
+    """Bring a situation about.
+
+    Raises:
+        Violation: a promise was broken. NotReached: the situation did not come about.
+    """
+    stage = SystemStage(seed, story)
+    with listening(story):
+        try:
+            stage.begin()
+            SYSTEM_SCENARIOS[name](stage)
+            stage.finish()
+        finally:
+            stage.world.close()

@@ -1,0 +1,1 @@
+"""What commands share: questions to controllers, values for people, exit codes, progress."""

@@ -1,0 +1,98 @@
+"""A command's question to the controllers, and its exit code where there is no answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import typer
+
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.client.attempts import Sender
+from quorate.controller.client.client import ControllerClient
+from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret
+
+T = TypeVar("T")
+
+#: Somebody waits for the command: where nothing listens it is told so before long. Enough for a restart of one process.
+_ABSENT_MS: Final = 5_000.0
+
+
+def ask(
+    controllers: str | None,
+    secret_file: Path | None,
+    question: Callable[[ControllerClient], Awaitable[T]],
+    principal: str | None = None,
+    *,
+    path: Path | None = None,
+    at: str | None = None,
+    about: str | None = None,
+) -> T:
+    """The answer to one question.
+
+    Args:
+        principal: who asks; without it the one that the environment names, if any.
+        path: no controller is asked: files answer, as a controller in their state would.
+        at: of which moment the answer is wanted; None: of now, or of all that the files hold.
+        about: the one thing that something is asked for, which a refusal then names; None: there are several.
+
+    Ends the command with its own exit code where no active controller was found, or a change may have been made.
+
+    Raises:
+        ApiError: the answer is a refusal. typer.BadParameter, InvalidUrl: nobody to ask.
+        ImageNotAvailable, StorageError, ReplayError: nothing can be read from the files, or not of this moment.
+    """
+    if path is not None:
+        from quorate.scripts.terminal.offline import FileAnswers
+
+        return _run(partial(_put_to, FileAnswers(path, at), question))
+    who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
+    urls, secret = find_controllers(controllers), find_secret(secret_file)
+
+    async def run() -> T:
+        async with ControllerClient(urls, shared_secret=secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client:
+            return await question(client)
+
+    try:
+        return _run(run)
+    except NotController as error:
+        sys.stderr.write(f"quorate: {error}\n")
+        raise typer.Exit(exit_codes.UNREACHABLE) from None
+    except OutcomeUnknown as error:
+        sys.stderr.write(f"quorate: {error}\n")
+        raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from None
+    except ApiError as error:
+        if about is None or isinstance(error, (HttpRefusal, Overloaded)):
+            raise  # of the request, whatever it asks for
+        raise ApiError(error.code, f"{about}: {error.message}", error.details) from None
+
+
+async def _put_to(answers: Sender, question: Callable[[ControllerClient], Awaitable[T]]) -> T:
+    async with ControllerClient((), sender=answers) as client:
+        return await question(client)
+
+
+def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """As ``asyncio.run``. Ctrl-C waits while the loop is made: half a loop complains when it is dropped."""
+    if threading.current_thread() is not threading.main_thread():
+        return asyncio.run(work())  # Ctrl-C is the main thread's.
+    interrupts: list[int] = []
+    usual = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        runner = asyncio.Runner()
+        runner.get_loop()
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    with runner:
+        if interrupts:
+            raise KeyboardInterrupt
+        return runner.run(work())

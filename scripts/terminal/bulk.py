@@ -1,0 +1,64 @@
+"""What came of a request about several things: one line each, and one exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import typer
+from pydantic import BaseModel
+
+from quorate.metadata_log.errors import ErrorCode
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.output import reader_may_leave
+
+
+class Outcome(NamedTuple):
+    """What came of one of them."""
+
+    #: How people call it.
+    subject: str
+    error_code: ErrorCode
+    error_message: str | None
+    #: The line where there is no error.
+    done: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was done."""
+        return self.error_code is ErrorCode.NONE
+
+
+def only(subjects: Sequence[str]) -> str | None:
+    """How the only one of them is called, however often it was named; None where there are several."""
+    return subjects[0] if len(set(subjects)) == 1 else None
+
+
+def report(reply: BaseModel, outcomes: Sequence[Outcome], *, as_json: bool) -> None:
+    """Show the outcomes; ends the command as refused where one of them is.
+
+    With JSON the reply is all of the output, and has every outcome in it.
+    """
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(reply.model_dump_json() + "\n")
+        else:
+            sys.stdout.writelines(f"{outcome.done}\n" for outcome in outcomes if outcome.is_done)
+    exit_by(outcomes)
+
+
+def exit_by(outcomes: Sequence[Outcome]) -> None:
+    """Name what was refused; ends the command where there is any.
+
+    Raises:
+        typer.Exit: something was.
+    """
+    failed = [outcome for outcome in outcomes if not outcome.is_done]
+    for outcome in failed:
+        message = outcome.error_message or "refused"
+        sys.stderr.write(f"quorate: {outcome.subject}: {message} ({outcome.error_code.name})\n")
+    if failed:
+        if len(outcomes) > 1:
+            sys.stderr.write(f"quorate: {len(failed)} of {len(outcomes)} failed\n")
+        raise typer.Exit(exit_codes.REFUSED)

@@ -1,0 +1,124 @@
+"""Which controllers a command talks to, the same in every command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.snapshots.checkpoints.moments import InvalidMoment, parse_moment
+
+#: Where `scripts/up` keeps its cluster.
+LOCAL_DIRECTORY: Final = Path("var")
+#: Environment variable with the principal that commands ask as.
+PRINCIPAL_VARIABLE: Final = "QUORATE_PRINCIPAL"
+
+Controllers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT,...",
+        envvar="QUORATE_CONTROLLERS",
+        help="HTTP addresses of controllers; one that answers is enough. Default: those of the local cluster in ./var.",
+        show_default=False,
+    ),
+]
+LocalDirectory = Annotated[Path, typer.Option("--dir", help="The directory of a local cluster of `quorate up`.")]
+SecretFile = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="QUORATE_SHARED_SECRET_FILE", help="File with the controllers' shared secret.", show_default=False
+    ),
+]
+Principal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPE:NAME",
+        envvar=PRINCIPAL_VARIABLE,
+        help="In whose name to ask, such as User:ana.",
+        show_default=False,
+    ),
+]
+
+
+def _moment(text: str | None) -> str | None:
+    if text is not None:
+        try:
+            parse_moment(text)
+        except InvalidMoment as error:
+            raise typer.BadParameter(str(error)) from None
+    return text
+
+
+def files_not_address(path: Path | None) -> Path | None:
+    """Refuse an address where files are read: as a path it would not be there, and that says nothing.
+
+    Raises:
+        typer.BadParameter: it is one.
+    """
+    if path is not None and path.parts[:1] in (("http:",), ("https:",)):
+        raise typer.BadParameter(
+            f"{path.parts[0]}//{'/'.join(path.parts[1:])} is an address, and files are read here: say the path of a "
+            "metadata directory, a segment or a checkpoint; those of a running controller lie on its machine"
+        )
+    return path
+
+
+FromPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        help="Ask no controller: read a metadata directory, a segment or a checkpoint.",
+        callback=files_not_address,
+        show_default=False,
+    ),
+]
+AtMoment = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="OFFSET|TIME|epoch:N",
+        help="The state at an offset, after the last batch not later than a time (2026-01-31T12:00:00Z), or at the end "
+        "of an epoch.",
+        callback=_moment,
+        show_default=False,
+    ),
+]
+
+
+def find_controllers(controllers: str | None) -> tuple[str, ...]:
+    """The addresses that were given, else those of the local cluster.
+
+    Raises:
+        typer.BadParameter: neither is there, or one of them is no address.
+    """
+    if controllers is not None:
+        return _addresses(controllers)
+    plan = ClusterPlan.load(LOCAL_DIRECTORY)
+    if plan is None:
+        raise typer.BadParameter(
+            "which controllers? Say --controllers HOST:PORT,... or set QUORATE_CONTROLLERS "
+            f"(there is no local cluster in ./{LOCAL_DIRECTORY})"
+        )
+    return plan.controller_urls
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    from quorate.controller.client.connection import InvalidUrl, controller_url
+
+    try:
+        urls = tuple(controller_url(part) for part in text.split(",") if part.strip())
+        return urls or (controller_url(text),)
+    except InvalidUrl as error:
+        raise typer.BadParameter(str(error), param_hint="--controllers") from None
+
+
+def find_secret(file: Path | None) -> bytes | None:
+    """The shared secret, if a file was named."""
+    if file is None:
+        return None
+    from quorate.controller.process.settings_source import read_secret
+
+    return read_secret(file)

@@ -1,0 +1,56 @@
+"""How values are shown to people, the same in every command, and how a command ends whose output nobody reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import typer
+
+from quorate.scripts.terminal import exit_codes
+
+
+def format_time(timestamp_ms: int) -> str:
+    """A time in milliseconds since 1970, as ISO 8601 in UTC; the bare number where no calendar reaches."""
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{timestamp_ms} ms"
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with the cells of all rows under each other."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def or_dash(number: int | None) -> str:
+    """A number, a dash where there is none."""
+    return "-" if number is None else str(number)
+
+
+def ago(milliseconds: int | None) -> str:
+    """How long ago something was, a dash where it was not."""
+    if milliseconds is None:
+        return "-"
+    return f"{milliseconds} ms ago" if milliseconds < 10_000 else f"{milliseconds // 1000} s ago"
+
+
+def counted(number: int, one: str) -> str:
+    """``1 topic``, ``2 topics``."""
+    return f"{number} {one}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """End the command well, and in silence, when the reader of its output has had enough (`| head`)."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nothing to say, and nowhere to say it: what is still buffered must not fail once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(exit_codes.DONE) from None

@@ -1,0 +1,142 @@
+"""Asking every controller at once what it sees: the only way to know of a quorum that there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from quorate.controller.api.resources import StatusReply, Verdict
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
+from quorate.controller.reads.verdict import NO_ACTIVE
+from quorate.metadata_log.errors import ApiError
+
+#: All controllers are asked at the same time; with the start of the program the screen is due within a second.
+SURVEY_SECONDS: Final = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One controller and what came of asking it."""
+
+    url: str
+    #: None where it did not answer.
+    reply: StatusReply | None
+    #: Why it did not; empty where it did.
+    reason: str
+
+
+class AskedController(BaseModel):
+    """One controller in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    node_id: int | None
+    is_reachable: bool
+    reason: str
+
+
+class Survey(BaseModel):
+    """What all of them together say."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: Verdict | Literal["unreachable"]
+    #: A sentence each, the gravest first.
+    reasons: list[str]
+    #: Voters of the cluster; the addresses asked, where nobody could say.
+    voter_count: int
+    #: None where an old state or files were asked for: no controller of that time can be.
+    reachable_count: int | None
+    controllers: list[AskedController]
+    #: As the active controller sees the cluster; where none answers, the state of the controller that knows most.
+    status: StatusReply | None
+
+
+async def survey(client: ControllerClient, urls: Sequence[str]) -> Survey:
+    """Ask the controllers at ``urls``, and those that they name, within a second."""
+    return judge(await _ask_all(client, [controller_url(url) for url in urls]))
+
+
+async def _ask_all(client: ControllerClient, urls: Sequence[str]) -> list[Asked]:
+    ends_at = asyncio.get_running_loop().time() + SURVEY_SECONDS
+    asked: list[Asked] = []
+    known: set[str] = set()
+    running: set[asyncio.Task[Asked]] = set()
+    async with asyncio.TaskGroup() as group:
+        new = list(dict.fromkeys(urls))
+        while new or running:
+            known.update(new)
+            running |= {group.create_task(_ask(client, url, ends_at)) for url in new}
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            answers = [task.result() for task in done]
+            asked += answers
+            voters = [voter.http for answer in answers if answer.reply for voter in answer.reply.quorum.voters]
+            new = [url for url in dict.fromkeys(voters) if url not in known]
+    return sorted(asked, key=lambda one: one.url)
+
+
+async def _ask(client: ControllerClient, url: str, ends_at: float) -> Asked:
+    return await ask(client, url, max(1.0, (ends_at - asyncio.get_running_loop().time()) * 1000))
+
+
+async def ask(client: ControllerClient, url: str, timeout_ms: float) -> Asked:
+    """Ask one controller for its status. That it does not answer is an answer."""
+    try:
+        return Asked(url, await client.status_of(url, timeout_ms), "")
+    except (ApiError, NotSent, NoAnswer) as error:
+        return Asked(url, None, str(error))
+
+
+def judge(asked: Sequence[Asked]) -> Survey:
+    """The answers as one. Pure."""
+    replies = [one.reply for one in asked if one.reply is not None]
+    actives = [reply for reply in replies if reply.quorum.is_active]
+    best = max(actives or replies, key=_knowledge, default=None)
+    voter_count = len(best.quorum.voters) if best is not None else len(asked)
+    reachable = f"{len(replies)} of {voter_count} reachable"
+    verdict: Verdict | Literal["unreachable"]
+    if best is None:
+        verdict, reasons = "unreachable", [f"no controller answers: {reachable}", *(one.reason for one in asked)]
+    elif actives:
+        verdict, reasons = best.verdict, list(best.reasons)
+    elif best.quorum.active_id is None or len(replies) <= voter_count // 2:
+        others = [reason for reason in best.reasons if not reason.startswith(NO_ACTIVE)]
+        verdict, reasons = "no-quorum", [f"no quorum: {reachable}", *others]
+    else:
+        gone = f"controller {best.quorum.active_id} is said to be active and does not answer here ({reachable})"
+        verdict, reasons = "degraded", [gone, *best.reasons]
+    return Survey(
+        verdict=verdict,
+        reasons=reasons,
+        voter_count=voter_count,
+        reachable_count=len(replies),
+        controllers=[_asked_controller(one) for one in asked],
+        status=best,
+    )
+
+
+def of_state(status: StatusReply) -> Survey:
+    """What is known of an old state, or of the state of files."""
+    return Survey(
+        verdict=status.verdict,
+        reasons=status.reasons,
+        voter_count=len(status.quorum.voters),
+        reachable_count=None,
+        controllers=[],
+        status=status,
+    )
+
+
+def _knowledge(reply: StatusReply) -> tuple[int, int]:
+    return reply.quorum.epoch, reply.quorum.high_watermark
+
+
+def _asked_controller(one: Asked) -> AskedController:
+    node_id = None if one.reply is None else one.reply.quorum.observed_by
+    return AskedController(url=one.url, node_id=node_id, is_reachable=one.reply is not None, reason=one.reason)

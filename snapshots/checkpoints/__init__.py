@@ -1,0 +1,1 @@
+"""Images as checkpoint files, and images from files."""

@@ -1,0 +1,1 @@
+"""What differs between two images, and a log told as differences."""

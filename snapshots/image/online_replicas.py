@@ -1,0 +1,48 @@
+"""Which replicas lie in a directory that their broker has online, for many partitions at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
+from quorate.snapshots.table.partition_columns import Masks, PartitionColumns
+
+_ANY_OWNER: Final = -1
+_NO_OWNER: Final = -2
+
+
+class OnlineDirectories:
+    """The directories that brokers have online in one image, by their codes."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        dictionary = image.partitions.directories
+        self._owners = np.full(len(dictionary), _NO_OWNER, np.int32)
+        self._owners[[MIGRATING_CODE, UNASSIGNED_CODE]] = _ANY_OWNER
+        self._without_directories = []
+        for broker in image.cluster.brokers.values():
+            if not broker.directories:
+                self._without_directories.append(broker.id)
+            for directory in broker.directories:
+                code = dictionary.code(directory)
+                if code is not None:
+                    self._owners[code] = broker.id
+
+    def replicas(self, columns: PartitionColumns) -> Masks:
+        """Replicas whose directory is online on their broker (Kafka's ``DirectoryId.isOnline``), fenced or not."""
+        online = np.zeros(len(columns), np.uint64)
+        for slot in range(columns.width):
+            codes, bit = columns.directories[:, slot], np.uint64(1 << slot)
+            owner, brokers = self._owners[codes], columns.slots[:, slot]
+            is_online = (owner == _ANY_OWNER) | (owner == brokers)
+            if self._without_directories:
+                is_online |= np.isin(brokers, self._without_directories) & (codes != LOST_CODE)
+            online |= (is_online & (codes >= 0)) * bit
+        return online
+
+
+def online_replicas(image: MetadataImage, columns: PartitionColumns) -> Masks:
+    """``OnlineDirectories.replicas`` of partitions of the image."""
+    return OnlineDirectories(image).replicas(columns)

@@ -1,0 +1,1 @@
+"""Immutable maps with cheap successors."""

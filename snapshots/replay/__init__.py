@@ -1,0 +1,1 @@
+"""Records folded into images: the only thing that changes state."""

@@ -1,0 +1,1 @@
+"""The partition table: pages of columns, their editors, and rows as values."""

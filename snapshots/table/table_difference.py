@@ -1,0 +1,177 @@
+"""What differs between two partition tables.
+
+Pages and columns that both share are skipped, so between an image and its successor the cost is that of what changed.
+Tables of unrelated histories are compared by content, wherever their topics lie and whatever codes directories have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.pauses import Pause
+from quorate.snapshots.table.extents import NO_ROWS, TopicStretches
+from quorate.snapshots.table.pages import COLUMNS, LIST_COLUMNS, NO_PARTITION, PAGE_SHIFT, AnyColumn, Page, Rows
+from quorate.snapshots.table.slot_layout import resized
+
+if TYPE_CHECKING:
+    from quorate.snapshots.table.partition_table import PartitionTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableDifference:
+    """Partitions that are not the same in two tables, by their rows."""
+
+    #: Rows in the newer table of partitions that are new or have changed; ascending.
+    rows: Rows
+    #: The same partitions' rows in the older table; -1 = new.
+    old_rows: Rows
+    #: Rows in the older table of partitions that are gone; ascending.
+    removed_rows: Rows
+
+    def __bool__(self) -> bool:
+        return bool(len(self.rows) or len(self.removed_rows))
+
+
+def table_difference(old: PartitionTable, new: PartitionTable) -> TableDifference:
+    """What became of the partitions of ``old`` in ``new``."""
+    nothing = np.empty(0, np.int64)
+    if old is new:
+        return TableDifference(nothing, nothing, nothing)
+    if not len(old):
+        rows = new.all_rows()
+        return TableDifference(rows, np.full(len(rows), -1), nothing)
+    moved, gone = new.extents.changes_since(old.extents)
+    stayed = _changed_in_place(old, new, moved | gone)
+    moved_old_rows, moved_rows = _changed_by_topic(old, new, moved) if moved else (nothing, nothing)
+    old_rows = np.concatenate([stayed, moved_old_rows, np.sort(_rows_of(old, gone))])
+    rows = np.concatenate([stayed, moved_rows])
+    was_held, is_held = _holds(old, old_rows), _holds(new, rows)
+    paired = slice(len(rows))
+    removed_rows = old_rows[was_held & ~np.append(is_held, np.zeros(len(old_rows) - len(rows), np.bool_))]
+    old_rows = np.where(was_held, old_rows, -1)[paired][is_held]
+    rows = rows[is_held]
+    order = np.argsort(rows, kind="stable")
+    return TableDifference(rows[order], old_rows[order], np.sort(removed_rows))
+
+
+def tables_equal(old: PartitionTable, new: PartitionTable) -> bool:
+    """Whether both hold the same partitions in the same state."""
+    return old is new or (len(old) == len(new) and not table_difference(old, new))
+
+
+def changed_topics(old: PartitionTable, new: PartitionTable, pause: Pause) -> set[Uuid]:
+    """The topics some of whose partitions are new, gone or not the same; there may be a few others in it.
+
+    Args:
+        pause: called after each page that was looked into.
+    """
+    moved, gone = new.extents.changes_since(old.extents)
+    topics = moved | gone
+    for number, differs in _differences_in_place(old, new):
+        if differs.any():
+            for table in (old, new):
+                topics.update(TopicStretches.of(table.pages[number].topic_ids[differs]).topics)
+        pause()
+    return topics
+
+
+def _rows_of(table: PartitionTable, topics: Iterable[Uuid]) -> Rows:
+    extents = [table.extents.get(topic) or NO_ROWS for topic in topics]
+    ranges = [np.arange(extent.first_row, extent.first_row + extent.size) for extent in extents]
+    return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+
+
+def _holds(table: PartitionTable, rows: Rows) -> NDArray[np.bool_]:
+    """Whether rows hold a partition; -1 does not."""
+    holds = rows >= 0
+    holds[holds] = table.gather_partition_ids(rows[holds]) != NO_PARTITION
+    return holds
+
+
+# --- topics that lie where they lay ------------------------------------------------------------------
+
+
+def _changed_in_place(old: PartitionTable, new: PartitionTable, others: set[Uuid]) -> Rows:
+    """Changed rows of the topics that have the same rows in both tables: all but ``others``."""
+    parts = [np.empty(0, np.int64)]
+    for number, differs in _differences_in_place(old, new):
+        parts.append(np.flatnonzero(differs) + (number << PAGE_SHIFT))
+    changed = np.concatenate(parts)
+    if not others or not len(changed):
+        return changed
+    is_other = np.zeros(max(old.row_end, new.row_end), np.bool_)
+    for table in (old, new):
+        is_other[_rows_of(table, others)] = True
+    return changed[~is_other[changed]]
+
+
+def _differences_in_place(old: PartitionTable, new: PartitionTable) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """The pages that both tables have and do not share, by number, and which of their rows differ."""
+    codes = new.directories.codes_in(old.directories)
+    is_same_code = bool((codes == np.arange(len(codes))).all())
+    for number, (before, after) in enumerate(zip(old.pages, new.pages, strict=False)):
+        if before is not after:
+            yield number, _rows_that_differ(before, after, None if is_same_code else codes)
+
+
+def _rows_that_differ(before: Page, after: Page, codes: NDArray[np.int32] | None) -> NDArray[np.bool_]:
+    differs = np.zeros(len(after.partition_ids), np.bool_)
+    width = max(before.width, after.width)
+    for name in COLUMNS:
+        a: AnyColumn = getattr(before, name)
+        b: AnyColumn = getattr(after, name)
+        if name == "directories" and codes is not None:
+            b = _translated(b, codes)
+        elif a is b:
+            continue
+        if name in LIST_COLUMNS:
+            differs |= (resized(name, a, width) != resized(name, b, width)).any(axis=0)
+        elif name == "topic_ids":
+            differs |= (a != b).any(axis=1)
+        else:
+            differs |= a != b
+    return differs
+
+
+def _translated(codes_of_new: AnyColumn, codes: NDArray[np.int32]) -> AnyColumn:
+    return np.where(codes_of_new < 0, codes_of_new, codes[codes_of_new])
+
+
+# --- topics that lie elsewhere -----------------------------------------------------------------------
+
+
+def _changed_by_topic(old: PartitionTable, new: PartitionTable, topics: set[Uuid]) -> tuple[Rows, Rows]:
+    """Rows in the old and the new table of partitions of some topics that are not the same; -1 = no row."""
+    old_parts, parts = [], []
+    for topic in topics:
+        before, after = old.extents.get(topic) or NO_ROWS, new.extents[topic]
+        numbers = np.arange(max(before.size, after.size))
+        old_parts.append(np.where(numbers < before.size, before.first_row + numbers, -1))
+        parts.append(np.where(numbers < after.size, after.first_row + numbers, -1))
+    old_rows, rows = np.concatenate(old_parts), np.concatenate(parts)
+    differs = np.ones(len(rows), np.bool_)
+    in_both = np.flatnonzero((old_rows >= 0) & (rows >= 0))
+    differs[in_both] = _differ(old, old_rows[in_both], new, rows[in_both])
+    return old_rows[differs], rows[differs]
+
+
+def _differ(old: PartitionTable, old_rows: Rows, new: PartitionTable, rows: Rows) -> NDArray[np.bool_]:
+    """For pairs of rows whether they differ."""
+    before, after = old.gather(old_rows), new.gather(rows)
+    width = max(before.width, after.width)
+    codes = new.directories.codes_in(old.directories)
+    differs = np.zeros(len(rows), np.bool_)
+    for name in LIST_COLUMNS:
+        b = getattr(after, name).T
+        b = _translated(b, codes) if name == "directories" else b
+        differs |= (resized(name, getattr(before, name).T, width) != resized(name, b, width)).any(axis=0)
+    for name in COLUMNS:
+        if name not in LIST_COLUMNS and name != "topic_ids":
+            differs |= getattr(before, name) != getattr(after, name)
+    return differs

@@ -1,0 +1,1 @@
+"""Images as people and programs are shown them."""

@@ -1,0 +1,106 @@
+"""Addresses that are no controller's: what a command says of them, and how soon."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from quorate.scripts.terminal import exit_codes
+from tests.integration.commands import alone
+from tests.integration.http_servers import server
+
+#: Far below the 5 s for which a controller that restarts is waited for.
+AT_ONCE_S = 2.0
+
+
+async def list_topics(address: str) -> str:
+    """What the command says, at once, of an address where nobody is."""
+    async with asyncio.timeout(AT_ONCE_S):
+        ended = await alone("topics", "list", "--controllers", address)
+    assert (ended.code, ended.out) == (exit_codes.UNREACHABLE, "")
+    return ended.said
+
+
+@asynccontextmanager
+async def raw_server(answer: bytes) -> AsyncIterator[str]:
+    """Says the same to everybody, and closes; yields host:port."""
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    listener = await asyncio.start_server(say, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    finally:
+        listener.close()
+        await listener.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: web.Response(status=404, text="<html>", content_type="text/html"), "text/html, status 404"),
+        (lambda: web.Response(text="<html>", content_type="text/html"), "text/html, status 200"),
+        (lambda: web.Response(text="wrong\x1b[1m\ndoor", status=400), "text/plain, status 400: wrong?[1m"),
+        (lambda: web.Response(text="x" * 10_000, status=400), f"text/plain, status 400: {'x' * 200}"),
+        (lambda: web.json_response({"status": 404}, status=404), "an error of another form, status 404"),
+        (lambda: web.Response(status=301, headers={"Location": "/", "Content-Type": "text/html"}), "status 301"),
+    ],
+)
+async def test_web_server_is_no_controller(make: Callable[[], web.Response], said: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return make()
+
+    async with server(answer) as url:
+        address = url.removeprefix("http://")
+        heard = await list_topics(address)
+        assert f"{address} is no Quorate controller (it answered" in heard
+        assert f"{said})" in heard
+        assert "pydantic" not in heard
+
+
+async def test_status_names_what_is_no_controller() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(text="<html>", content_type="text/html")
+
+    async with server(answer) as url:
+        ended = await alone("status", "--controllers", url)
+    assert ended.code == exit_codes.UNREACHABLE
+    assert "is no Quorate controller (it answered text/html, status 200)" in ended.out
+
+
+@pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"\x15\x03\x03\x00\x02\x02\x46"])
+async def test_what_speaks_no_http_is_no_controller(answer: bytes) -> None:
+    async with raw_server(answer) as address:
+        assert f"{address} is no Quorate controller (it answered what is not HTTP)" in await list_topics(address)
+
+
+async def test_write_that_a_proxy_may_have_passed_on_is_of_unknown_outcome() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=504, text="<html>", content_type="text/html")
+
+    async with server(answer) as url:
+        ended = await alone("topics", "create", "orders", "--controllers", url)
+    assert ended.code == exit_codes.OUTCOME_UNKNOWN
+    assert "(it answered text/html, status 504): the change may have been made" in ended.said
+
+
+async def test_name_that_does_not_resolve_is_called_so() -> None:
+    ended = await alone("status", "--controllers", "nosuchhost.invalid:1")
+    assert ended.code == exit_codes.UNREACHABLE
+    assert "the name does not resolve" in " ".join(ended.out.split())
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "http://host", "host:port", ",", "127.0.0.1:1,host"])
+@pytest.mark.parametrize("command", [("status",), ("topics", "list"), ("history", "topic", "orders")])
+async def test_address_without_a_port_is_a_mistake_of_usage(command: tuple[str, ...], address: str) -> None:
+    ended = await alone(*command, "--controllers", address)
+    assert ended.code == exit_codes.USAGE
+    assert "names no controller: it must be host:port or http://host:port" in ended.said

@@ -1,0 +1,152 @@
+"""Connections that want nothing, or never say it, are not kept, and there are never more than so many."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from quorate.controller.http.ports import NodeLimits
+from tests.integration.http.test_express import FRAMEWORK, NAMED, TOPICS, Client, new_topics, request
+from tests.integration.http_stage import Stage, stage
+from tests.waiting import eventually
+
+HEAD_MS = 400
+#: Of a request that asks for nothing more than its answer.
+WHOLE = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+async def cut(client: Client) -> None:
+    """The connection is told why, and closed."""
+    status, fields, body = await client.read()
+    assert (status, fields["connection"]) == (408, "close")
+    assert json.loads(body)["message"] == "the head of a request may take 0.4 s: line, headers and an empty line"
+    assert await client.is_closed()
+    client.close()
+
+
+async def asked(client: Client) -> Client:
+    await client.write(WHOLE)
+    assert (await client.read())[0] == 200
+    return client
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_head_that_does_not_come_to_its_end_is_cut(is_first: bool) -> None:
+    async with stage(1, limits=NodeLimits(head_timeout_ms=HEAD_MS)) as on:
+        client = await Client.open(on)
+        if not is_first:
+            await asked(client)
+        await client.write(WHOLE[:-2])
+        await cut(client)
+
+
+async def test_head_that_drips_is_cut_all_the_same() -> None:
+    async with stage(1, limits=NodeLimits(head_timeout_ms=HEAD_MS)) as on:
+        client = await asked(await Client.open(on))
+        await client.write(WHOLE[:-2])
+        dripped = 0
+
+        async def is_cut() -> bool:
+            nonlocal dripped
+            await client.write(b"a: b\r\n")
+            dripped += 1
+            return client._reader.at_eof() or bool(client._reader._buffer)  # type: ignore[attr-defined]
+
+        await eventually(is_cut, "the connection is cut though something comes all the time")
+        assert dripped > 10
+        assert (await client.read())[0] == 408
+        client.close()
+
+
+async def test_connection_on_which_nothing_ever_comes_is_closed_and_one_that_asked_is_not() -> None:
+    async with stage(1, limits=NodeLimits(head_timeout_ms=HEAD_MS)) as on:
+        await on.register(1, 1)
+        silent, lane, framework = [await Client.open(on) for _ in range(3)]
+        for client, line in ((lane, NAMED), (framework, FRAMEWORK)):
+            await client.write(request(TOPICS, new_topics("a"), line))
+            assert (await client.read())[0] == 200
+        assert await silent.is_closed()
+        later = await Client.open(on)
+        assert await later.is_closed()
+        for client, line in ((lane, NAMED), (framework, FRAMEWORK)):
+            await client.write(request(TOPICS, new_topics("a"), line))
+            assert (await client.read())[0] == 200
+        for client in (silent, lane, framework, later):
+            client.close()
+
+
+async def test_body_and_answer_may_take_longer_than_a_head() -> None:
+    async with stage(1, limits=NodeLimits(head_timeout_ms=HEAD_MS)) as on:
+        await on.register(1, 1)
+        whole = request(TOPICS, new_topics("b", validate_only=False), FRAMEWORK)
+        slow, body, clock = await Client.open(on), await Client.open(on), await Client.open(on)
+        on.quorum.is_held = True
+        await slow.write(whole)
+        answer = asyncio.create_task(slow.read())
+        await body.write(whole[:-9], whole[-9:-5])
+        # Both have had longer than a head by then.
+        assert await clock.is_closed()
+        assert not answer.done()
+        on.quorum.is_held = False
+        on.quorum.commit()
+        assert (await answer)[0] == 200
+        await body.write(whole[-5:])
+        assert (await body.read())[0] == 409  # it is there by now
+        for client in (slow, body, clock):
+            client.close()
+
+
+async def opened(on: Stage, count: int) -> list[Client]:
+    return [await Client.open(on) for _ in range(count)]
+
+
+async def test_connections_are_bounded_and_one_too_many_is_told_so() -> None:
+    async with stage(1, limits=NodeLimits(connections_max=6)) as on:
+        kept = [await asked(client) for client in await opened(on, 3)] + await opened(on, 3)
+        for beyond in await opened(on, 20):
+            status, fields, body = await beyond.read()
+            assert (status, fields["connection"], fields["x-quorate-node"]) == (429, "close", "1")
+            assert fields["retry-after"] == "1"
+            refusal = json.loads(body)
+            assert refusal["message"] == "6 connections are open, and there may be no more: close some"
+            assert (refusal["error"], refusal["retriable"]) == ("THROTTLING_QUOTA_EXCEEDED", "yes")
+            assert await beyond.is_closed()
+            beyond.close()
+        # Whoever is there is served, and there is place for another when one has gone: in the lane, in the framework.
+        for leaving in (kept[-1], kept[0]):
+            for client in kept:
+                await asked(client)
+            kept.remove(leaving)
+            leaving.close()
+
+            async def is_place() -> bool:
+                client = (await opened(on, 1))[0]
+                await client.write(WHOLE)
+                if (await client.read())[0] == 200:
+                    kept.append(client)
+                    return True
+                client.close()
+                return False
+
+            await eventually(is_place, "the place of the one that went is free")
+        for client in kept:
+            client.close()
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "wanted", "possible"), [(256, 4_096, 1_000, 1_000), (256, 1_024, 8_192, 512), (64, 256, 100, 1)]
+)
+def test_process_lets_itself_open_as_many_files_as_its_connections_take_if_it_may(
+    soft: int, hard: int, wanted: int, possible: int
+) -> None:
+    program = f"from quorate.controller.process.open_files import places; print(places({wanted}))"
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # noqa: E731
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=limit)
+    assert ended.stdout.splitlines()[-1] == str(possible)
+    assert ("http.fewer_connections" in ended.stdout) == (possible < wanted)

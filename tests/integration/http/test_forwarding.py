@@ -1,0 +1,223 @@
+"""Standbys pass on what only the active controller may answer: once, and honestly about what they do not know."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from quorate.controller.api.headers import HOPS
+from quorate.controller.http import forwarding
+from quorate.controller.http.ports import NodeLimits, Peer
+from tests.integration.http_servers import frozen_server, server
+from tests.integration.http_stage import Stage, stage
+from tests.waiting import eventually
+
+CREATE = {"topics": [{"name": "foo"}]}
+
+
+async def test_write_without_an_active_controller_is_refused_at_once_and_retriable() -> None:
+    async with stage(active=None) as s:
+        status, reply, headers = await s.ask(2, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"], reply["leader_id"]) == (503, "NOT_CONTROLLER", "yes", None)
+        assert headers["X-Quorate-Active"] == ""
+
+
+async def test_request_is_not_passed_on_twice() -> None:
+    async with stage() as s:
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE, headers={HOPS: "1"})
+        assert (status, reply["error"], reply["leader_id"]) == (503, "NOT_CONTROLLER", 1)
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE, headers={HOPS: "many"})
+        assert (status, reply["error"]) == (400, "INVALID_REQUEST")
+
+
+async def test_two_standbys_that_take_each_other_for_active_do_not_pass_requests_in_a_circle() -> None:
+    async with stage(2, active=None) as s:
+        # Each believes that the other leads: node 1 was told so, node 2 leads by its own claim that it lost since.
+        s.quorum.leader_id = 2
+        status, reply, _ = await s.ask(1, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"]) == (503, "NOT_CONTROLLER", "yes")
+        assert "becoming active" in reply["message"]
+
+
+async def test_active_controller_that_is_gone_is_retriable_for_it_cannot_have_done_anything() -> None:
+    async with stage() as s:
+        await s.members[1].stop_serving()
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"], reply["leader_id"]) == (503, "NOT_CONTROLLER", "yes", 1)
+        assert "cannot be reached" in reply["message"]
+
+
+async def test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_write_unknown() -> None:
+    """It is frozen: the connection stands, nothing comes. The write may be made when it wakes up."""
+    async with stage(limits=NodeLimits(forward_timeout_ms=200)) as s, frozen_server() as url:
+        s.peers[1] = Peer(1, url)
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
+        status, reply, _ = await s.ask(2, "GET", "/v1/topics?consistency=linearizable")
+        assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
+
+
+async def test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over() -> None:
+    async with stage() as s, frozen_server() as url:
+        s.peers[1] = Peer(1, url)
+        started = asyncio.get_running_loop().time()
+        write = asyncio.create_task(s.ask(2, "POST", "/v1/topics", CREATE))
+        read = asyncio.create_task(s.ask(2, "GET", "/v1/topics?consistency=linearizable"))
+        assert not (await asyncio.wait({write, read}, timeout=0.3))[0]
+
+        await s.elect(3)
+
+        status, reply, _ = await write
+        assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
+        assert "controller 3 has taken over meanwhile" in reply["message"]
+        status, reply, _ = await read
+        assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
+        assert asyncio.get_running_loop().time() - started < 5.0
+
+
+async def test_view_is_given_by_the_standby_itself_when_the_active_controller_does_not_answer() -> None:
+    async with stage() as s, frozen_server() as url:
+        s.peers[1] = Peer(1, url)
+        started = asyncio.get_running_loop().time()
+        status, reply, headers = await s.ask(2, "GET", "/v1/status")
+        assert (status, headers["X-Quorate-Node"], reply["quorum"]["active_id"]) == (200, "2", 1)
+        assert asyncio.get_running_loop().time() - started < 1.0
+
+
+async def test_deletion_whose_connection_breaks_is_not_sent_again() -> None:
+    """A library that repeats it would have the second one answered: not found."""
+    seen = []
+
+    async def break_off(request: web.Request) -> web.StreamResponse:
+        seen.append(request.path)
+        if len(seen) > 1 and request.transport is not None:
+            request.transport.abort()
+        return web.json_response({"responses": []})
+
+    async with stage() as s, server(break_off) as url:
+        s.peers[1] = Peer(1, url)
+        assert (await s.ask(2, "DELETE", "/v1/topics/foo"))[0] == 200
+        status, reply, _ = await s.ask(2, "DELETE", "/v1/topics/foo")
+        assert (status, reply["retriable"]) == (504, "after-reading")
+        assert len(seen) == 2
+
+
+async def test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome() -> None:
+    async with stage() as s:
+        await s.register(1, 11)
+        s.quorum.is_held = True
+        write = asyncio.create_task(s.ask(3, "POST", "/v1/topics", CREATE))
+        await eventually(lambda: pending(s), "the write waits for its commit")
+        await s.elect(2)
+        status, reply, _ = await write
+        assert (status, reply["error"], reply["retriable"]) == (504, "NOT_CONTROLLER", "after-reading")
+
+
+async def test_write_that_does_not_commit_in_the_clients_time_is_of_unknown_outcome() -> None:
+    async with stage() as s:
+        await s.register(1, 11)
+        s.quorum.is_held = True
+        status, reply, _ = await s.ask(3, "POST", "/v1/topics", CREATE, headers={"X-Quorate-Timeout-Ms": "100"})
+        assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
+
+
+def create(s: Stage, name: str, **headers: str) -> asyncio.Task[tuple[int, Any, Any]]:
+    """Ask standby 2 for a topic."""
+    return asyncio.create_task(s.ask(2, "POST", "/v1/topics", {"topics": [{"name": name}]}, headers=headers))
+
+
+async def test_what_is_passed_on_at_once_and_what_waits_for_it_is_bounded() -> None:
+    """Over the bounds nothing was sent to the active controller, and it is not called unreachable."""
+    async with stage(limits=NodeLimits(forwarded_at_once=2, forward_waiting_max=1)) as s:
+        await s.register(1, 11)
+        s.quorum.is_held = True
+        passed_on = [create(s, "a"), create(s, "b")]
+        await eventually(lambda: _is(s.members[1].controller.pending_replies == 2), "two wait for their commit")
+        hasty = create(s, "hasty", **{"X-Quorate-Timeout-Ms": "200"})
+        status, reply, headers = await hasty
+        assert (status, reply["error"], reply["retriable"]) == (429, "THROTTLING_QUOTA_EXCEEDED", "yes")
+        assert (reply["leader_id"], headers["Retry-After"]) == (None, "1")
+        assert "it was not this one's turn" in reply["message"]
+        more = [create(s, "c"), create(s, "d")]
+
+        (refused,), (waiting,) = await asyncio.wait(more, return_when=asyncio.FIRST_COMPLETED)
+
+        status, reply, headers = refused.result()
+        assert (status, reply["error"], headers["Retry-After"]) == (429, "THROTTLING_QUOTA_EXCEEDED", "1")
+        assert reply["message"] == "1 requests wait to be passed on to the active controller, the most that may"
+        assert s.members[1].controller.pending_replies == 2
+        s.quorum.is_held = False
+        s.quorum.commit()
+        assert [(await answer)[0] for answer in (*passed_on, waiting)] == [200] * 3
+        assert len(s.members[1].controller.stable.topics.by_id) == 3
+
+
+async def test_active_controller_that_the_quorum_hears_is_tried_again_when_a_connection_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A full queue of connections swallows the first attempt; a new one finds room."""
+    monkeypatch.setattr(forwarding, "CONNECT_SECONDS", 0.5)
+    async with stage() as s, full_port() as listening:
+        s.peers[1] = Peer(1, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        write = create(s, "foo")
+        assert not (await asyncio.wait({write}, timeout=0.6))[0], "it was given up"
+        async with serving_one_answer(listening):
+            assert (await write)[0] == 200
+
+
+async def test_active_controller_that_the_quorum_does_not_hear_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forwarding, "CONNECT_SECONDS", 0.1)
+    async with stage() as s, full_port() as listening:
+        s.peers[1] = Peer(1, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        s.members[2].soft.lost.add(1)
+        async with asyncio.timeout(10):
+            status, reply, _ = await create(s, "foo")
+    assert (status, reply["error"], reply["retriable"]) == (503, "NOT_CONTROLLER", "yes")
+    assert "controller 1 is active and cannot be reached: Connection timeout" in reply["message"]
+
+
+@asynccontextmanager
+async def full_port() -> AsyncIterator[socket.socket]:
+    """Listens, and its queue of connections is full: what comes is swallowed, as by a host that has vanished."""
+    with socket.socket() as full, ExitStack() as fillers:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        full.setblocking(False)
+        for _ in range(2):
+            filler = fillers.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        yield full
+
+
+@asynccontextmanager
+async def serving_one_answer(listening: socket.socket) -> AsyncIterator[None]:
+    """Whoever asks is answered with a success."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):  # a filler, which asks for nothing
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+        writer.close()
+
+    server = await asyncio.start_server(answer, sock=listening)
+    try:
+        yield
+    finally:
+        server.close()
+
+
+async def _is(holds: bool) -> bool:
+    return holds
+
+
+async def pending(s: Stage) -> bool:
+    return s.members[1].controller.pending_replies > 0

@@ -1,0 +1,55 @@
+"""The pace of writing: pauses in proportion to work, a quick switch of threads meanwhile, none of it at the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from quorate.controller.background.checkpoint_pace import WorkShare
+
+
+def work(seconds: float) -> None:
+    ends_at = time.monotonic() + seconds
+    while time.monotonic() < ends_at:
+        pass
+
+
+@pytest.mark.parametrize(("percent", "least"), [(50, 0.02), (20, 0.08)])
+def test_pause_is_in_proportion_to_the_work_before_it(percent: int, least: float) -> None:
+    pace = WorkShare(percent)
+    with pace.working():
+        work(0.02)
+        begun = time.monotonic()
+        pace.pause()
+        assert time.monotonic() - begun >= least * 0.99
+
+
+def test_pause_after_next_to_no_work_is_put_off() -> None:
+    pace = WorkShare(1)
+    with pace.working():
+        begun = time.monotonic()
+        pace.pause()
+        # A hundred times the work would be a tenth of a second, had it been added up to a piece.
+        assert time.monotonic() - begun < 0.1
+
+
+def test_pace_that_is_closed_waits_no_more() -> None:
+    pace = WorkShare(1)
+    with pace.working():
+        work(0.02)
+        pace.close()
+        begun = time.monotonic()
+        pace.pause()
+        assert time.monotonic() - begun < 1.0
+
+
+def test_threads_are_switched_quickly_only_while_anybody_works() -> None:
+    usual = sys.getswitchinterval()
+    first, second = WorkShare(25), WorkShare(10)
+    with second.working():
+        with first.working():
+            assert sys.getswitchinterval() < usual / 5
+        assert sys.getswitchinterval() < usual / 5
+    assert sys.getswitchinterval() == pytest.approx(usual)

@@ -1,0 +1,95 @@
+"""How long a client goes on where nobody takes its connections."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from quorate.controller.client.attempts import Attempts, Unreachable
+from quorate.controller.client.connection import Answer, Connection, NoAnswer, NotAController, NotSent, Request
+from quorate.metadata_log.errors import NotController, OutcomeUnknown
+
+PATIENT = Request("GET", "/v1/status", timeout_ms=600_000)
+HERE = Answer(200, {}, b"{}")
+
+
+class Scripted:
+    """A connection that does one thing after another, the last one for ever."""
+
+    def __init__(self, *outcomes: Exception | Answer) -> None:
+        self._outcomes: Iterator[Exception | Answer] = iter(outcomes)
+        self._last: Exception | Answer = outcomes[-1]
+        self.asked = 0
+
+    async def send(self, request: Request) -> Answer:
+        self.asked += 1
+        outcome = next(self._outcomes, self._last)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def attempts(*connections: Scripted, absent_ms: float | None) -> Attempts:
+    return Attempts(cast("list[Connection]", connections), absent_ms)
+
+
+async def test_nobody_there_ends_it_long_before_the_time_is_up() -> None:
+    gone = Scripted(NotSent("refused"))
+    with pytest.raises(Unreachable, match="no controller could be reached: refused; refused") as caught:
+        await attempts(gone, Scripted(NotSent("refused")), absent_ms=100).send(PATIENT, is_repeatable=True)
+
+    assert caught.value.is_nobody_there
+    assert gone.asked > 1, "a restart takes a moment"
+
+
+async def test_somebody_there_is_waited_for() -> None:
+    """One that does not lead, or does not answer, is there."""
+    refusals = [NotController(None, "no leader")] * 4
+    silence = [NoAnswer("silent")] * 4
+    absent = [NotSent("refused")] * 2
+    late = Scripted(*refusals, *absent, *silence, *absent, HERE)
+
+    assert await attempts(late, absent_ms=2_000).send(PATIENT, is_repeatable=True) is HERE
+
+
+async def test_one_that_is_left_of_three_and_knows_of_no_active_one_ends_it_too() -> None:
+    """No majority is there to elect one. A write that met one of the lost is of unknown outcome at once, as ever."""
+    left = Scripted(NotController(None, "no leader"))
+    lost = [Scripted(NotSent("refused")), Scripted(NotSent("refused"))]
+    with pytest.raises(NotController, match="no leader"):
+        await attempts(*lost, left, absent_ms=100).send(PATIENT, is_repeatable=False)
+
+    cut_off = Scripted(NoAnswer("broke off"))
+    with pytest.raises(OutcomeUnknown, match="broke off: the change may have been made"):
+        await attempts(cut_off, *lost, absent_ms=100).send(PATIENT, is_repeatable=False)
+
+
+async def test_majority_that_is_there_is_waited_for() -> None:
+    refusals = [NotController(None, "no leader")] * 8
+    late = Scripted(*refusals, HERE)
+    there = Scripted(NotController(None, "no leader"))
+    gone = Scripted(NotSent("refused"))
+
+    assert await attempts(gone, there, late, absent_ms=500).send(PATIENT, is_repeatable=True) is HERE
+
+
+async def test_what_is_no_controller_is_passed_over_and_ends_it_at_once_where_it_is_all_there_is() -> None:
+    stranger = Scripted(NotAController("http://web:80", "text/html, status 404"))
+    assert (
+        await attempts(stranger, Scripted(NotSent("refused"), HERE), absent_ms=None).send(PATIENT, is_repeatable=False)
+        is HERE
+    )
+
+    stranger.asked = 0
+    with pytest.raises(Unreachable, match=r"http://web:80 is no Quorate controller \(it answered text/html"):
+        await attempts(stranger, absent_ms=None).send(PATIENT, is_repeatable=False)
+    assert stranger.asked == 1
+
+
+async def test_without_a_bound_the_request_is_what_ends_it() -> None:
+    gone = Scripted(*[NotSent("refused")] * 5, HERE)
+    assert await attempts(gone, absent_ms=None).send(PATIENT, is_repeatable=True) is HERE
+
+    short = Request("GET", "/v1/status", timeout_ms=300)
+    with pytest.raises(Unreachable):
+        await attempts(Scripted(NotSent("refused")), absent_ms=None).send(short, is_repeatable=True)

@@ -1,0 +1,226 @@
+"""Passes over more partitions than one turn of the loop takes: slices, each decided on the head of its turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quorate.controller.brokers.fencing import decide_broker_heartbeat, decide_fence_stale_broker
+from quorate.controller.brokers.heartbeats import BrokerHeartbeats
+from quorate.controller.brokers.registration import decide_register_broker, decide_unregister_broker
+from quorate.controller.decisions import record_slices
+from quorate.controller.decisions.decision import Decision
+from quorate.controller.engine.interfaces import WriteContext
+from quorate.controller.partitions import mass_changes
+from quorate.controller.protocol import BrokerHeartbeatRequest, UnregisterBrokerRequest
+from quorate.metadata_log.batches.batch import iter_records, parse_header
+from quorate.metadata_log.errors import OutcomeUnknown
+from quorate.metadata_log.records.records import (
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+)
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.replay.replay_state import ReplayState
+from tests.unit.controller.manual_quorum import Bench
+from tests.unit.controller.small_cluster import SmallCluster, registration
+
+PARTITIONS = 250
+ROWS_PER_SLICE = 100
+TIMED_OUT_MS = 1e9
+
+
+@pytest.fixture(autouse=True)
+def cut_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets the rows of a slice; they are few unless a test says otherwise."""
+
+    def cut(rows: int) -> None:
+        for module in (mass_changes, record_slices):
+            monkeypatch.setattr(module, "ROWS_PER_SLICE_MAX", rows)
+
+    cut(ROWS_PER_SLICE)
+    return cut
+
+
+def cluster_of(*replicas: int, count: int = PARTITIONS) -> SmallCluster:
+    cluster = SmallCluster()
+    cluster.create("t", *([*replicas[at % len(replicas) :], *replicas[: at % len(replicas)]] for at in range(count)))
+    return cluster
+
+
+def active(cluster: SmallCluster) -> Bench:
+    """A controller that leads with this image as its stable state."""
+    bench = Bench()
+    bench.controller.on_snapshot(ReplayState(cluster.image), 0)
+    bench.lead()
+    return bench
+
+
+def heartbeat(cluster: SmallCluster, heartbeats: BrokerHeartbeats, broker: int, **changes: Any) -> Any:
+    """The operation of a heartbeat."""
+    request = BrokerHeartbeatRequest(
+        broker_id=broker, broker_epoch=cluster.epoch(broker), current_metadata_offset=10**6, **changes
+    )
+    return lambda context: decide_broker_heartbeat(context.image, cluster.config, heartbeats, request)
+
+
+def fence(cluster: SmallCluster) -> Any:
+    return heartbeat(cluster, cluster.heartbeats, 0, want_fence=True)
+
+
+def isr_rows(image: MetadataImage) -> int:
+    return len(image.partitions.rows_with_isr(0))
+
+
+def isolated(bench: Bench) -> bool:
+    return bench.controller.stable.cluster.brokers[0].is_fenced
+
+
+def counts(bench: Bench) -> list[int]:
+    return [parse_header(batch).record_count for batch in bench.quorum.batches]
+
+
+async def test_fencing_of_many_is_cut_into_batches_and_says_what_one_decision_says(
+    cut_at: Callable[[int], None],
+) -> None:
+    cluster = cluster_of(0, 1, 2)
+    bench = active(cluster)
+    task = asyncio.create_task(bench.controller.append_write_event("heartbeat", fence(cluster)))
+    await bench.settle()
+    assert counts(bench) == [100, 100, 51]  # the last: 50 partitions and the broker
+    last = list(iter_records(bench.quorum.batches[-1]))[-1].record
+    assert isinstance(last, BrokerRegistrationChangeRecord)
+    bench.commit(2)
+    assert not task.done()
+    bench.commit()
+    assert (await task).is_fenced
+    cut_at(10_000)
+    cluster.heartbeat(0, want_fence=True)
+    assert bench.controller.stable.partitions == cluster.image.partitions
+    assert bench.controller.stable.cluster == cluster.image.cluster
+
+
+async def test_nothing_is_decided_between_two_slices_though_the_loop_turns() -> None:
+    cluster = cluster_of(0, 1, 2)
+    bench = active(cluster)
+    seen: list[int] = []
+
+    def look(context: WriteContext) -> Decision[None]:
+        seen.append(isr_rows(context.image))
+        return Decision((), None)
+
+    first = asyncio.create_task(bench.controller.append_write_event("heartbeat", fence(cluster)))
+    second = asyncio.create_task(bench.controller.append_write_event("look", look))
+    await asyncio.sleep(0)
+    appended = []
+    while not seen:
+        bench.scheduler.run_turn()
+        appended.append(len(bench.quorum.batches))
+    assert seen == [0]
+    assert appended[:3] == [1, 2, 3]
+    bench.commit()
+    await asyncio.gather(first, second)
+
+
+async def test_pass_cut_by_a_failover_is_finished_by_the_next_leader() -> None:
+    cluster = cluster_of(0, 1, 2)
+    bench = active(cluster)
+    task = asyncio.create_task(bench.controller.append_write_event("heartbeat", fence(cluster)))
+    await bench.settle()
+    bench.commit(1)
+    bench.lose()
+    with pytest.raises(OutcomeUnknown):
+        await task
+    assert isr_rows(bench.controller.stable) == 150
+    assert not bench.controller.stable.cluster.brokers[0].is_fenced
+    bench.lead()
+    sessions = BrokerHeartbeats.of_image(bench.controller.stable, 9_000.0, 0.0)
+    again = asyncio.create_task(
+        bench.controller.append_write_event(
+            "fence",
+            lambda context: decide_fence_stale_broker(context.image, cluster.config, sessions, TIMED_OUT_MS),
+        )
+    )
+    await bench.settle()
+    bench.commit()
+    session = await again
+    assert session is not None
+    assert session.broker_id == 0
+    assert isr_rows(bench.controller.stable) == 0
+    assert bench.controller.stable.cluster.brokers[0].is_fenced
+
+
+async def test_leadership_lost_between_two_slices_writes_no_more() -> None:
+    cluster = cluster_of(0, 1, 2)
+    bench = active(cluster)
+    task = asyncio.create_task(bench.controller.append_write_event("heartbeat", fence(cluster)))
+    await asyncio.sleep(0)
+    bench.scheduler.run_turn()
+    assert counts(bench) == [100]
+    bench.commit(1)
+    bench.lose()
+    assert counts(bench) == [100]
+    with pytest.raises(OutcomeUnknown):
+        await task
+
+
+async def test_return_of_a_broker_to_many_takes_effect_at_once_or_not_at_all(cut_at: Callable[[int], None]) -> None:
+    cluster = cluster_of(0)
+    cut_at(10_000)
+    cluster.heartbeat(0, want_fence=True)
+    cut_at(ROWS_PER_SLICE)
+    assert len(cluster.image.partitions.rows_without_leader()) == PARTITIONS
+    bench = active(cluster)
+    task = asyncio.create_task(
+        bench.controller.append_write_event("heartbeat", heartbeat(cluster, cluster.heartbeats, 0))
+    )
+    await bench.settle()
+    assert counts(bench) == [102, 100, 51]  # begin, the broker and 100 partitions; 100; 50 and end
+    bench.commit(2)
+    assert isolated(bench)
+    bench.commit()
+    await task
+    assert not isolated(bench)
+    assert not len(bench.controller.stable.partitions.rows_without_leader())
+
+
+@pytest.mark.parametrize(("level", "has_transaction"), [(7, False), (12, False), (13, True), (30, True)])
+@pytest.mark.parametrize("operation", ["register", "unregister"])
+async def test_transaction_is_written_where_the_level_knows_it(
+    level: int, has_transaction: bool, operation: str
+) -> None:
+    cluster = cluster_of(0, 1, 2)
+    cluster.write(FeatureLevelRecord("metadata.version", level))
+    bench = active(cluster)
+    heartbeats = BrokerHeartbeats(cluster.config.session_timeout_ms)
+
+    def decide(context: WriteContext) -> Decision[Any]:
+        if operation == "unregister":
+            return decide_unregister_broker(context.image, cluster.config, UnregisterBrokerRequest(broker_id=0))
+        request = registration(0, incarnation=1)
+        return decide_register_broker(context.image, cluster.config, heartbeats, request, context.next_offset, 1e6)
+
+    task = asyncio.create_task(bench.controller.append_write_event(operation, decide))
+    await bench.settle()
+    written = [type(logged.record) for batch in bench.quorum.batches for logged in iter_records(batch)]
+    assert written.count(PartitionChangeRecord) == PARTITIONS
+    assert [written.count(BeginTransactionRecord), written.count(EndTransactionRecord)] == [has_transaction] * 2
+    bench.commit(len(bench.quorum.batches))
+    await task
+    broker = bench.controller.stable.cluster.brokers.get(0)
+    assert (broker is None) == (operation == "unregister")
+
+
+async def test_new_incarnation_of_a_broker_in_many_isrs_registers_atomically() -> None:
+    cluster = cluster_of(0, 1, 2)
+    cluster.now_ms = 9_001.0
+    cluster.register(registration(0, incarnation=1))
+    broker = cluster.image.cluster.brokers[0]
+    assert broker.is_fenced
+    assert isr_rows(cluster.image) == 0
+    assert len(cluster.image.partitions) == PARTITIONS

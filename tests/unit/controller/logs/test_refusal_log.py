@@ -1,0 +1,91 @@
+"""Refused requests: what is written down, and that a flood of them fills nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from quorate.controller.logs import refusal_log
+from quorate.controller.logs.refusal_log import KINDS_MAX, LINES_BURST, RefusalLog
+from quorate.metadata_log.audit.refusal_lines import REFUSED_BEFORE_NAME, REFUSED_NAME, Refusal, read_refusals
+
+ANA = Refusal("POST /v1/topics", "User:ana", "10.0.0.1", "TOPIC_ALREADY_EXISTS")
+BO = ANA._replace(principal="User:bo")
+
+
+def test_requests_of_one_kind_are_one_line_with_their_count(tmp_path: Path) -> None:
+    log = RefusalLog(tmp_path)
+    for number in range(5):
+        log.note(ANA, f"r{number}", f"Topic 'orders' already exists. {number}")
+    log.note(BO, "b", "m" * 1_000, count=7)
+    with capture_logs() as said:
+        first, second = log.newest(10)
+    assert first[1:] == (5, *ANA[:3], "r0", "TOPIC_ALREADY_EXISTS", "Topic 'orders' already exists. 0")
+    assert (second.times, second.principal, second.message) == (7, "User:bo", "m" * refusal_log.MESSAGE_CHARS_MAX)
+    assert [(line["event"], line["times"], line["principal"]) for line in said] == [
+        ("request.refused", 5, "User:ana"),
+        ("request.refused", 7, "User:bo"),
+    ]
+    assert log.newest(1) == [second]
+
+
+def kinds(log: RefusalLog, count: int, first: int = 0) -> None:
+    for number in range(first, first + count):
+        log.note(ANA._replace(principal=f"User:{number}"), "r", "no")
+
+
+def test_kinds_that_have_no_room_are_counted(tmp_path: Path) -> None:
+    log = RefusalLog(tmp_path)
+    kinds(log, KINDS_MAX + 30)
+    lines = log.newest(1_000)
+    assert len(lines) == KINDS_MAX + 1
+    assert lines[-1][1:] == (30, None, None, None, None, None, None)
+    assert sum(line.times for line in lines) == KINDS_MAX + 30
+
+
+def test_flood_has_a_rate_and_every_refusal_is_counted(tmp_path: Path) -> None:
+    """Ever new kinds for ten minutes: two lines a second and what may come at once, not a hundred and twenty-eight."""
+    log = RefusalLog(tmp_path)
+    start = log._written_at
+    for half_second in range(1_200):
+        kinds(log, 200, first=200 * half_second)
+        log.write(start + half_second / 2)
+    lines = read_refusals(tmp_path, 10**6)
+    assert LINES_BURST <= len(lines) <= LINES_BURST + 1 + 600 * refusal_log.LINES_PER_SECOND
+    waiting = sum(line.times for line in log._waiting.values()) + log._uncounted
+    assert sum(line.times for line in lines) + waiting == 1_200 * 200
+
+
+def test_two_files_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusal_log, "REFUSED_BYTES", 500)
+    log = RefusalLog(tmp_path)
+    for number in range(20):
+        kinds(log, 1, first=number)
+        log.newest(1)
+    files = {file.name: file.stat().st_size for file in (tmp_path / "audit").iterdir()}
+    assert set(files) == {REFUSED_NAME, REFUSED_BEFORE_NAME}
+    assert max(files.values()) < 800
+    assert [line.principal for line in read_refusals(tmp_path, 2)] == ["User:18", "User:19"]
+
+
+def test_damaged_line_is_left_out(tmp_path: Path) -> None:
+    log = RefusalLog(tmp_path)
+    kinds(log, 3)
+    log.newest(1)
+    file = tmp_path / "audit" / REFUSED_NAME
+    data = bytearray(file.read_bytes())
+    data[data.index(b"User:1") + 5] ^= 1
+    file.write_bytes(data[:-10])
+    assert [line.principal for line in read_refusals(tmp_path, 10)] == ["User:0"]
+
+
+def test_directory_that_takes_no_files_ends_nothing(tmp_path: Path) -> None:
+    (tmp_path / "audit").write_text("no directory")
+    log = RefusalLog(tmp_path)
+    log.start()
+    log.note(ANA, "r", "no")
+    with capture_logs() as said:
+        log.close()
+    assert [line["event"] for line in said] == ["request.refused", "refusals.not_written"]

@@ -1,0 +1,61 @@
+"""The rehearsal of common writes: it makes what first uses need, and says so when it cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from quorate.controller.engine.loop_scheduler import LoopScheduler
+from quorate.controller.process import warm_up as module
+from quorate.controller.process.warm_up import warm_up
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from tests.unit.controller.manual_quorum import RecordingFaults
+
+# In a process of its own: in this one, other tests have long loaded everything.
+_PROGRAM = """
+import asyncio, sys
+import quorate.controller.process.server
+from quorate.controller.engine.loop_scheduler import LoopScheduler
+from quorate.controller.process.warm_up import warm_up
+from quorate.metadata_log.records.codec_source import struct_reader, struct_writer
+
+class Faults:
+    def fault(self, what, error): raise error
+    fatal = fault
+
+def made(): return len(sys.modules), struct_reader.cache_info().currsize, struct_writer.cache_info().currsize
+
+async def rehearse(): await warm_up(LoopScheduler(Faults()), Faults())
+
+asyncio.run(rehearse())
+once = made()
+from tests.unit.controller.small_cluster import SmallCluster
+before = len(sys.modules)
+cluster = SmallCluster()
+cluster.create("topic", [0, 1], [1, 2])
+cluster.heartbeat(0, want_fence=True)
+after = made()
+assert len(sys.modules) == before, "the first writes loaded modules"
+assert after[1:] == once[1:], (once, after)
+"""
+
+
+def test_warm_up_first_writes_after_it_load_and_make_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.returncode == 0, done.stderr
+
+
+async def test_warm_up_refused_write_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = RecordingFaults()
+    made = module._registration
+    monkeypatch.setattr(module, "_registration", lambda b: made(b).model_copy(update={"cluster_id": "another"}))
+
+    await warm_up(LoopScheduler(faults), faults)
+
+    ((what, error),) = faults.seen
+    assert what == "rehearsal of common writes"
+    assert isinstance(error, ApiError)
+    assert error.code is ErrorCode.INCONSISTENT_CLUSTER_ID

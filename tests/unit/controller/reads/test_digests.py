@@ -1,0 +1,85 @@
+"""Digests by offset: of the newest state, of one a moment ago, of one that is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from quorate.controller.background.checkpoint_pace import Unpaced
+from quorate.controller.background.digest_memory import DigestMemory
+from quorate.controller.reads.digests import Digests
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records.records import TopicRecord, VersionedRecord
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_history import IMAGES_KEPT
+from quorate.snapshots.image.image_parts import Provenance
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.replay.replay import replay
+
+
+def images(count: int) -> list[MetadataImage]:
+    """States at 1, 2, ...: a topic more each."""
+    made = [EMPTY_IMAGE]
+    for n in range(1, count + 1):
+        record = VersionedRecord(TopicRecord(f"topic-{n}", n.to_bytes(16, "big")), 0)
+        made.append(replay(made[-1], [record], Provenance(n - 1, 1, 0)))
+    return made
+
+
+class _NoLog:
+    """A log that nothing can be rebuilt from."""
+
+    log_start_offset = 2**62
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
+def noted(states: list[MetadataImage]) -> Digests:
+    digests = Digests(_NoLog(), DigestMemory(), Unpaced())
+    for image in states[1:]:
+        digests.note(image)
+    return digests
+
+
+async def refused(digests: Digests, offset: int, wait_ms: float = 0) -> ErrorCode:
+    with pytest.raises(ApiError) as error:
+        await digests.at(offset, wait_ms)
+    return error.value.code
+
+
+async def test_digest_of_the_newest_and_of_earlier_states() -> None:
+    states = images(3)
+    digests = noted(states)
+    assert await digests.at(None, 0) == (3, digest_image(states[3]).text)
+    assert await digests.at(1, 0) == (1, digest_image(states[1]).text)
+    assert await digests.at(0, 0) == (0, digest_image(EMPTY_IMAGE).text)
+
+
+async def test_digest_of_a_state_to_come_is_waited_for() -> None:
+    states = images(3)
+    digests = noted(states[:2])
+    waiting = asyncio.create_task(digests.at(3, 60_000))
+    await asyncio.sleep(0)
+    digests.note(states[2])
+    digests.note(states[3])
+    assert await waiting == (3, digest_image(states[3]).text)
+    assert await refused(digests, 4, wait_ms=1) is ErrorCode.REQUEST_TIMED_OUT
+    digests.close()
+
+
+async def test_digest_of_a_state_that_is_not_kept_is_refused() -> None:
+    states = images(IMAGES_KEPT + 2)
+    digests = noted(states)
+    assert await refused(digests, 2) is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert (await digests.at(3, 0))[0] == 3
+
+
+async def test_digest_after_another_log_was_taken_forgets_the_first() -> None:
+    states = images(3)
+    digests = noted(states)
+    digests.note(states[1])
+    assert await digests.at(None, 0) == (1, digest_image(states[1]).text)
+    assert await refused(digests, 2) is ErrorCode.REQUEST_TIMED_OUT

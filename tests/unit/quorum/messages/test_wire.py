@@ -1,0 +1,110 @@
+"""Messages as bytes: a closed list, checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any, cast
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.metadata_log.limits import EPOCH_MAX, OFFSET_MAX
+from quorate.quorum.errors import ProtocolError
+from quorate.quorum.messages import messages
+from quorate.quorum.messages.wire import decode, encode
+
+EXAMPLES: list[messages.Message] = [
+    messages.Append(3, 7, 100, 2, 90, b"batches", ((1, 80), (2, 100)), is_vouched=True),
+    messages.Commit(3, 90),
+    messages.AppendReply(3, 7, 100, 95, is_voter=True),
+    messages.AppendConflict(3, 7, 40, is_voter=False),
+    messages.StaleEpoch(4),
+    messages.PreVote(4, 1, 3, 100),
+    messages.PreVoteReply(3, 1, is_granted=False, has_leader=True),
+    messages.Vote(4, 3, 100),
+    messages.VoteReply(4, is_granted=True),
+    messages.EndEpoch(3),
+    messages.CheckpointOffer(3, 7, 50, 2, 1000, 12345, b"manifest"),
+    messages.CheckpointProgress(3, 7, 500, is_voter=True),
+    messages.ChunkRequest(3, 50, 2, 500),
+    messages.Chunk(3, 50, 2, 500, 777, b"data"),
+]
+
+
+@pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
+def test_message_encoded_comes_back_equal(message: messages.Message) -> None:
+    assert decode(encode(message)) == message
+
+
+def test_examples_name_every_message_of_the_protocol() -> None:
+    assert {type(message) for message in EXAMPLES} == set(messages.Message.__args__)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [99, 1],
+        ["Append"],
+        [2, 3],
+        [2, 3, "90"],
+        [2, 3, -1],
+        [2, 3, 1 << 63],
+        [2, True, 90],
+        [9, 4, 1],
+        [1, 3, 7, 100, 2, 90, b"", [[1, 2, 3]], False],
+        [1, 3, 7, 100, 2, 90, b"", [[1, -2]], False],
+    ],
+    ids=str,
+)
+def test_message_of_wrong_shape_is_refused(fields: list[Any]) -> None:
+    with pytest.raises(ProtocolError):
+        decode(msgpack.packb(fields))
+
+
+def outside(message: messages.Message) -> Iterator[messages.Message]:
+    """The message with one number beyond what a log can hold, for each number."""
+    for field in fields(message):
+        if field.type == "int":
+            highest = EPOCH_MAX if "epoch" in field.name else (1 << 32) - 1 if field.name == "crc" else OFFSET_MAX
+            yield replace(cast("Any", message), **{field.name: highest + 1})
+
+
+@pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
+def test_number_that_no_log_can_hold_is_refused(message: messages.Message) -> None:
+    for wrong in outside(message):
+        with pytest.raises(ProtocolError, match="out of range"):
+            decode(encode(wrong))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        messages.Append(3, 7, 100, 4, 90, b"", (), is_vouched=False),
+        messages.Append(3, 7, 100, 3, 90, b"", ((1, OFFSET_MAX + 1),), is_vouched=False),
+        messages.Append(3, 7, 100, 3, 90, b"", ((1, 1),) * 1_001, is_vouched=False),
+        messages.AppendReply(3, 7, 100, 101, is_voter=True),
+        messages.PreVote(4, 1, 4, 100),
+        messages.Vote(4, 4, 100),
+        messages.CheckpointOffer(3, 7, 50, 4, 1000, 1, b""),
+        messages.CheckpointOffer(3, 7, 50, 2, 0, 1, b""),
+        messages.CheckpointOffer(3, 7, 50, 2, 1000, 1, bytes(1024 * 1024 + 1)),
+        messages.ChunkRequest(3, 50, 4, 500),
+        messages.Chunk(3, 50, 4, 500, 777, b"data"),
+    ],
+    ids=lambda message: str(message)[:90],
+)
+def test_message_that_contradicts_itself_is_refused(message: messages.Message) -> None:
+    with pytest.raises(ProtocolError):
+        decode(encode(message))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_message_or_a_protocol_error(payload: bytes) -> None:
+    try:
+        message = decode(payload)
+    except ProtocolError:
+        return
+    assert decode(encode(message)) == message

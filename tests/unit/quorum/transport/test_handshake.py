@@ -1,0 +1,90 @@
+"""Who is talked to, and who listens where."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from quorate.quorum.config import InvalidQuorumConfig, QuorumConfig, VoterAddress
+from quorate.quorum.errors import HandshakeRefused, Superseded
+from quorate.quorum.messages.outbox import Channel
+from quorate.quorum.transport.handshake import (
+    Hello,
+    check_binding,
+    check_generation,
+    check_hello,
+    decode_hello,
+    encode_hello,
+    own_hello,
+    proof,
+)
+
+VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id, bytes([node_id]) * 16) for node_id in (1, 2, 3))
+CONFIG = QuorumConfig("cluster", 1, VOTERS[0].directory_id, VOTERS)
+
+
+def hello_of(node_id: int) -> Hello:
+    config = replace(CONFIG, node_id=node_id, directory_id=VOTERS[node_id - 1].directory_id)
+    return own_hello(config, Channel.BULK, is_voter=True, nonce=b"n" * 16)
+
+
+def test_hello_of_a_peer_is_accepted() -> None:
+    hello = decode_hello(encode_hello(hello_of(2)))
+
+    check_hello(CONFIG, hello, expected_node=2)
+    assert hello == hello_of(2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cluster_id": "another"},
+        {"protocol_version": 1},
+        {"node_id": 9},
+        {"node_id": 1},
+        {"node_id": 3},
+        {"voter_set_crc": 5},
+    ],
+    ids=str,
+)
+def test_hello_that_differs_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(HandshakeRefused):
+        check_hello(CONFIG, replace(hello_of(2), **change), expected_node=2)  # type: ignore[arg-type]
+
+
+def test_generations_are_compared_only_by_those_who_proved_who_they_are() -> None:
+    """Of a newer generation anything may be configured; the older side must not be turned away before it knows."""
+    newer = replace(hello_of(2), generation=1004, voter_set_crc=5)
+    founded = replace(CONFIG, generation=2008)
+
+    check_hello(CONFIG, newer, expected_node=2)
+    check_hello(founded, newer, expected_node=2)
+    with pytest.raises(Superseded, match=r"node 2 is of generation 1004, this one of generation 0"):
+        check_generation(CONFIG, newer)
+    with pytest.raises(HandshakeRefused, match=r"node 2 is of generation 1004: .* generation 2008"):
+        check_generation(founded, newer)
+    check_generation(replace(CONFIG, generation=1004), newer)
+
+
+@pytest.mark.parametrize("frame", [b"", b"\xc1", b"\x90", b"\x01", encode_hello(hello_of(2))[:-1]])
+def test_hello_of_other_bytes_is_refused(frame: bytes) -> None:
+    with pytest.raises(HandshakeRefused):
+        decode_hello(frame)
+
+
+def test_proof_depends_on_secret_and_both_sides() -> None:
+    one, other = encode_hello(hello_of(2)), encode_hello(hello_of(3))
+
+    assert len({proof(b"", one, other), proof(b"s", one, other), proof(b"s", other, one)}) == 3
+
+
+@pytest.mark.parametrize(("host", "secret"), [("127.0.0.1", b""), ("::1", b""), ("localhost", b""), ("0.0.0.0", b"s")])
+def test_binding_to_loopback_or_with_a_secret_is_allowed(host: str, secret: bytes) -> None:
+    check_binding(host, secret)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::", "controller.example"])
+def test_binding_elsewhere_without_a_secret_is_refused(host: str) -> None:
+    with pytest.raises(InvalidQuorumConfig, match="shared secret"):
+        check_binding(host, b"")

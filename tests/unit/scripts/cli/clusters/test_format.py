@@ -1,0 +1,125 @@
+"""`quorate format`: what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.process.settings_source import load_settings, read_secret
+from quorate.metadata_log.directory.directory import MetadataDirectory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli.clusters.format import app
+from quorate.scripts.cluster.own_machines import MayHaveRun
+from quorate.scripts.cluster.ports import free_ports
+from quorate.scripts.lost_majority.directory_survey import survey_directory
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def made(path: Path, *options: str) -> Result:
+    """The settings of one controller, where nothing listens."""
+    quorum, http = free_ports(2)
+    places = ("--to", str(path / "etc"), "--metadata", str(path / "data-{id}"))
+    return run("settings", *places, "--controller", f"1@127.0.0.1:{quorum}:{http}", *options)
+
+
+def directory(path: Path, *options: str) -> Result:
+    return run("directory", "--config", str(path / "etc" / "controller-1.toml"), *options)
+
+
+def test_settings_of_several_controllers_agree_and_can_be_loaded(tmp_path: Path) -> None:
+    named = [word for n in (3, 1, 2) for word in ("--controller", f"{n}@[::{n}]:9093:8080")]
+    written = json.loads(run("settings", "--to", str(tmp_path), *named, "--json").stdout)
+    loaded = [load_settings(ControllerSettings, tmp_path / f"controller-{n}.toml", (), {}) for n in (1, 2, 3)]
+    assert [one.node_id for one in loaded] == [1, 2, 3]
+    assert {one.cluster_id for one in loaded} == {written["cluster_id"]}
+    assert {one.voters for one in loaded} == {loaded[0].voters}
+    assert len({voter.directory_id for voter in loaded[0].voters}) == 3
+    assert [str(one.directory) for one in loaded] == [f"/var/lib/quorate/controller-{n}" for n in (1, 2, 3)]
+    assert str(loaded[1].voter.http) == "[::2]:8080"
+    assert read_secret(loaded[0].shared_secret_file or Path())
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+
+
+def test_settings_that_are_there_stay_as_they_are(tmp_path: Path) -> None:
+    assert made(tmp_path).exit_code == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "etc").iterdir()}
+    (tmp_path / "etc" / "secret").unlink()
+    refused = made(tmp_path)
+    assert isinstance(refused.exception, QuorateError)
+    assert "is there already" in str(refused.exception)
+    left = {path: path.read_bytes() for path in (tmp_path / "etc").iterdir()}
+    assert left == {path: data for path, data in before.items() if path.name != "secret"}
+
+
+@pytest.mark.parametrize(
+    ("controllers", "says"),
+    [
+        (["1@10.0.0.1:9093"], "is no controller"),
+        (["1@10.0.0.1:9093:0"], "a port from 1 to 65535"),
+        (["1@10.0.0.1:9093:9093"], "named twice"),
+        (["1@10.0.0.1:1:2", "1@10.0.0.2:1:2"], "named twice"),
+        (["1@0.0.0.0:9093:8080"], "and no machine"),
+        (["1@[::]:9093:8080"], "and no machine"),
+        (["4294967296@10.0.0.1:1:2"], "is no controller"),
+        ([f"{n}@10.0.0.1:{n}:{n + 100}" for n in range(1, 17)], "15 at most"),
+    ],
+)
+def test_controllers_that_are_none_are_refused_and_nothing_is_written(
+    tmp_path: Path, controllers: list[str], says: str
+) -> None:
+    named = [word for one in controllers for word in ("--controller", one)]
+    refused = run("settings", "--to", str(tmp_path / "etc"), *named)
+    assert refused.exit_code == 2
+    assert says in " ".join(refused.output.replace("│", " ").split())
+    assert not (tmp_path / "etc").exists()
+
+
+def test_one_directory_for_two_controllers_of_a_machine_is_refused(tmp_path: Path) -> None:
+    named = ("--controller", "1@localhost:1:2", "--controller", "2@localhost:3:4")
+    assert run("settings", "--to", str(tmp_path), "--metadata", "/srv/metadata", *named).exit_code == 2
+
+
+def test_directory_is_made_only_for_a_cluster_of_which_somebody_says_that_it_never_ran(tmp_path: Path) -> None:
+    made(tmp_path)
+    refused = directory(tmp_path)
+    assert isinstance(refused.exception, MayHaveRun)
+    assert "quorate recover rejoin" in str(refused.exception)
+    assert not (tmp_path / "data-1").exists()
+    assert directory(tmp_path, "--founding").exit_code == 0
+    held = survey_directory(tmp_path / "data-1")
+    assert (held.node_id, held.end_offset, held.vote_epoch, held.voters) == (1, 0, 0, ())
+
+
+def test_directory_that_is_formatted_is_named_and_not_touched(tmp_path: Path) -> None:
+    cluster_id = json.loads(made(tmp_path, "--json").stdout)["cluster_id"]
+    assert directory(tmp_path, "--founding").exit_code == 0
+    before = survey_directory(tmp_path / "data-1")
+    refused = directory(tmp_path, "--founding")
+    said = str(refused.exception)
+    assert "is formatted already" in said
+    assert f"node 1 of cluster {cluster_id}" in said
+    assert str(before.directory_id) in said
+    assert survey_directory(tmp_path / "data-1") == before
+
+
+def test_directory_of_settings_with_static_voters_has_them_in_its_election_state(tmp_path: Path) -> None:
+    made(tmp_path)
+    assert directory(tmp_path, "--founding", "--set", "quorum.kraft_version=0").exit_code == 0
+    assert survey_directory(tmp_path / "data-1").voters == (1,)
+
+
+def test_directory_of_another_cluster_than_the_settings_say_does_not_open(tmp_path: Path) -> None:
+    made(tmp_path)
+    directory(tmp_path, "--founding")
+    with pytest.raises(QuorateError, match="belongs to cluster"):
+        MetadataDirectory.open(RealDisk(), str(tmp_path / "data-1"), 1, "another")
+    assert directory(tmp_path, "--founding", "--cluster-id", "AAAAAAAAAAAAAAAAAAAAAQ").exit_code == 2

@@ -1,0 +1,98 @@
+"""Making local clusters: fresh ones, twins, interrupted ones, and directories that are something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quorate.metadata_log.directory.directory import MetadataDirectory
+from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.errors import CorruptBatch, StorageError
+from quorate.scripts.cluster.making import Ports, controller_directory, make_fresh, make_twin, remove
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.snapshots.checkpoints.loading import load_image
+
+PORTS = Ports.from_base(20_000)
+
+
+def test_fresh_cluster_is_there_when_its_plan_is(tmp_path: Path) -> None:
+    plan = make_fresh(tmp_path / "var", PORTS, 3, 3)
+    assert ClusterPlan.load(tmp_path / "var") == plan
+    for controller in plan.controllers:
+        opened = MetadataDirectory.open(RealDisk(), str(controller_directory(tmp_path / "var", controller)))
+        opened.close()
+        assert (opened.meta.cluster_id, opened.meta.node_id) == (plan.cluster_id, controller.id)
+
+
+@pytest.mark.parametrize("moment", ["static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1"])
+def test_twin_of_a_captured_cluster_holds_its_state_under_another_id(
+    tmp_path: Path, kafka_data: Path, moment: str
+) -> None:
+    source = kafka_data / moment / "log"
+    plan = make_twin(tmp_path / "twin", source, PORTS, "all")
+    image = load_image(source)
+    assert plan.cluster_id != plan.source_cluster_id
+    assert plan.source_cluster_id is not None
+    assert tuple(c.id for c in plan.controllers) == (1, 2, 3)
+    assert {b for group in plan.brokers for b in group.ids} == {b.id for b in image.cluster.brokers.values()}
+    for controller in plan.controllers:
+        assert load_image(controller_directory(tmp_path / "twin", controller)) == image
+
+
+def test_twin_plays_the_brokers_that_were_asked_for(tmp_path: Path, kafka_data: Path) -> None:
+    source = kafka_data / "static/m2/log"
+    for which, ids in (("live", {11, 12}), ("all", {11, 12, 13, 14}), ("none", set())):
+        plan = make_twin(tmp_path / which, source, PORTS, which)
+        assert {b for group in plan.brokers for b in group.ids} == ids
+
+
+def test_twin_of_a_single_checkpoint_holds_its_state(tmp_path: Path, kafka_data: Path) -> None:
+    source = next((kafka_data / "static/m4/log/__cluster_metadata-0").glob("*.checkpoint"))
+    plan = make_twin(tmp_path / "twin", source, PORTS, "none")
+    # A checkpoint at kraft.version 0 does not say who the voters were.
+    assert tuple(c.id for c in plan.controllers) == (3000, 3001, 3002)
+    assert load_image(controller_directory(tmp_path / "twin", plan.controllers[0])) == load_image(source)
+
+
+def test_damaged_source_leaves_nothing_behind(tmp_path: Path, kafka_data: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    data = bytearray((kafka_data / "static/m1/log/__cluster_metadata-0/00000000000000000000.log").read_bytes())
+    data[1_000] ^= 1
+    (source / "00000000000000000000.log").write_bytes(data)
+    with pytest.raises(CorruptBatch):
+        make_twin(tmp_path / "twin", source, PORTS, "live")
+    assert not (tmp_path / "twin").exists()
+
+
+def test_source_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no such file or directory"):
+        make_twin(tmp_path / "twin", tmp_path / "nowhere", PORTS, "live")
+
+
+def test_foreign_directory_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    for attempt in (lambda: make_fresh(tmp_path, PORTS, 3, 3), lambda: remove(tmp_path)):
+        with pytest.raises(ClusterError, match=r"thesis\.tex"):
+            attempt()
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_interrupted_making_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / ".making" / "controller-1").mkdir(parents=True)
+    (tmp_path / "controller-2").mkdir()
+    plan = make_fresh(tmp_path, PORTS, 3, 0)
+    assert ClusterPlan.load(tmp_path) == plan
+
+
+def test_controllers_without_a_plan_are_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "controller-1").mkdir()
+    with pytest.raises(ClusterError, match="--fresh"):
+        make_fresh(tmp_path, PORTS, 3, 0)
+
+
+def test_unreadable_plan_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "cluster.json").write_text('{"cluster_id": 7}')
+    with pytest.raises(ClusterError, match="cannot be read"):
+        ClusterPlan.load(tmp_path)

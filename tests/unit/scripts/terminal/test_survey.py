@@ -1,0 +1,156 @@
+"""What all controllers together say, whoever of them answers."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from quorate.controller.api.resources import (
+    ElectionsReply,
+    PartitionCounts,
+    QuorumReply,
+    StatesReply,
+    StatusReply,
+    Verdict,
+    VoterReply,
+    VoterRole,
+)
+from quorate.controller.reads.verdict import judge as judge_cluster
+from quorate.scripts.cli.status_screen import render
+from quorate.scripts.terminal.survey import Asked, Survey, judge
+from quorate.snapshots.views.state_names import ReplicaState
+
+REPLICAS: dict[ReplicaState, int] = {"NewReplica": 2, "OnlineReplica": 140, "OfflineReplica": 8}
+ELECTIONS = ElectionsReply(last_known=778, unclean=1)
+URLS = [f"http://127.0.0.1:{port}" for port in (1, 2, 3)]
+
+
+def voter(voter_id: int, role: VoterRole, *, is_heard: bool) -> VoterReply:
+    """``is_heard``: by a controller to whom the others report."""
+    return VoterReply(
+        node_id=voter_id,
+        http=URLS[voter_id - 1],
+        role=role,
+        log_end_offset=110,
+        lag_records=0 if is_heard else None,
+        last_contact_ms=3 if is_heard else None,
+        directory_id=None,
+        last_caught_up_ms=3 if is_heard else None,
+        vote_waits_for=[],
+    )
+
+
+def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int = 0) -> StatusReply:
+    """What one of three controllers sees; the active one hears of all."""
+    is_active = node_id == active_id
+
+    def role(voter_id: int) -> VoterRole:
+        known: VoterRole = "standby" if is_active or voter_id == node_id else "unknown"
+        return "active" if voter_id == active_id else known
+
+    quorum = QuorumReply(
+        observed_by=node_id,
+        is_past=False,
+        is_active=is_active,
+        active_id=active_id,
+        epoch=epoch,
+        high_watermark=100 + epoch,
+        log_start_offset=0,
+        log_end_offset=110,
+        applied_offset=100,
+        generation=0,
+        voters=[voter(voter_id, role(voter_id), is_heard=is_active) for voter_id in range(1, len(URLS) + 1)],
+    )
+    counts = PartitionCounts(total=50, offline=offline)
+    verdict, reasons = judge_cluster(quorum, [], counts, [])
+    return StatusReply(
+        verdict=verdict,
+        reasons=reasons,
+        cluster_id="c",
+        quorum=quorum,
+        brokers=[],
+        topics=2,
+        partitions=counts,
+        offline_partitions=[f"foo-{n}" for n in range(offline)],
+        states=StatesReply(
+            partitions={"OnlinePartition": 50 - offline, "OfflinePartition": offline}, replicas=REPLICAS
+        ),
+        elections=ELECTIONS,
+        unsupported={"ACLs": 3},
+    )
+
+
+def asked(*replies: StatusReply | None) -> list[Asked]:
+    """One for each address; None = it did not answer."""
+    return [
+        Asked(url, found, "" if found is not None else f"{url} cannot be reached: connection refused")
+        for url, found in zip(URLS, replies, strict=True)
+    ]
+
+
+def shown(survey: Survey) -> str:
+    text = io.StringIO()
+    Console(file=text, width=160).print(render(survey))
+    return text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict", "reason"),
+    [
+        (asked(reply(1, 2), reply(2, 2), reply(3, 2)), "healthy", None),
+        (asked(None, reply(2, 2), reply(3, 2)), "healthy", None),
+        (asked(reply(1, 2), reply(2, 2, offline=3), None), "critical", "3 partitions of 50 without a leader"),
+        (asked(None, None, reply(3, None)), "no-quorum", "no quorum: 1 of 3 reachable"),
+        (asked(None, None, reply(3, 2)), "no-quorum", "no quorum: 1 of 3 reachable"),
+        (asked(reply(1, None), reply(2, None), reply(3, None)), "no-quorum", "no quorum: 3 of 3 reachable"),
+        (
+            asked(reply(1, 2), None, reply(3, 2)),
+            "degraded",
+            "controller 2 is said to be active and does not answer here (2 of 3 reachable)",
+        ),
+        (asked(None, None, None), "unreachable", "no controller answers: 0 of 3 reachable"),
+    ],
+)
+def test_survey_of_three_controllers_gives_one_verdict(
+    answers: list[Asked], verdict: Verdict, reason: str | None
+) -> None:
+    survey = judge(answers)
+    assert (survey.verdict, survey.reasons[:1]) == (verdict, [] if reason is None else [reason])
+    text = shown(survey)
+    assert verdict.upper().replace("-", " ") in text
+    assert reason is None or reason in text
+
+
+def test_survey_of_two_that_both_claim_to_be_active_takes_the_newer_epoch() -> None:
+    survey = judge(asked(reply(1, 1, epoch=4), reply(2, 2, epoch=5), None))
+    assert survey.status is not None
+    assert survey.status.quorum.observed_by == 2
+
+
+def test_survey_counts_voters_and_who_answers() -> None:
+    survey = judge(asked(reply(1, 2), reply(2, 2), None))
+    assert (survey.voter_count, survey.reachable_count) == (3, 2)
+    assert [(one.node_id, one.is_reachable) for one in survey.controllers] == [(1, True), (2, True), (None, False)]
+
+
+def test_screen_without_an_active_controller_shows_what_was_last_known() -> None:
+    text = shown(judge(asked(None, reply(2, None, epoch=7), reply(3, None, epoch=6))))
+    assert "no active controller" in text
+    assert "(last known to controller 2)" in text
+    assert "2 topics, 50 partitions" in text
+    assert "150 replicas: 2 new, 140 online, 8 offline" in text
+
+
+def test_screen_names_offline_partitions_and_what_is_not_acted_on() -> None:
+    text = shown(judge(asked(reply(1, 1, offline=2), None, None)))
+    assert "Offline: foo-0, foo-1" in text
+    assert "Kept and not acted on: 3 ACLs" in text
+
+
+def test_screen_says_what_elections_of_replicas_not_in_sync_mean() -> None:
+    text = shown(judge(asked(reply(1, 1), None, None)))
+    assert "778 partitions were led again by their last known leaders: what these had not flushed" in text
+    assert "1 partition was led again uncleanly, by other replicas: what these had not copied is lost" in text
+    assert "eligible" not in text, "there were none"

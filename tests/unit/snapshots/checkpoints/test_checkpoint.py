@@ -1,0 +1,35 @@
+"""A checkpoint is the image again, at every level of metadata.version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.image_parts import METADATA_VERSION, FeaturesImage
+
+MOMENTS = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")
+
+
+def written_and_read(image: MetadataImage) -> MetadataImage:
+    """The image through a checkpoint."""
+    provenance = image.provenance
+    return read_checkpoint(checkpoint_batches(image, 1_700_000_000_000), provenance.end_offset, provenance.epoch)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_checkpoint_of_a_captured_cluster_reads_back_equal(kafka_data: Path, moment: str) -> None:
+    image = load_image(kafka_data / moment / "log")
+    assert written_and_read(image) == image
+
+
+@pytest.mark.parametrize("level", [7, 8, 11, 13, 15, 17, 21, 23, 29, 30])
+def test_checkpoint_at_an_older_level_loses_nothing(kafka_data: Path, level: int) -> None:
+    """Directories, ELRs and cordoned directories that are set stay set; what is not set needs no newer version."""
+    image = load_image(kafka_data / "dynamic-small/m1/log")
+    levels = image.features.levels.put(METADATA_VERSION, level)
+    older = image._replace(features=FeaturesImage(levels, image.features.zk_migration_state))
+    assert written_and_read(older) == older
