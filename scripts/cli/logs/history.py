@@ -41,7 +41,7 @@ def show_history(
             "--from",
             metavar="PATH",
             help="A metadata directory, or http://HOST:PORT of a controller, instead of --controllers. May be "
-            "repeated: the log of the first is told, who asked is taken from all.",
+            "repeated: what directories of one cluster have between them is told, and who asked is taken from all.",
             show_default=False,
         ),
     ] = None,
@@ -55,8 +55,9 @@ def show_history(
     Who asked is known to the controller that decided: all of a running quorum are asked; of a stopped one give the
     directories of all.
 
-    A running quorum tells as far back as any of its controllers does. Where the log begins later than the cluster, as
-    retention cuts it (log.retention_ms, log.retention_bytes), that is said; exit code 1 where nothing else is.
+    It is told as far back as any of the controllers, or directories, reaches. Where the log begins later than the
+    cluster, as retention cuts it (log.retention_ms, log.retention_bytes), that is said; exit code 1 where nothing else
+    is.
 
     Example: quorate history topic orders --from var/controller-1 --from var/controller-2 --from var/controller-3
     """

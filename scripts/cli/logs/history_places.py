@@ -13,6 +13,7 @@ import typer
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.audit_sources import AllSources, AuditSource, FileSource
 from quorate.scripts.cli.logs.image_sources import SCHEME
+from quorate.scripts.cli.logs.joined_files import log_of_directories
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import find_controllers
 from quorate.scripts.terminal.passed_over import say_passed_over
@@ -34,7 +35,9 @@ class Log(NamedTuple):
 def places(
     paths: Sequence[str] | None, controllers: str | None, secret_file: Path | None
 ) -> Iterator[tuple[Log, AllSources]]:
-    """The log of the first place, and what all of them know about who asked; to be read while the context is open.
+    """The log that directories, or controllers, have between them, and what all places know about who asked.
+
+    To be read while the context is open. Where there are both, those are read that the first place is one of.
 
     Args:
         paths: directories and URLs; None: all controllers of the quorum, of which those that are named know.
@@ -54,9 +57,9 @@ def places(
                 url, log = _log_of_quorum(find_controllers(controllers), secret_file)
                 urls = [url]
             elif named[0] in urls:
-                log = _log_of_controller(named[0], secret_file)
+                log = _log_of_controllers(urls, secret_file)
             else:
-                log = _log_of_files(directories[0])
+                log = _log_of_files(directories)
             for url in urls:
                 sources += stack.enter_context(_live_sources(url, secret_file))
         except NotController as error:
@@ -65,9 +68,14 @@ def places(
         yield log, AllSources(sources)
 
 
-def _log_of_files(path: Path) -> Log:
+def _log_of_files(paths: Sequence[Path]) -> Log:
+    if len(paths) > 1:
+        joined = log_of_directories(paths)
+        say_passed_over(joined.passed_over)
+        sys.stderr.writelines(f"quorate: left out: {reason}\n" for reason in joined.left_out)
+        return Log(joined.start, joined.batches)
     found: list[PassedOver] = []
-    start, batches = batches_from_start(path, found.append)
+    start, batches = batches_from_start(paths[0], found.append)
     say_passed_over(found)
     return Log(start, (batch.data for batch in batches))
 
@@ -81,10 +89,10 @@ def _live_sources(url: str, secret_file: Path | None) -> AbstractContextManager[
     return live_sources(url, secret_file)
 
 
-def _log_of_controller(url: str, secret_file: Path | None) -> Log:
-    from quorate.scripts.cli.logs.joined_log import log_of_controller
+def _log_of_controllers(urls: Sequence[str], secret_file: Path | None) -> Log:
+    from quorate.scripts.cli.logs.joined_log import log_of_controllers
 
-    log = log_of_controller(url, secret_file)
+    log = log_of_controllers(urls, secret_file)
     return Log(log.start, log.batches, log.missing)
 
 

@@ -44,13 +44,13 @@ def log_of_quorum(controllers: Sequence[str], secret_file: Path | None) -> Joine
     return _joined(controllers, secret_file, is_for_all=True)
 
 
-def log_of_controller(url: str, secret_file: Path | None) -> JoinedLog:
-    """What one controller has.
+def log_of_controllers(urls: Sequence[str], secret_file: Path | None) -> JoinedLog:
+    """What these controllers have between them.
 
     Raises:
-        As ``log_of_quorum``. ImageNotAvailable: its log begins in the middle, and it has no checkpoint there.
+        As ``log_of_quorum``. ImageNotAvailable: no log begins at the beginning, or where there is a checkpoint.
     """
-    return _joined([url], secret_file, is_for_all=False)
+    return _joined(urls, secret_file, is_for_all=False)
 
 
 def _joined(controllers: Sequence[str], secret_file: Path | None, *, is_for_all: bool) -> JoinedLog:
