@@ -1,1 +1,1 @@
-"""What is agreed: record types, batches, codec, segment files, in Apache Kafka's own log format."""
+"""The content of the log: record types, batches, codec, segment files, in Apache Kafka's own log format."""

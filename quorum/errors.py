@@ -1,4 +1,4 @@
-"""What the quorum refuses, and what makes its node stop."""
+"""The quorum's errors: refusals, and the failures that stop its node."""
 
 from __future__ import annotations
 

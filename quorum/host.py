@@ -1,4 +1,4 @@
-"""What a node needs from the process it runs in, and what it tells the program it serves."""
+"""The interface between a node and its process: what the node needs, and what it tells the program it serves."""
 
 from __future__ import annotations
 

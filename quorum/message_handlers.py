@@ -1,4 +1,4 @@
-"""Which part of a node takes which message."""
+"""Dispatch of messages: each kind goes to the part of a node that handles it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node counts."""
+"""The counters of a node."""
 
 from __future__ import annotations
 

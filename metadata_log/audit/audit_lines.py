@@ -1,4 +1,4 @@
-"""Who asked for a change, and in which event it was decided: a line for each, beside the log.
+"""Audit lines, one for each change, beside the log: who asked for it, and in which event it was decided.
 
 They have no place in Kafka's records, so they stand in files of their own in the metadata directory, named by base
 offset and epoch of their first line. Within a file each event begins where the one before it ended, or later: where

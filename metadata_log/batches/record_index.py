@@ -1,4 +1,4 @@
-"""Where the records of a batch body lie, found for all of them at once.
+"""The positions of the records in a batch body, found for all of them at once.
 
 A record says where the next one begins, so that much must be walked; it takes a few steps a record. All else that the
 framing says is compared with what is due by columns. A record that does not look exactly as Kafka and we frame a data

@@ -1,4 +1,4 @@
-"""Where the bytes of a mass record lie, for one shape: derived from the schema tables, used to write and to read.
+"""The byte layout of a mass record of one shape: derived from the schema tables, used to write and to read.
 
 A layout is a sequence of parts: constant bytes, or a column of fixed width. It covers a record's *value*.
 A row form is a layout with the framing of a record around it.

@@ -1,4 +1,4 @@
-"""Which checkpoints, and with them which part of the log, need not be kept. Rules: Kafka's ``KafkaMetadataLog``.
+"""Retention of checkpoints, and of the log before them. Rules: Kafka's ``KafkaMetadataLog``.
 
 With a checkpoint goes the log up to the next one, so the time of the next one says how old the newest record is that
 goes. Kafka looks at that of the checkpoint itself, and after days without records lets go of those of the last hour.

@@ -1,4 +1,4 @@
-"""Who led an epoch: the first record of each says so."""
+"""The leader of an epoch: named by the first record of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log asks of the disk: steps, captured on the loop thread, run in order, as a rule on the disk thread.
+"""The log's disk work: steps, captured on the loop thread, run in order, as a rule on the disk thread.
 
 A job carries everything staged since the job before it, so one sync covers all batches that queued up meanwhile.
 """

@@ -1,4 +1,4 @@
-"""What a log holds, found by offset, by epoch and by number."""
+"""Index of a log's content, by offset, by epoch and by number."""
 
 from __future__ import annotations
 

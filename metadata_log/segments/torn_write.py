@@ -1,4 +1,4 @@
-"""What a crash leaves of the last write to a segment, and how that is told from damage.
+"""Torn writes: the remains of the last write to a segment after a crash, and how they are told from damage.
 
 A write that was not synced when the machine lost its power may be there up to any byte; or, as the kernel writes pages
 back in an order of its own, any of its pages may be there and any not. A page that never came is zeros from where the

@@ -1,1 +1,1 @@
-"""When to ask for an election, who may vote, and whose word counts."""
+"""Elections: their timing, the right to vote, and the checks on messages that claim an epoch."""

@@ -1,4 +1,4 @@
-"""Which messages a node looks at: how far a peer's epoch may be ahead, and who may say that it leads an epoch.
+"""Admission of messages: bounds how far a peer's epoch may be ahead, and checks any claim to lead an epoch.
 
 What is refused here ends the connection that it came on, and has changed nothing.
 

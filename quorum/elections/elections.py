@@ -1,4 +1,4 @@
-"""When to ask for an election, and when to agree to one. A pure state machine: time and randomness come in.
+"""Decides when to ask for an election and when to agree to one. A pure state machine: time and randomness come in.
 
 Rules of the file:
 

@@ -1,4 +1,4 @@
-"""Whether this node may vote: a voter that lost its memory must not, until it knows again all that it had promised.
+"""This node's right to vote: a voter that lost its memory must not vote until it has relearned all it had promised.
 
 A directory that was made later than its cluster, or that was damaged, has no election state: its node is a
 *non-voter*. No vote, no Pre-Vote, no candidacy; not counted for the commit point, nor for a read. It is a voter

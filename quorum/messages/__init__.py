@@ -1,1 +1,1 @@
-"""What nodes say to each other: the closed list, its bytes, and when a message may leave."""
+"""The messages between nodes: the closed list, their bytes, and the rule for when a message may leave."""

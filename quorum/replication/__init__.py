@@ -1,1 +1,1 @@
-"""How entries reach a majority: the leader's side, the follower's, and what is committed."""
+"""Replication of entries to a majority: the leader's side, the follower's, and the commit point."""

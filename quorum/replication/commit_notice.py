@@ -1,4 +1,4 @@
-"""When followers hear of a moved commit point on its own: if no entries come along to take it with them."""
+"""Notices of a moved commit point, sent to followers on their own when no entries come along to carry it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was committed on its way to the listener, and the checkpoints that take its place."""
+"""Delivery of committed entries to the listener, and of the checkpoints that take their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be appended: one whole batch as its maker built it, with base offset 0 and epoch 0."""
+"""The form of an append: one whole batch as its maker built it, with base offset 0 and epoch 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the leader knows of one follower. Indexes are the leader's own, process-local ones."""
+"""The leader's knowledge of one follower. Indexes are the leader's own, process-local ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a leader believes of a follower's answers: what could be so in its own log. The rest is the peer's error."""
+"""Checks on a follower's answers: a leader believes what could be so in its own log. The rest is the peer's error."""
 
 from __future__ import annotations
 

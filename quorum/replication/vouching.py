@@ -1,4 +1,5 @@
-"""When a leader's commit point may restore the vote of a node that lost its memory: who must have answered it since.
+"""The rule by which a leader's commit point may restore the vote of a node that lost its memory: the nodes that must
+have answered the leader since.
 
 A leader *vouches* once every other node, voting or not, and a majority as voters, has answered a round that began after
 the last node without memory joined. Each of them was then in the leader's epoch, after all that was forgotten:

@@ -1,1 +1,1 @@
-"""What a node keeps on its disk, and the threads and queues by which it is written."""
+"""A node's storage: its files on disk, and the threads and queues that write them."""

@@ -1,4 +1,4 @@
-"""Which disk work runs on the loop thread itself: what is short, while the disk is quick.
+"""Chooses the disk work that runs on the loop thread itself: short work, while the disk is quick.
 
 A hand-over to the disk thread and back costs more than a quick sync does, and a busy loop makes the thread wait for
 the interpreter's lock besides. A slow disk must not hold up the loop, though: heartbeats and elections run on it. So

@@ -1,4 +1,4 @@
-"""Whether this node's disk lets it lead: it answers, what waits for it is within its bound, and there is room.
+"""The disk's fitness to lead: it answers, the work waiting for it is within its bound, and there is room.
 
 - A leader whose disk hangs, or is so far behind that the bytes waiting for it are over the bound, gives leadership up:
   the others commit without it, and all that it appends stays in its memory. It does not stand again until the disk has

@@ -1,4 +1,4 @@
-"""What a node has on disk: its log, its right to vote, its checkpoints. Opened before the loop starts."""
+"""A node's state on disk: its log, its right to vote, its checkpoints. Opened before the loop starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a peer is: its address, or the addresses its name has, asked for on a thread that nobody waits for long."""
+"""Peer addresses: a fixed address, or those of a name, looked up on a thread that nobody waits for long."""
 
 from __future__ import annotations
 

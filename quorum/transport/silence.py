@@ -1,4 +1,4 @@
-"""Which connections are dead: the rule alone, without sockets and clock, so that a simulated wire keeps it too.
+"""The rule for dead connections, without sockets and clock, so that a simulated wire keeps it too.
 
 TCP reports a peer that vanished after minutes, or, on a connection where nothing is sent, never. So both ends say
 something at least every other heartbeat interval (a ping, if there is nothing else), and an end that read nothing for
