@@ -1,1 +1,1 @@
-"""Who decides: the quorum controller, its control managers, and the HTTP API with its request and response models."""
+"""The deciding side: the quorum controller, its control managers, and the HTTP API with its models."""

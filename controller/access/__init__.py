@@ -1,1 +1,1 @@
-"""Who may do what, and how much of it: ACLs, quotas, credentials, delegation tokens."""
+"""Permissions and limits of clients: ACLs, quotas, credentials, delegation tokens."""

@@ -1,4 +1,4 @@
-"""Which ACLs a filter means (Kafka's ``AclBindingFilter``), without looking at every ACL where that can be helped."""
+"""Finds the ACLs that a filter matches (Kafka's ``AclBindingFilter``), without looking at every ACL if possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which host names the system's name service knows: a question that no decision may ask itself."""
+"""Host names known to the system's name service: a lookup that no decision may make itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a class's attributes in the strings that follow them.
+"""The strings that follow a class's attributes, as documentation of those attributes.
 
 Read from the source when somebody asks: pydantic's own way reads it at every import of every model.
 """

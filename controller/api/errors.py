@@ -1,4 +1,4 @@
-"""What an error is to an HTTP client: a status, Kafka's name and number, a sentence, and whether to send it again.
+"""Errors as an HTTP client sees them: a status, Kafka's name and number, a sentence, and whether to send it again.
 
 ``retriable`` says what may be done with the *same* request:
 ``yes``: nothing was changed, and it may succeed later; ``no``: it would be refused again;

@@ -1,4 +1,4 @@
-"""What `GET /v1/feed-sessions` answers with."""
+"""The replies to `GET /v1/feed-sessions`."""
 
 from __future__ import annotations
 

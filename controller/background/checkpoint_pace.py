@@ -1,4 +1,4 @@
-"""How much of its time a thread is at work that works on the state beside the loop: on a checkpoint, or a digest.
+"""Paces a thread that works on the state beside the loop, on a checkpoint or a digest: its share of the time.
 
 A checkpoint of a million partitions is seconds of work, in the process that commits. Two things keep the one out of the
 other's way. The thread works in short pieces with pauses between them, so that it takes a share of a processor and of

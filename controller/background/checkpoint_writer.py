@@ -1,4 +1,4 @@
-"""When a node writes a checkpoint of its state, and what is in it (Kafka's ``SnapshotGenerator``).
+"""Writes checkpoints of a node's state: their timing and content (Kafka's ``SnapshotGenerator``).
 
 After so many bytes of log, after a time if anything was written, or when somebody asks; one at a time; never inside a
 metadata transaction. The image is a value: the file is made from it on another thread while the controller goes on.

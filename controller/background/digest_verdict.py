@@ -1,4 +1,4 @@
-"""Whose state is wrong, by the digests of all at one offset. Pure."""
+"""Finds the nodes whose state is wrong, by the digests of all at one offset. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the threads of a process share that work on its state beside the loop: who writes checkpoints, who digests."""
+"""Shared by the threads of a process that work on its state beside the loop: the checkpoint writer's and digests'."""
 
 from __future__ import annotations
 

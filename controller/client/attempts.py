@@ -1,4 +1,4 @@
-"""Which controller to try when: in turn, from the one that served last, round after round until the time is up."""
+"""The order of attempts: controllers in turn, from the one that served last, round after round until time is up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who answers at a controller's supposed address and is none: a web server, another service, the quorum's own port."""
+"""Recognizes answers from something that is no controller: a web server, another service, the quorum's own port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker of Kafka refuses of broker configs before a controller is asked (``ConfigAdminManager``): wrong types.
+"""Broker configs that Kafka's brokers refuse before a controller is asked (``ConfigAdminManager``): wrong types.
 
 The controller itself takes every name and value, here as there, so this is done at the edge. Names that nobody knows
 are allowed. Checked is what has a type that is known here: configs that stand in for topics', and counts of threads.

@@ -1,4 +1,4 @@
-"""What a cluster's metadata hold that a lower feature level cannot: to be known before a downgrade."""
+"""Finds metadata that a lower feature level cannot hold, so that they are known before a downgrade."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has configs: topics, brokers, groups, client metrics subscriptions; how they are named and checked.
+"""The resources that have configs (topics, brokers, groups, client metrics subscriptions): their names and checks.
 
 The place of Kafka's ``ControllerConfigurationValidator`` and ``KafkaConfigSchema``.
 """

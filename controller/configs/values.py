@@ -1,4 +1,4 @@
-"""What a config's value may be: types, and the checks that definitions are made of (Kafka's ``ConfigDef``).
+"""Config values: types, and the checks that definitions are made of (Kafka's ``ConfigDef``).
 
 Every refusal is an ``ApiError`` INVALID_CONFIG with Kafka's sentence, which names the value, the config and the rule.
 """

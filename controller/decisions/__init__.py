@@ -1,1 +1,1 @@
-"""What decisions are made of: their result, what they decide by, and who asked."""
+"""The parts of a decision: its result, its inputs, and the origin of the request."""

@@ -1,4 +1,4 @@
-"""What a controller decides by, beside the image."""
+"""The settings that a controller decides by, besides the image."""
 
 from __future__ import annotations
 

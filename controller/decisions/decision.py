@@ -1,4 +1,4 @@
-"""What a ``decide`` function returns: the records that make its decision true, and the answer to who asked."""
+"""The result of a ``decide`` function: the records that make its decision true, and the answer to the client."""
 
 from __future__ import annotations
 

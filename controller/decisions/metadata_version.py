@@ -1,4 +1,4 @@
-"""What a level of ``metadata.version`` allows, and the record versions it asks for (Kafka's ``MetadataVersion``)."""
+"""Levels of ``metadata.version``: what each allows, and the record versions it needs (Kafka's ``MetadataVersion``)."""
 
 from __future__ import annotations
 

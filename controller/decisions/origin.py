@@ -1,4 +1,4 @@
-"""Who asks for something, and from where: kept with a change from the edge to its decision.
+"""The origin of a request (who asks, and from where), kept with a change from the edge to its decision.
 
 Until requests are authenticated a principal is what the client says it is.
 """

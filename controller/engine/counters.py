@@ -1,4 +1,4 @@
-"""What the parts of a controller process count and time; nothing here knows how it is shown."""
+"""Counters and timings of the parts of a controller process; nothing here knows how they are shown."""
 
 from __future__ import annotations
 

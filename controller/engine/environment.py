@@ -1,4 +1,4 @@
-"""What a controller process gets from the machine it runs on: chance, new ids, and an end when it must not go on."""
+"""The machine as a controller process uses it: randomness, new ids, and an exit when it must not go on."""
 
 from __future__ import annotations
 

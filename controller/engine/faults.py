@@ -1,4 +1,4 @@
-"""What an exception in an event means: for the client, for leadership, for the process.
+"""Classifies an exception in an event by its meaning for the client, for leadership and for the process.
 
 One classification for the event queue and for HTTP alike (Kafka's ``EventHandlerExceptionInfo``).
 """

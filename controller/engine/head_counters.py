@@ -1,4 +1,4 @@
-"""What the active controller's own records tell of it: leader elections by kind, and how long commits take.
+"""Counters fed by the active controller's own records: leader elections by kind, and commit times.
 
 Counted is what has committed while this node was active: what an election undid was no election. Costs a look at the
 type of each record that is staged, and a clock reading and a histogram's entry for each commit.

@@ -1,4 +1,4 @@
-"""What a node sees of leaders coming and going: how long it knew of none, what it took over, and what it led."""
+"""Counters of leader changes as a node sees them: time without a known leader, records fetched, records appended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who reads the metadata feed, and how each of them gets on: Kafka's ControllerChannelManager, turned around.
+"""The readers of the metadata feed and their progress: Kafka's ControllerChannelManager, turned around.
 
 Kafka's older controller kept a queue and a thread for each broker, and pushed. Here a broker pulls: its *session* is a
 cursor into the one log that all share, so that a slow broker costs nobody else anything, and there are no copies.

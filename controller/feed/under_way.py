@@ -1,4 +1,4 @@
-"""What the feed's chunks that are being sent hold of memory: a chunk that goes to many counts once."""
+"""Memory held by feed chunks that are being sent: a chunk that goes to many counts once."""
 
 from __future__ import annotations
 

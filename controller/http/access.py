@@ -1,4 +1,4 @@
-"""Who may ask this node: whoever has the shared secret, or, without one, whoever is on this machine."""
+"""Access to this node: for holders of the shared secret, or, without one, for clients on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every answer says of itself and of the node that made it."""
+"""Headers that every answer carries about itself and the node that made it."""
 
 from __future__ import annotations
 

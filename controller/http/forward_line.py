@@ -1,4 +1,4 @@
-"""What a standby passes on at once is bounded: the others wait for their turn, and not for ever.
+"""Bounds the requests that a standby forwards at once: the others wait for their turn, and not for ever.
 
 Without it a burst of requests became as many new connections to the active controller, none of which it could take in
 time, and a healthy one looked as if it could not be reached.

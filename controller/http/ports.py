@@ -1,4 +1,4 @@
-"""What the HTTP layer needs of the rest of a controller process. `process.server` binds it; tests bind their own."""
+"""The HTTP layer's needs of the rest of a controller process. `process.server` binds it; tests bind their own."""
 
 from __future__ import annotations
 

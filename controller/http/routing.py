@@ -1,4 +1,4 @@
-"""What a route is: one row of the table that aiohttp's routes and the OpenAPI document are both made from."""
+"""A route: one row of the table that aiohttp's routes and the OpenAPI document are both made from."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a controller writes down beside the metadata log: who asked, what was refused, what changed."""
+"""The logs a controller writes besides the metadata log: requests and their origin, refusals, changes."""

@@ -1,4 +1,4 @@
-"""What became of partitions between two states: leaders, ISRs, reassignments. Pure, and counted in columns."""
+"""Changes of partitions between two states: leaders, ISRs, reassignments. Pure, and counted in columns."""
 
 from __future__ import annotations
 

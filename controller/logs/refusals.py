@@ -1,4 +1,4 @@
-"""Which failures of requests are refusals to be written down, and what is written of them."""
+"""Chooses the failed requests that are logged as refusals, and what is written of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of the cluster between two states, as a bounded number of lines for people and for grep.
+"""Changes of the cluster between two states, as a bounded number of lines for people and for grep.
 
 Pure. What is many is counted and the first few are named, so that a lost broker with a quarter of a million partitions
 is as few lines as one with three.

@@ -1,4 +1,4 @@
-"""What happens to the cluster, in the active controller's own log: a line for each kind of change (``state_changes``).
+"""Logs the changes of the cluster on the active controller: a line for each kind of change (``state_changes``).
 
 A thread beside the loop looks at the committed state ten times a second and compares it with what it told last; the
 loop only remembers who asked. What comes in one go is told in one go: when nothing has moved since the last look, at

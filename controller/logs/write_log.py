@@ -1,4 +1,4 @@
-"""What is kept of decisions: who asked, in files; what became of the cluster, in the log; for debug each of them."""
+"""The record of decisions: who asked, in files; the cluster's changes, in the log; each decision, for debugging."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller does because it is active: it begins its epoch, watches sessions, moves leaderships back, and keeps
+"""The duties of an active controller: it begins its epoch, watches sessions, moves leaderships back, and keeps
 an idle log moving."""
 
 from __future__ import annotations

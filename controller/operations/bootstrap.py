@@ -1,4 +1,4 @@
-"""How an epoch begins: the activation records, and the records that a fresh cluster starts with.
+"""The start of an epoch: the activation records, and the records that a fresh cluster starts with.
 
 Kafka's ``ActivationRecordsGenerator`` and ``BootstrapMetadata``. One difference: whether the log is empty is judged on
 stable state, so a bootstrap that was cut half-way is aborted and written again.

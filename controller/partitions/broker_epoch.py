@@ -1,4 +1,4 @@
-"""Whether a broker speaks by its newest registration: a question of most requests that brokers make."""
+"""Checks that a broker speaks by its newest registration, as most requests of brokers must."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules said of one partition, remembered by all that they look at.
+"""Remembers what the rules said of one partition, for all partitions in the same state.
 
 The rules see slots, not brokers, and partitions differ in few ways: what a leader asks for one of them has nearly
 always been asked for another in the same state. So the kernel runs once for each such pattern, and a request about a

@@ -1,4 +1,4 @@
-"""What a controller found wrong on its own disk when it started: said in its log, and in its status.
+"""Faults that a controller found on its own disk when it started: reported in its log and its status.
 
 What is repaired by itself is said too: a disk that rots, or loses what it had promised, does so again.
 """

@@ -1,4 +1,4 @@
-"""How many connections a process may have: each is an open file, and a process over its limit cannot open its own."""
+"""The limit of a process's connections: each is an open file, and a process at its limit cannot open its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a controller process ends when it is told to, and what it does beside serving."""
+"""The end of a controller process when it is told to stop, and its tasks besides serving."""
 
 from __future__ import annotations
 

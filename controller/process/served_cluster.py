@@ -1,4 +1,4 @@
-"""What a controller process says of itself and of its quorum: soft state that is nobody's image."""
+"""A controller process's view of itself and its quorum: soft state that is in nobody's image."""
 
 from __future__ import annotations
 

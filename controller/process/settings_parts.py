@@ -1,4 +1,4 @@
-"""What the parts of a controller process are told, from its settings."""
+"""Turns a controller process's settings into the configs of its parts."""
 
 from __future__ import annotations
 

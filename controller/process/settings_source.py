@@ -1,4 +1,4 @@
-"""Where settings come from: a TOML file, the environment, `--set name=value` on the command line. The later wins.
+"""Sources of settings: a TOML file, the environment, `--set name=value` on the command line. The later wins.
 
 Names that mean nothing are refused in each of the three: a misspelt setting must not be a silent default.
 Works for any settings class whose groups are nested models (`group.name`, `PREFIX_GROUP__NAME`).

@@ -1,4 +1,4 @@
-"""What brokers say to the controller: registration, heartbeat, unregistration (Kafka's APIs 62, 63, 64)."""
+"""Requests from brokers to the controller: registration, heartbeat, unregistration (Kafka's APIs 62, 63, 64)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What controllers say to the active one: their registration (Kafka's API 70, ControllerRegistration)."""
+"""Requests from controllers to the active one: registration (Kafka's API 70, ControllerRegistration)."""
 
 from __future__ import annotations
 

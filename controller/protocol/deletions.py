@@ -1,4 +1,4 @@
-"""What brokers say of replicas whose topic has been deleted, and what an operator is shown of it."""
+"""Brokers' reports on replicas of deleted topics, and the view of them for an operator."""
 
 from __future__ import annotations
 

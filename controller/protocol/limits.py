@@ -1,4 +1,4 @@
-"""What all operations on lists of things refuse as a whole."""
+"""The checks by which operations on lists refuse a list as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a topic may be called (Kafka's ``Topic``)."""
+"""The rules for topic names (Kafka's ``Topic``)."""
 
 from __future__ import annotations
 

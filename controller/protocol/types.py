@@ -1,4 +1,4 @@
-"""What all messages of the protocol are made of."""
+"""The base types of all messages of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What brokers said in their heartbeats, for whoever looks at them: soft state of the active controller."""
+"""The latest reports from brokers' heartbeats, for reading: soft state of the active controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which topics are meant: names, and patterns in which `*` stands for any characters, also none.
+"""Selects topics by names, and by patterns in which `*` stands for any characters, or none.
 
 Deliberately no regular expressions: what matching costs is bounded by the lengths alone.
 """

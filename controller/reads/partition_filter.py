@@ -1,4 +1,4 @@
-"""What a search for partitions asks for."""
+"""The criteria of a search for partitions."""
 
 from __future__ import annotations
 

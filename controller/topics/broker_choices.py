@@ -1,4 +1,4 @@
-"""What the registered brokers say about new partitions, worked out once for each version of them."""
+"""The registered brokers as placing new partitions needs them, worked out once for each version of them."""
 
 from __future__ import annotations
 

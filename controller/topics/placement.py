@@ -1,4 +1,4 @@
-"""Where the replicas of new partitions go: Kafka's ``StripedReplicaPlacer``.
+"""Places the replicas of new partitions: Kafka's ``StripedReplicaPlacer``.
 
 Goals: one replica a rack as far as there are racks; leaders spread evenly; unfenced brokers before fenced ones,
 and never a fenced leader. Brokers stand in lists by rack and by whether they are fenced. Each partition is one

@@ -1,4 +1,4 @@
-"""What a reassignment makes of a partition's lists (Kafka's ``PartitionReassignmentReplicas`` and ``…Revert``).
+"""A reassignment's effect on a partition's lists (Kafka's ``PartitionReassignmentReplicas`` and ``…Revert``).
 
 When it completes is a rule of ``controller.partitions.rules``: a leader's changes of the ISR complete it.
 """

@@ -1,4 +1,4 @@
-"""Which partition of a topic Kafka's own hash map (``TimelineHashMap``) lists first."""
+"""Finds the partition of a topic that Kafka's own hash map (``TimelineHashMap``) lists first."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the routes do, and images as the replies that they give."""
+"""The handlers behind the routes, and images as the replies that they give."""

@@ -1,4 +1,4 @@
-"""What the routes of client quotas, SCRAM credentials and ACLs do."""
+"""Handlers for client quotas, SCRAM credentials and ACLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of checkpoint files: by a controller of its own, and by a command of those in a directory."""
+"""Descriptions of checkpoint files: a controller's own, and those in a directory that a command reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes of checkpoints do: list those of this node, and take one now."""
+"""Handlers for checkpoints: list those of this node, and take one now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes do: each hands its request to the controller, or looks at the committed state."""
+"""Route handlers: each hands its request to the controller, or reads the committed state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes of configs and features do."""
+"""Handlers for configs and features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes of controllers do."""
+"""Handlers for controllers."""
 
 from __future__ import annotations
 

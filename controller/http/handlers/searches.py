@@ -1,4 +1,4 @@
-"""What the routes of searches do. An image is a value: they look through it on another thread."""
+"""Handlers for searches. An image is a value: they search it on another thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes of delegation tokens do."""
+"""Handlers for delegation tokens."""
 
 from __future__ import annotations
 
