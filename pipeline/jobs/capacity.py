@@ -28,11 +28,11 @@ from quorate.pipeline.planning.cluster import Plan
 from quorate.pipeline.planning.summary import PlanSummary, planned
 from quorate.pipeline.planning.tables import NamedCluster, named_cluster
 from quorate.pipeline.source.data_source import FORMAT
-from quorate.pipeline.table_frames import table_frame
 from quorate.pipeline.tables.history_schema import BROKER_VERSIONS, PARTITION_VERSIONS
 from quorate.pipeline.tables.state_tables import PARTITIONS
 from quorate.pipeline.tables.state_tables import TABLES as STATE_TABLES
 from quorate.pipeline.tables.table_clusters import chosen_cluster
+from quorate.pipeline.tables.table_frames import table_frame
 
 #: What the planner needs of a state.
 _PARTITION_COLUMNS = ("topic", "partition", "replicas", "directories", "removing_replicas", "adding_replicas", "leader")

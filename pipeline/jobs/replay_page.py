@@ -10,8 +10,8 @@ from pyspark.sql import functions as sf
 
 from quorate.pipeline.jobs.replay import ReplayResult
 from quorate.pipeline.pages import Page, bars
-from quorate.pipeline.table_frames import table_frame
 from quorate.pipeline.tables.state_tables import PARTITIONS
+from quorate.pipeline.tables.table_frames import table_frame
 
 _NO_LEADER = -1
 _LISTS = ("replicas", "isr", "adding_replicas", "removing_replicas")
