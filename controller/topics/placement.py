@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 from quorate.controller.decisions.random_source import RandomSource, shuffle
 from quorate.controller.topics.placement_regular import RackLists, RegularDraw, draw, work_out
 from quorate.metadata_log.errors import ApiError, ErrorCode
-
-_MAP_CAPACITY: Final = 16
-_MAP_LOAD: Final = 0.75
+from quorate.snapshots.checkpoints.hash_map_order import in_hash_map_order
 
 #: Partitions of one topic up to which rounds take less time than arithmetic, also where many topics share the latter.
 _BY_ROUNDS_MAX: Final = 8
@@ -114,7 +112,7 @@ class Racks:
         #: (unfenced, fenced) of each rack in that order, ascending.
         self.lists = [(sorted(racks[name][0]), sorted(racks[name][1])) for name in names]
         #: The order in which racks draw random numbers.
-        self.drawing = [names.index(name) for name in _java_map_order(racks)]
+        self.drawing = [names.index(name) for name in in_hash_map_order(racks, lambda rack: rack)]
         self.unfenced_count = sum(len(unfenced) for unfenced, _ in self.lists)
         self.broker_count = sum(len(unfenced) + len(fenced) for unfenced, fenced in self.lists)
         #: None where some brokers are fenced, or there are none.
@@ -225,20 +223,3 @@ class _Rounds:
             flat.append(broker)
         self._epoch += 1
         self._offset += 1
-
-
-def _java_map_order(names: Iterable[str | None]) -> list[str | None]:
-    """The order in which Java's ``HashMap`` of optional strings gives its keys: by bucket, then as they came."""
-    keys = list(names)
-    capacity = _MAP_CAPACITY
-    while len(keys) > capacity * _MAP_LOAD:
-        capacity *= 2
-    return sorted(keys, key=lambda name: _java_hash(name) & (capacity - 1))
-
-
-def _java_hash(name: str | None) -> int:
-    value = 0
-    data = (name or "").encode("utf-16-be")
-    for at in range(0, len(data), 2):
-        value = (31 * value + (data[at] << 8) + data[at + 1]) & 0xFFFFFFFF
-    return value ^ (value >> 16)

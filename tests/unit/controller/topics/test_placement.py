@@ -35,6 +35,12 @@ def test_placer_any_brokers_spreads_replicas(brokers: list[UsableBroker], count:
         assert len({rack_of[broker] for broker in replicas}) == min(factor, len(set(rack_of.values())))
 
 
+def test_racks_draw_random_numbers_in_the_order_of_a_java_hash_map() -> None:
+    # Rounds walk them by name: none, b, p, q. Their hashes modulo 16 are 0, 2, 0 and 1.
+    racks = Racks([UsableBroker(id_, rack, False) for id_, rack in enumerate(["b", None, "p", "q"])])
+    assert racks.drawing == [0, 2, 3, 1]
+
+
 @pytest.mark.parametrize("rack_count", [1, 3])
 def test_placer_whole_rounds_lead_every_broker_equally(rack_count: int) -> None:
     brokers = [UsableBroker(id_, f"r{id_ % rack_count}", False) for id_ in range(6)]

@@ -29,10 +29,13 @@ TOPIC, DIRECTORY = b"t" * 16, b"d" * 16
         # Single characters are their own hash: 13 of them make the map grow to 32 buckets.
         ([chr(97 + n) for n in range(12, -1, -1)], [chr(97 + n) for n in range(13)]),
         (["ünïcode", "𝄞", ""], ["", "𝄞", "ünïcode"]),
+        # Java's null key, as brokers without a rack have it, is in the first bucket.
+        (["a", None, "b"], [None, "a", "b"]),
+        (["p", None], ["p", None]),
     ],
 )
-def test_names_come_in_the_order_of_a_java_hash_map(names: list[str], expected: list[str]) -> None:
-    assert list(in_hash_map_order(names, str)) == expected
+def test_names_come_in_the_order_of_a_java_hash_map(names: list[str | None], expected: list[str | None]) -> None:
+    assert list(in_hash_map_order(names, lambda name: name)) == expected
 
 
 def records_at(level: int, *records: Any) -> list[tuple[str, int]]:
