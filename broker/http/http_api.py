@@ -25,7 +25,6 @@ from quorate.broker.http.replies import (
     DigestParameters,
     DigestReply,
     DirectoryFailure,
-    ErrorReply,
     ImageReply,
     LivenessReply,
     NoParameters,
@@ -51,6 +50,7 @@ from quorate.broker.replicas.messages import FRAME_BYTES_MAX, MalformedMessage
 from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK, is_loopback
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace
+from quorate.controller.api.errors import HttpRefusal, error_reply, status_of
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.snapshots.digest import DIGEST_FORM
@@ -64,15 +64,6 @@ _REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
 _READ_BYTES: Final = 65_536
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
-#: Statuses of the errors that can happen here; anything else is an internal error.
-_STATUS: Final = {
-    ErrorCode.INVALID_REQUEST: 400,
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: 403,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404,
-    ErrorCode.RESOURCE_NOT_FOUND: 404,
-    ErrorCode.OFFSET_OUT_OF_RANGE: 409,
-    ErrorCode.REQUEST_TIMED_OUT: 503,
-}
 
 P = TypeVar("P", bound=BaseModel)
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -314,19 +305,13 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
     try:
         return await handler(request)
     except ApiError as error:
-        return _error(request, error, _STATUS.get(error.code, 500))
+        return _refused(request, error)
     except web.HTTPException as error:
-        refusal = ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"{request.method} {request.path}: {error.reason}")
-        return _error(request, refusal, error.status)
+        message = f"{request.method} {request.path}: {error.reason}"
+        return _refused(request, HttpRefusal(error.status, message, ErrorCode.RESOURCE_NOT_FOUND))
 
 
-def _error(request: web.Request, error: ApiError, status: int) -> web.Response:
+def _refused(request: web.Request, error: ApiError) -> web.Response:
     given = request.headers.get(_REQUEST_ID, "")
-    reply = ErrorReply(
-        error=error.code.name,
-        code=int(error.code),
-        message=error.message,
-        retriable="yes" if error.code is ErrorCode.REQUEST_TIMED_OUT else "no",
-        request_id=given if _REQUEST_ID_FORM.fullmatch(given) else secrets.token_hex(8),
-    )
-    return _answer(reply, status)
+    request_id = given if _REQUEST_ID_FORM.fullmatch(given) else secrets.token_hex(8)
+    return _answer(error_reply(error, request_id), status_of(error))

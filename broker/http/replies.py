@@ -5,7 +5,7 @@ Topics have the shape that the controllers give them. Every field is always pres
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -48,19 +48,6 @@ class DigestParameters(Reply):
 
 
 # --- this process ------------------------------------------------------------------------------------
-
-
-class ErrorReply(Reply):
-    """What every failed request is answered with; the controllers' shape."""
-
-    error: str
-    code: int
-    message: str
-    retriable: Literal["yes", "no"]
-    leader_id: int | None = None
-    request_id: str
-    incident_id: str | None = None
-    details: dict[str, object] = Field(default_factory=dict)
 
 
 class BrokerReply(Reply):
