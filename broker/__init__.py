@@ -1,1 +1,1 @@
-"""Who obeys: the broker lifecycle, the metadata loader, publishers, and replica managers."""
+"""The obeying side: the broker lifecycle, the metadata loader, publishers, and replica managers."""

@@ -1,4 +1,4 @@
-"""What is left of deleted topics on the brokers of this process, as a broker with data would say it.
+"""Remains of deleted topics on the brokers of this process, reported as a broker with data would.
 
 A rehearsal: no data are deleted. A replica of a deleted topic counts as gone at once, unless it lay in a log directory
 that had failed: then it stays until that directory is registered again (Kafka's brokers delete such strays at their

@@ -1,4 +1,4 @@
-"""What Spark says when it fails, as one sentence: our own errors keep theirs, the usual troubles say what to do."""
+"""Spark's failures, each as one sentence: our own errors keep theirs, the usual troubles say what to do."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the log adds up to: images, deltas, replay, digests and the content of checkpoint files."""
+"""The state that the log adds up to: images, deltas, replay, digests and the content of checkpoint files."""

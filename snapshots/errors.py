@@ -1,4 +1,4 @@
-"""What goes wrong between a log and an image."""
+"""The errors between a log and an image."""
 
 from __future__ import annotations
 

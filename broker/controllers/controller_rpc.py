@@ -1,4 +1,4 @@
-"""What a broker asks of the active controller. Any controller takes the request and passes it on."""
+"""A broker's requests to the active controller. Any controller takes a request and passes it on."""
 
 from __future__ import annotations
 

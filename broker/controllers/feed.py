@@ -1,4 +1,4 @@
-"""What a broker asks of one controller's metadata feed, and the checks on what it gets.
+"""A broker's requests to one controller's metadata feed, and the checks on the answers.
 
 A feed gives committed batches as they lie in the log. Nothing of it is believed: every batch's CRC, the continuity of
 offsets and epochs, and the controller's own epoch are checked before anything is replayed.

@@ -1,4 +1,4 @@
-"""Which controller to ask: stay with one while it serves, move on at once when it fails.
+"""Chooses the controller to ask: stay with one while it serves, move on at once when it fails.
 
 Only when all of them have failed in turn is there a wait, and it grows; so a dead controller costs one failed call, and
 a cluster that is down is not hammered.

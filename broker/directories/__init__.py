@@ -1,1 +1,1 @@
-"""Which replicas lie in a log directory that is online, and which one the others go to."""
+"""Log directories: finds the replicas that lie in one that is online, and chooses one for each of the others."""

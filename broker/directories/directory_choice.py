@@ -1,4 +1,4 @@
-"""Which replicas of a broker lie in no log directory yet, as the metadata have it, and which one they are put into.
+"""Finds a broker's replicas that the metadata place in no log directory yet, and chooses one for each.
 
 Rules: Kafka's ``LogManager.nextLogDirs``, the directory that holds fewest replicas first, and KIP-1066: none that is
 cordoned. What lay in a directory that its broker does not have any more is put into another when the broker is started

@@ -1,4 +1,4 @@
-"""Which replicas of some brokers lie in a log directory that is online, and so can follow."""
+"""Finds the replicas of some brokers that lie in an online log directory, and so can follow."""
 
 from __future__ import annotations
 

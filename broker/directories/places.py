@@ -1,4 +1,4 @@
-"""Where the partitions of a page stood before, so that what is remembered of them can be carried over.
+"""The previous places of the partitions of a page, so that what is remembered of them can be carried over.
 
 A partition keeps its row unless its topic grew and was moved to other rows.
 """

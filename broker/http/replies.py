@@ -1,4 +1,4 @@
-"""What a broker process answers over HTTP: its own state, and the cluster as its image has it.
+"""The replies of a broker process over HTTP: its own state, and the cluster as its image has it.
 
 Topics have the shape that the controllers give them. Every field is always present, null where nothing is known.
 """

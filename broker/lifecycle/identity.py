@@ -1,4 +1,4 @@
-"""Who a broker says it is: what it registers with.
+"""A broker's identity: what it registers with.
 
 A broker of ours keeps no data on a disk. What it must keep over restarts is read from its own registration in the log;
 but for whether it left in good order, which the log does not always tell (``broker.lifecycle.last_run``).

@@ -1,4 +1,4 @@
-"""How the last run of this process's brokers ended: what the file ``.kafka_cleanshutdown`` is to a broker of Kafka.
+"""The end of the last run of this process's brokers, as the file ``.kafka_cleanshutdown`` tells a broker of Kafka.
 
 A broker says when it registers whether the incarnation before left in good order, by the epoch that this one had. The
 log tells it only of a broker that led partitions when it was stopped, and never that one was killed.

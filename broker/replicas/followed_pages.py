@@ -1,4 +1,4 @@
-"""What each replica here holds that follows another process's broker, or one of this process, page by page.
+"""Progress of the replicas here that follow another process's broker, or one of this process, page by page.
 
 A replica *copies* until it holds what its leader had when it answered last; from then on it is *level*, and what all
 level replicas of a link hold is the link's position. A replica that is in the ISR when it begins to follow holds what

@@ -1,4 +1,4 @@
-"""Which ISRs the leaders of this process would ask for, by what is known of their followers.
+"""The ISRs that the leaders of this process would ask for, by what is known of their followers.
 
 Of every follower of a partition that is led here the book knows when it was caught up last, by itself or by the
 *group* of its broker (see ``Group``), whose times are one number for all partitions. A follower enters the ISR when it

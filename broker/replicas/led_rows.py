@@ -1,4 +1,4 @@
-"""What is known of the followers of the partitions of one page that are led here, and which ISRs follow from it."""
+"""Followers of the partitions of one page that are led here: their known state, and the ISRs that follow from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process that hosts followers says to one that hosts leaders, and what it is answered (Kafka's fetch sessions).
+"""Messages from a process that hosts followers to one that hosts leaders, and the answers (Kafka's fetch sessions).
 
 A session begins with message 0. What a message names is followed from then on, and is not named again unless it
 changed; a later message speaks for all of it by one position. Every message repeats the time of the answer before it

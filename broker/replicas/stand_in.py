@@ -1,4 +1,4 @@
-"""What takes the place of data in a rehearsal: how large logs are, how fast they grow, how fast a replica copies.
+"""Takes the place of data in a rehearsal: the size of logs, their growth, and the speed of a replica's copying.
 
 Every partition is taken to hold ``partition_bytes`` and to be written at ``write_bytes_per_s``, the oldest being
 dropped as new ones come. Positions count bytes from a moment that all processes share (1970), so that a position

@@ -1,4 +1,4 @@
-"""What the job found, in lines."""
+"""The job's findings, in lines."""
 
 from __future__ import annotations
 

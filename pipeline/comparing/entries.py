@@ -1,4 +1,4 @@
-"""What differs in the rest of two states: records that are no topic's, partition's, broker's or config's. Pure.
+"""Differences in the rest of two states: records that are no topic's, partition's, broker's or config's. Pure.
 
 There are few of them: they are compared where they were gathered. What a secret is made of is never told, only that it
 is another one.

@@ -1,4 +1,4 @@
-"""What is compared, by which key, and which fields mean nothing between two clusters. Pure."""
+"""The kinds of things compared, their keys, and the fields that mean nothing between two clusters. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison found, for people and as a document. Pure."""
+"""The result of a comparison, for people and as a document. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the rows of a side are: files of a table, of which those count that held at a moment."""
+"""The rows of a side of a comparison: files of a table, and of their rows those that held at a moment."""
 
 from __future__ import annotations
 

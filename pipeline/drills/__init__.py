@@ -1,1 +1,1 @@
-"""What drills measured, run after run: the outcomes that `quorate drill run --report` stores."""
+"""Measurements of drills, run after run: the outcomes that `quorate drill run --report` stores."""

@@ -1,4 +1,4 @@
-"""Where a file's bytes are: on disk, in a gzip, or in a member of a zip or tar archive; read as a stream.
+"""Reads a file's bytes from where they are, as a stream: on disk, in a gzip, or in a member of a zip or tar archive.
 
 Nothing is unpacked to disk: a member is read from its first byte to its last, also by who wants a part of it.
 A zip's member and a plain tar's are found at once. A compressed tar is read from its start by each task, which is

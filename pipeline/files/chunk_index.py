@@ -1,4 +1,4 @@
-"""Where the records of consecutive batches lie, and what they are: found for all batches of a buffer together.
+"""The positions and kinds of the records of consecutive batches: found for all batches of a buffer together.
 
 Real logs have batches of one record and batches of ten thousand. A record says where the next one begins, so that much
 is walked: by strides where many of one size follow each other, else one by one. All else is done by columns over the

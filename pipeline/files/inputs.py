@@ -1,4 +1,4 @@
-"""Which files are to be read: paths of any kind, sorted into the logs and checkpoints of clusters.
+"""The files to be read: paths of any kind, sorted into the logs and checkpoints of clusters.
 
 A path is a metadata directory, its ``__cluster_metadata-0``, any directory that holds such files, a single segment or
 checkpoint, a ``.gz`` of one, or a ``.zip``, ``.tar.gz`` or ``.tar`` of directories.

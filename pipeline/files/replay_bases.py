@@ -1,4 +1,4 @@
-"""What the state at some offset is replayed from: a checkpoint whose tail is there, or the first record."""
+"""The base from which the state at an offset is replayed: a checkpoint whose tail is there, or the first record."""
 
 from __future__ import annotations
 

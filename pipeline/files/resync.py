@@ -1,4 +1,4 @@
-"""Where a file goes on behind damage: the next batch that is whole, at whatever distance."""
+"""Finds the point where a file goes on after damage: the next batch that is whole, at whatever distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a path may point: this machine's file system, by a path or a ``file:`` URI.
+"""Allowed targets of a path: this machine's file system, by a path or a ``file:`` URI.
 
 A URI of another scheme is refused, for as a path it would be the name of a local directory: what is written there is
 lost to who looks for it in the store that was named.

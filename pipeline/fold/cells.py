@@ -1,4 +1,4 @@
-"""What tasks hand on: their elements shared out over buckets by topic, and all other records, as bytes.
+"""The output of tasks: their elements shared out over buckets by topic, and all other records, as bytes.
 
 A bucket has all partitions of its topics, and besides their elements what is needed to compose them: the records of
 these topics, and of every task the transaction markers and clearings. One cell more, ``others``, has all records that

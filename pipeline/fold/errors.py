@@ -1,4 +1,4 @@
-"""What the fold refuses."""
+"""The refusals of the fold."""
 
 from __future__ import annotations
 

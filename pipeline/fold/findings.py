@@ -1,4 +1,4 @@
-"""What an audit makes of one bucket at each moment: the sum of its leaves, and what is wrong with it."""
+"""An audit's findings in one bucket at each moment: the sum of its leaves, and the problems in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of every partition in a state."""
+"""The rules that every partition in a state must obey."""
 
 from __future__ import annotations
 

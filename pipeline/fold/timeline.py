@@ -1,4 +1,4 @@
-"""What concerns many partitions at once: transactions, topics that come and go, cleared ELRs. Rare, and in order."""
+"""Records about many partitions at once: transactions, topics that come and go, cleared ELRs. Rare, and in order."""
 
 from __future__ import annotations
 

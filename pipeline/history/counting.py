@@ -1,4 +1,4 @@
-"""What a page draws of a history, counted where a bucket's versions are made: no table is read again for it. Pure.
+"""Counts for the page of a history, made with a bucket's versions: no table is read again for it. Pure.
 
 A topic is in one bucket whole, so its counts are whole; one that was deleted and made again is two. Those of a day are
 added up over the buckets of a cluster.

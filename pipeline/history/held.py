@@ -1,4 +1,4 @@
-"""What the tables of a history hold of a cluster at their end, as the base of what is appended to them.
+"""The state that the tables of a history hold of a cluster at their end, as the base of what is appended to them.
 
 Of partitions those are the versions that still hold; they come back as declarations with offsets before those of every
 log. So what is made of them and the new records is what would have been made of all records, but for the versions that

@@ -1,4 +1,4 @@
-"""What a history reads, and into which buckets of topics it is shared out."""
+"""The plan of a history: what it reads, and the buckets of topics that share the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a history came to, as the job returns it."""
+"""The result of a history, as the job returns it."""
 
 from __future__ import annotations
 

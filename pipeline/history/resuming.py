@@ -1,4 +1,4 @@
-"""Where a history can be gone on with, and whether a log is the one to go on with.
+"""The points from which a history can be continued, and the check that a log is the one to continue with.
 
 A history that was made to be gone on with notes of each cluster where it ends, and the batch that its last record is
 in: where that batch begins, its epoch and its CRC. Two logs of a cluster that agree in the epoch at an offset agree in

@@ -1,4 +1,4 @@
-"""What the page of a history draws, made of what was counted as the versions were. Pure."""
+"""The series drawn on the page of a history, made of what was counted as the versions were. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rare records of a log say about all others: transactions, topics' lives, cleared ELRs, and their times."""
+"""Effects of a log's rare records on all others: transactions, topics' lives, cleared ELRs, and their times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong, and why: outages read out of the versions of partitions, brokers and configs.
+"""Incidents and their causes: outages read out of the versions of partitions, brokers and configs.
 
 Everything is decided by pure modules, over arrays; only `search` and `epochs` know Spark, which moves their bytes.
 """

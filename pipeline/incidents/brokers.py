@@ -1,4 +1,4 @@
-"""What happened to brokers: events and incarnations, out of their versions. Pure; brokers are few.
+"""The history of brokers: events and incarnations, out of their versions. Pure; brokers are few.
 
 A version holds from one offset to the next. A broker that is fenced leads nothing; it registers fenced, is unfenced
 when it has caught up, and is fenced again when its session ends or its controlled shutdown is over.

@@ -1,4 +1,4 @@
-"""How long the quorum of controllers was without a leader that writes, by each epoch's first and last records. Pure.
+"""Failovers of the controller quorum: times without a leader that writes, by epochs' first and last records. Pure.
 
 Time stamps are the leaders' own: two machines' clocks meet in every duration. A controller writes at least a no-op per
 idle interval (half a second by default), so the old leader may have lived on for so long after its last record.

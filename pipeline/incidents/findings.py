@@ -1,4 +1,4 @@
-"""What the queries found, small enough to be held: the material of the story, the report and the page. Pure."""
+"""Findings of the queries, small enough to be held: the material of the story, the report and the page. Pure."""
 
 from __future__ import annotations
 

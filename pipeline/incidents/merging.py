@@ -1,4 +1,4 @@
-"""What the buckets of topics gave, put together to findings. Pure."""
+"""Merges the results of the buckets of topics into findings. Pure."""
 
 from __future__ import annotations
 

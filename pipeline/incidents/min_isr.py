@@ -1,4 +1,4 @@
-"""What min.insync.replicas was, for every topic at every offset. Pure; configs are few.
+"""The value of min.insync.replicas for every topic at every offset. Pure; configs are few.
 
 A topic's own value goes before the cluster-wide default that the log has; a single broker's value means nothing here.
 """

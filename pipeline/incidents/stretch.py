@@ -1,4 +1,4 @@
-"""Whether a log and the tables of a history are of the same stretch: a report is made of both."""
+"""Checks that a log and the tables of a history are of the same stretch: a report is made of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a cluster has grown, how even it is, and the plan that evens it out: from logs, or tables of history or replay.
+"""A cluster's growth and evenness, and the plan that evens it out: from logs, or tables of history or replay.
 
 The state and the changes are added up by Spark; the plan is made in the driver, from arrays of some bytes a replica.
 """

@@ -1,4 +1,4 @@
-"""Where two states differ first: what a failing audit says."""
+"""The first difference between two states: what a failing audit reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others say the state is: manifests beside checkpoints, and the controllers' own replay as another program."""
+"""Other accounts of the state: manifests beside checkpoints, and the controllers' own replay as another program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a value is written on a page: the same in tables, facts and labels of plots."""
+"""The written form of values on a page: the same in tables, facts and labels of plots."""
 
 from __future__ import annotations
 

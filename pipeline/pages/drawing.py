@@ -1,4 +1,4 @@
-"""What all plots have in common: their look, and the note of what was left out of them."""
+"""Shared by all plots: their look, and the note of what was left out of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where replicas should be: a plan that evens a cluster out with few replica moves. numpy only, no Spark, no input.
+"""Plans replica places: evens a cluster out with few replica moves. numpy only, no Spark, no input.
 
 `planner.plan` takes a `cluster.Cluster` and gives a `cluster.Plan`; `validator.judge`, which knows nothing of how it
 was made, says whether it may be carried out and how even it is; `bounds.fewest_moves` says what no plan can do with

@@ -1,4 +1,4 @@
-"""What no plan can do with less: a lower bound of replica moves, to say how far a plan is from the best one.
+"""A lower bound of the replica moves of any plan, to say how far a plan is from the best one.
 
 Every broker has a price. What a plan moves is then what its partitions cost one by one, which is their moves and the
 prices of the brokers that they stand on, less the prices of all the replicas that brokers have. The two do not depend

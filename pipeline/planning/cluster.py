@@ -1,4 +1,4 @@
-"""What a plan is made of and what it is: arrays of broker indexes, one row a partition."""
+"""The input and the form of a plan: arrays of broker indexes, one row per partition."""
 
 from __future__ import annotations
 

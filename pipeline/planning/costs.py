@@ -1,4 +1,4 @@
-"""What replacements cost: the graph by which a plan is made cheaper, and by which its bound is proved.
+"""Costs of replacements: the graph by which a plan is made cheaper, and by which its bound is proved.
 
 A replica that comes to a broker that did not have it before is one move. So a replacement costs 1 where a replica that
 was there before gives way to a new one, nothing where a new one gives way to another new one or one that was there to

@@ -1,4 +1,4 @@
-"""Which replicas are lost: those whose log directory is not online on their broker (Kafka's `DirectoryId.isOnline`).
+"""Finds lost replicas: those whose log directory is not online on their broker (Kafka's `DirectoryId.isOnline`).
 
 A directory that is not assigned yet, or not known, counts as online, and so does any on a broker that named none when
 it registered, as brokers did before directories; one that is known to be lost, or that the broker does not name, is

@@ -1,4 +1,4 @@
-"""Which broker could give a replica, or a leadership, to which: the graph by which a balance is judged.
+"""Possible exchanges of replicas and leaderships between brokers: the graph by which a balance is judged.
 
 The planner does not judge by it: it looks at one broker at a time, this at all of them at once.
 """

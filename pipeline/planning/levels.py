@@ -1,4 +1,4 @@
-"""How many replicas each broker is to have: even where the racks allow it, else as even as they allow.
+"""The target number of replicas for each broker: even where the racks allow it, else as even as they allow.
 
 A partition stands at most once in a rack (or, with more replicas than racks, at least once in each): so a set of racks
 can hold only so many replicas of all. Where that is less than the fair share of its brokers, they get less and the

@@ -1,4 +1,4 @@
-"""What is to be said of a plan: its figures, broker by broker and rack by rack."""
+"""The summary of a plan: its figures, broker by broker and rack by rack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is damaged goes into a side table, and the job goes on behind it.
+"""Quarantine: damaged parts go into a side table, and the job goes on after them.
 
 The side table is a directory of Parquet files, one for each stretch that was left out, named after its place: a task
 that runs twice writes the same file twice. The driver makes the directory: a worker that does not see it fails.

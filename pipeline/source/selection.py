@@ -1,4 +1,4 @@
-"""What a query wants of a log: bounds from the options, tightened by the filters that Spark hands down.
+"""A query's selection from a log: bounds from the options, tightened by the filters that Spark hands down.
 
 Spark offers simple comparisons that are all to hold. Those taken here are kept exactly, by offsets, times of batches,
 types and clusters, so that Spark need not look again.

@@ -1,4 +1,4 @@
-"""How much memory Spark's JVM may take: bounded by default, and below what the machine has."""
+"""The memory limit of Spark's JVM: bounded by default, and below what the machine has."""
 
 from __future__ import annotations
 

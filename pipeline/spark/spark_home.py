@@ -1,4 +1,4 @@
-"""Where Spark's own scripts and jars are, without its second copy of PySpark."""
+"""A Spark home with Spark's own scripts and jars, without its second copy of PySpark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark is working at, for who shows progress."""
+"""The work that Spark has under way, for showing progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's Python workers spend: processor time by what they do, and the most memory that one has had.
+"""Use of resources by Spark's Python workers: processor time by activity, and the most memory that one has had.
 
 Spark itself gathers it with each task's result. A task that is run again counts again: that time was spent too.
 """

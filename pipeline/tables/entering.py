@@ -1,4 +1,4 @@
-"""How a directory that was written beside its place enters it: synced, whole, by one rename."""
+"""Moves a directory that was written beside its place into it: synced, whole, by one rename."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a job's tables become visible: all at once, or never.
+"""The directory where a job's tables become visible: all at once, or never.
 
 Everything is written to a directory beside the one that was asked for, and that gets its name last, after what workers
 say they wrote was found there.

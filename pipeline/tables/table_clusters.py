@@ -1,4 +1,4 @@
-"""Which of the clusters in some tables is meant."""
+"""Chooses the cluster that is meant among those in some tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables can be written as."""
+"""The formats that tables can be written in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers say they wrote, and whether it is there: nothing is called done that was not read back.
+"""Checks that what workers say they wrote is there: nothing is called done that was not read back.
 
 A worker on another machine writes to the directory of that name which it sees. Where that is not the driver's, all of
 it succeeds and nothing of it is to be found. So workers refuse a directory that the driver has not made, and the driver

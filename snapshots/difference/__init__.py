@@ -1,1 +1,1 @@
-"""What differs between two images, and a log told as differences."""
+"""Differences between two images, and a log told as differences."""

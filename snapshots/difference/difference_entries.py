@@ -1,4 +1,4 @@
-"""What differs between two states, entry by entry: the form that people and programs are shown."""
+"""Differences between two states, entry by entry: the form that people and programs are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed, when, by which records: a log told as differences, of everything or of one thing.
+"""The history of changes: a log told as differences with their times and records, of everything or of one thing.
 
 Batches that change nothing of interest are passed over. One that does is cut at the ends of the events that wrote it,
 as far as they are known, and where it is small record by record, so that a change stands at its own offset.

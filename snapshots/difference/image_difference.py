@@ -1,4 +1,4 @@
-"""What differs between two images, for people and programs: of one log at two offsets, or of two clusters.
+"""The difference of two images, for people and programs: of one log at two offsets, or of two clusters.
 
 Parts, map buckets and pages that both images share are skipped. ``snapshots.difference.delta`` is for those who act on
 a change.

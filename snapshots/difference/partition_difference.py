@@ -1,4 +1,4 @@
-"""What differs between the partitions of two images, field by field: columns, no object a partition.
+"""The difference between the partitions of two images, field by field: columns, no object per partition.
 
 The order of an ISR is no difference here: nothing follows from it. (To the digest it is one, for it is in the log.)
 """

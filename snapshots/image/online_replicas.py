@@ -1,4 +1,4 @@
-"""Which replicas lie in a directory that their broker has online, for many partitions at once."""
+"""Finds the replicas in a directory that their broker has online, for many partitions at once."""
 
 from __future__ import annotations
 

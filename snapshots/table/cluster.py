@@ -1,4 +1,4 @@
-"""Who is registered: brokers and controllers."""
+"""The registered brokers and controllers."""
 
 from __future__ import annotations
 

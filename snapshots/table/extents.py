@@ -1,4 +1,4 @@
-"""Which rows of a partition table are a topic's."""
+"""The rows of a partition table that belong to a topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version of a record Kafka writes into a snapshot, by the level of ``metadata.version``.
+"""The version of each record that Kafka writes into a snapshot, by the level of ``metadata.version``.
 
 An image made by Kafka never holds what its level cannot write. Ours may (an imported state, a level lowered by hand):
 then the record gets the lowest version that loses nothing. A checkpoint must never be lossy, and must not fail.

@@ -1,4 +1,4 @@
-"""What differs between two partition tables.
+"""The difference between two partition tables.
 
 Pages and columns that both share are skipped, so between an image and its successor the cost is that of what changed.
 Tables of unrelated histories are compared by content, wherever their topics lie and whatever codes directories have.

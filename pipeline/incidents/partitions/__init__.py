@@ -1,1 +1,1 @@
-"""What happened to the partitions of some topics, found in arrays of their versions."""
+"""Incidents of the partitions of some topics, found in arrays of their versions."""

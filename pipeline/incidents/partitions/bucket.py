@@ -1,4 +1,4 @@
-"""What is found in the partitions of one bucket of topics: tables, and what is put together with others'. Pure."""
+"""Findings in the partitions of one bucket of topics: tables, and parts to be merged with other buckets'. Pure."""
 
 from __future__ import annotations
 

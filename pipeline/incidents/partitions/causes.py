@@ -1,4 +1,4 @@
-"""Which broker event a partition's loss goes back to: a search in sorted arrays, a column at a time. Pure.
+"""Traces a partition's loss back to a broker event: a search in sorted arrays, a column at a time. Pure.
 
 A controller writes a broker's fencing behind the partition changes it makes (at the end of the batch, or of the last of
 several), a controlled shutdown's mark before them. So what lies nearest in time is looked at on both sides, and what is

@@ -1,4 +1,4 @@
-"""What the changes of some partitions come to: counts by instant, by broker's event, by cluster. Pure."""
+"""Counts of the changes of some partitions, by instant, by broker's event, by cluster. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page draws: counts over time, thinned to what a picture can show, and the leaders of a few partitions. Pure.
+"""Series for the page: counts over time, thinned to what a picture can show, and the leaders of a few partitions. Pure.
 
 Each bucket of topics gives steps: by how much a number changes at a time. Stretches of time are as many as a picture is
 wide; what is in one of them comes together and is summed up, and the stretches of one series are put in a row.

@@ -1,4 +1,4 @@
-"""What was found, for people and as a document. Pure."""
+"""The findings, for people and as a document. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How bad an incident is, and which are the worst: what is looked at first. Pure."""
+"""The severity of incidents, and the worst of them: those to look at first. Pure."""
 
 from __future__ import annotations
 
