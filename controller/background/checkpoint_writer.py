@@ -50,9 +50,9 @@ class CheckpointLimits:
     """When one is due."""
 
     #: Bytes of log since the last one.
-    log_bytes: int = 20 * 1024 * 1024
+    log_bytes: int
     #: Time since the last one, if anything was written; 0 = never by time.
-    interval_ms: float = 3_600_000.0
+    interval_ms: float
 
 
 class CannotTake(ApiError):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
-from quorate.controller.decisions.policies import NO_POLICIES, Policies
+from quorate.controller.decisions.policies import Policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +13,9 @@ class TokenConfig:
     """How delegation tokens are made. Periods in milliseconds."""
 
     #: What HMACs are made with, the same on all controllers and brokers; None: there are no tokens.
-    secret: bytes | None = field(default=None, repr=False)
-    max_lifetime_ms: int = 7 * 24 * 3_600_000
-    renew_period_ms: int = 24 * 3_600_000
+    secret: bytes | None = field(repr=False)
+    max_lifetime_ms: int
+    renew_period_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +25,17 @@ class ControllerConfig:
     #: The controller's own id: a broker config under this id counts for it.
     node_id: int
     cluster_id: str
-    session_timeout_ms: int = 9_000
-    default_num_partitions: int = 1
-    default_replication_factor: int = 3
-    topics_can_be_deleted: bool = True
+    session_timeout_ms: int
+    default_num_partitions: int
+    default_replication_factor: int
+    topics_can_be_deleted: bool
     #: Kafka configs that hold where no dynamic config says otherwise, such as ``min.insync.replicas``.
-    static_configs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    static_configs: Mapping[str, str]
     #: Leadership goes back only to brokers that miss more than this share of what they are preferred for; None = any.
-    leader_imbalance_percentage: int | None = None
+    leader_imbalance_percentage: int | None
     #: Controllers of the quorum: each must have registered before a feature level is raised that it might not support.
-    voter_ids: frozenset[int] = frozenset()
+    voter_ids: frozenset[int]
     #: A partition with nobody in sync or eligible is led by its last leader again when that one is back.
-    elects_last_known_leader: bool = True
-    policies: Policies = NO_POLICIES
-    tokens: TokenConfig = TokenConfig()
+    elects_last_known_leader: bool
+    policies: Policies
+    tokens: TokenConfig

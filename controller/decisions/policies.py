@@ -120,9 +120,6 @@ class Policies:
         return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 
-NO_POLICIES: Final = Policies()
-
-
 def _shortened(reason: str) -> str:
     if len(reason) > REASON_CHARS_MAX:
         return f"{reason[:REASON_CHARS_MAX]}…"

@@ -128,8 +128,8 @@ class ControllerLimits:
     """Bounds on what waits; over one of them a request is refused before anything is decided."""
 
     #: Of requests that wait for their turn, again of answers, and of reads, that wait until leadership is confirmed.
-    queue_length_max: int = 10_000
-    uncommitted_bytes_max: int = 64 * 1024 * 1024
+    queue_length_max: int
+    uncommitted_bytes_max: int
 
 
 class FutureReply(Generic[T]):

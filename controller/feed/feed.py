@@ -98,10 +98,10 @@ class FeedSource(Protocol):
 class FeedLimits:
     """See ``HttpSettings``."""
 
-    wait_max_ms: int = 30_000
-    chunk_bytes_max: int = 8 * 1024 * 1024
-    cache_bytes: int = 32 * 1024 * 1024
-    followers_max: int = 2_000
+    wait_max_ms: int
+    chunk_bytes_max: int
+    cache_bytes: int
+    followers_max: int
 
 
 class Bell:

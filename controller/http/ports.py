@@ -164,19 +164,19 @@ class Peer:
 class NodeLimits:
     """See ``HttpSettings`` and ``LimitSettings``."""
 
-    body_bytes_max: int = 8 * 1024 * 1024
-    request_timeout_ms: int = 30_000
-    heartbeat_deadline_ms: int = 1_000
-    read_timeout_ms: int = 10_000
-    forward_timeout_ms: int = 40_000
+    body_bytes_max: int
+    request_timeout_ms: int
+    heartbeat_deadline_ms: int
+    read_timeout_ms: int
+    forward_timeout_ms: int
+    chunk_bytes_max: int
+    connections_max: int
+    head_timeout_ms: int
     #: Requests that a standby passes on at once, each on a connection of its own: a busy active controller answers
     #: some thousand a second, and takes so many connections at any time.
     forwarded_at_once: int = 64
     #: Requests that wait until they are passed on, each with its body.
     forward_waiting_max: int = 4_096
-    chunk_bytes_max: int = 8 * 1024 * 1024
-    connections_max: int = 8_192
-    head_timeout_ms: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class Node:
     search: PartitionSearch
     heard: HeardBrokers
     digests: Digests
-    limits: NodeLimits = NodeLimits()
+    limits: NodeLimits
     states: CountedStates = field(default_factory=CountedStates)
     audit: AuditReading = field(default_factory=AuditReading)
     refusals: Refusals = field(default_factory=Refusals)

@@ -46,15 +46,15 @@ class RoleSettings:
     """Settings of the active role that decisions do not see."""
 
     #: An idle log gets a NoOp record this often; 0 = never.
-    idle_noop_interval_ms: float = 500.0
+    idle_noop_interval_ms: float
     #: False: a broker's session begins with its first heartbeat, not with this controller's activation.
-    starts_sessions: bool = True
+    starts_sessions: bool
     #: Leadership is given back to preferred leaders this often; 0 = only on request.
-    leader_balance_interval_ms: float = 300_000.0
+    leader_balance_interval_ms: float
     #: Where topics allow it, partitions without a leader elect uncleanly this often; 0 = only on request.
-    unclean_election_interval_ms: float = 300_000.0
+    unclean_election_interval_ms: float
     #: Delegation tokens that have ended are removed this often, where there are tokens.
-    token_sweep_interval_ms: float = 3_600_000.0
+    token_sweep_interval_ms: float
 
 
 class ActiveRole:

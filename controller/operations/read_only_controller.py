@@ -7,7 +7,7 @@ standby that knows of no active controller.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.engine.interfaces import ControllerLimits
@@ -17,14 +17,15 @@ from quorate.metadata_log.errors import NotController
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay_state import ReplayState
 
+#: It decides nothing, so nothing of it waits for a turn or a commit.
+_LIMITS: Final = ControllerLimits(queue_length_max=1, uncommitted_bytes_max=0)
+
 
 def still_controller(image: MetadataImage, node_id: int) -> QuorumController:
     """A controller whose committed state is the image, on the running loop."""
     end_offset = image.provenance.end_offset
     quorum = _NoQuorum(end_offset)
-    controller = QuorumController(
-        node_id, quorum, _NoRole(), LoopScheduler(_NoFaults()), _NoFaults(), ControllerLimits()
-    )
+    controller = QuorumController(node_id, quorum, _NoRole(), LoopScheduler(_NoFaults()), _NoFaults(), _LIMITS)
     controller.on_snapshot(ReplayState(image), end_offset)
     return controller
 

@@ -70,7 +70,7 @@ class ControllerParts:
     #: Of topics, where no config says otherwise: partitions with fewer in sync are counted.
     default_min_isr: int
     #: None: whoever reaches the port may do everything (loopback only).
-    shared_secret: bytes | None = None
+    shared_secret: bytes | None
 
 
 class BesideTheLoop(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from quorate.controller.operations.bootstrap import bootstrap_records
 from quorate.controller.process.assembly import Environment, assemble
 from quorate.controller.process.composition import Machine
 from quorate.controller.process.digest_watch import DigestWatch
+from quorate.controller.process.open_files import places
 from quorate.controller.process.process_life import Ending, beside
 from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import Founded
@@ -81,6 +83,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     stack.callback(directory.close)
     secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
     parts = controller_parts(settings, directory.meta.cluster_id, _token_secret(settings), secret)
+    parts = replace(parts, api=replace(parts.api, connections_max=places(parts.api.connections_max)))
     quorum_config = _quorum_config(settings, directory)
     log_config = LogConfig(settings.log.segment_bytes, settings.log.resident_bytes)
     storage = NodeStorage.open(disk, directory.log_path, quorum_config, log_config)

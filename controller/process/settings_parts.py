@@ -1,6 +1,12 @@
-"""Turns a controller process's settings into the configs of its parts."""
+"""Turns a controller process's settings into the configs of its parts.
+
+The settings alone have defaults. What is made of them here has none, so that no value is written twice; whoever puts
+parts together without settings begins with ``default_parts``.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
 from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
@@ -10,7 +16,6 @@ from quorate.controller.feed.feed import FeedLimits
 from quorate.controller.http.ports import NodeLimits
 from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.process.assembly import ControllerParts
-from quorate.controller.process.open_files import places
 from quorate.controller.process.policy_loading import load_policies
 from quorate.controller.process.settings import ControllerSettings, TopicSettings
 from quorate.controller.protocol.brokers import Listener
@@ -39,6 +44,16 @@ def controller_parts(
         default_min_isr=settings.topics.min_insync_replicas,
         shared_secret=shared_secret or None,
     )
+
+
+def default_parts(node_id: int, cluster_id: str) -> ControllerParts:
+    """The same of settings that say who the controller is and nothing more: it has no voters, URLs or secrets.
+
+    For rehearsals, files, benchmarks and simulations; what they want otherwise they replace.
+    """
+    # Constructed as it is: neither the environment nor a rule for settings that an operator wrote is asked.
+    settings = ControllerSettings.model_construct(node_id=node_id, directory=Path(), voters=())
+    return controller_parts(settings, cluster_id, None, None)
 
 
 def _controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:
@@ -97,7 +112,7 @@ def _feed_limits(settings: ControllerSettings) -> FeedLimits:
 
 
 def _node_limits(settings: ControllerSettings) -> NodeLimits:
-    """Bounds of the HTTP API. The process lets itself open the files that its connections take."""
+    """Bounds of the HTTP API."""
     return NodeLimits(
         body_bytes_max=settings.http.body_bytes_max,
         request_timeout_ms=settings.limits.request_timeout_ms,
@@ -105,13 +120,16 @@ def _node_limits(settings: ControllerSettings) -> NodeLimits:
         read_timeout_ms=settings.http.read_timeout_ms,
         forward_timeout_ms=settings.http.forward_timeout_ms,
         chunk_bytes_max=settings.http.feed_chunk_bytes_max,
-        connections_max=places(settings.http.connections_max),
+        connections_max=settings.http.connections_max,
         head_timeout_ms=settings.http.head_timeout_ms,
     )
 
 
 def _listeners(settings: ControllerSettings) -> tuple[Listener, ...]:
     """Where this controller is reached."""
-    voter = settings.voter
-    places = ((QUORUM_LISTENER, voter.quorum), (HTTP_LISTENER, voter.http))
-    return tuple(Listener(name=name, host=address.host, port=address.port) for name, address in places)
+    return tuple(
+        Listener(name=name, host=address.host, port=address.port)
+        for voter in settings.voters
+        if voter.id == settings.node_id
+        for name, address in ((QUORUM_LISTENER, voter.quorum), (HTTP_LISTENER, voter.http))
+    )

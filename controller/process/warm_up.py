@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.engine.environment import OsRandom, new_uuid
 from quorate.controller.engine.event_queue import Scheduler
 from quorate.controller.engine.faults import FaultHandler
-from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.engine.log_in_memory import LogInMemory
-from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.operations.operations import Operations
 from quorate.controller.process.composition import Machine, compose
+from quorate.controller.process.settings_parts import default_parts
 from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
@@ -43,12 +41,13 @@ async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
     """
     log = LogInMemory(scheduler)
     log.leader_id = _ACTIVE
-    config = ControllerConfig(node_id=_ACTIVE, cluster_id="rehearsal")
+    parts = default_parts(_ACTIVE, "rehearsal")
+    role = replace(parts.role, idle_noop_interval_ms=0)
     bootstrap = (VersionedRecord(FeatureLevelRecord("metadata.version", _LEVEL), 0),)
     machine = Machine(scheduler, faults, OsRandom(), new_uuid)
     active, standby = (
-        compose(one, RoleSettings(idle_noop_interval_ms=0), ControllerLimits(), bootstrap, log, machine)
-        for one in (config, replace(config, node_id=_STANDBY))
+        compose(config, role, parts.limits, bootstrap, log, machine)
+        for config in (parts.config, replace(parts.config, node_id=_STANDBY))
     )
     log.controllers = (active.controller, standby.controller)
     try:

@@ -12,9 +12,9 @@ from quorate.controller.api.models import MomentParameters, Nothing
 from quorate.controller.client.connection import Answer, Request
 from quorate.controller.http.dispatch import encode, run_route
 from quorate.controller.http.ports import Node
-from quorate.controller.http.read_only_node import node_of
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Call, Route
+from quorate.controller.process.image_node import node_of
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
 from quorate.metadata_log.errors import ApiError, ErrorCode

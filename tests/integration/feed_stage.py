@@ -16,11 +16,12 @@ from crc32c import crc32c
 
 from quorate.controller.api import headers
 from quorate.controller.api.errors import error_reply, status_of
-from quorate.controller.feed.feed import Chunk, FeedLimits, MetadataFeed
+from quorate.controller.feed.feed import Chunk, MetadataFeed
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from tests.default_parts import feed_limits
 
 CLUSTER_ID = "feed-stage"
 
@@ -98,7 +99,7 @@ class FeedController:
         self.requests: list[tuple[str, int]] = []
         self._held: list[asyncio.Future[None]] = []
         self.url = ""
-        self._feed = MetadataFeed(self.log, FeedLimits())
+        self._feed = MetadataFeed(self.log, feed_limits())
         self._runner: web.AppRunner | None = None
 
     def append(self, *batches: bytes) -> None:
@@ -137,7 +138,7 @@ class FeedController:
             self._feed.close()
             await self._runner.cleanup()
             self._runner = None
-            self._feed = MetadataFeed(self.log, FeedLimits())
+            self._feed = MetadataFeed(self.log, feed_limits())
 
     async def _batches(self, request: web.Request) -> web.StreamResponse:
         query = request.query

@@ -14,20 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.controller.background.checkpoint_pace import Unpaced
-from quorate.controller.background.checkpoint_writer import CheckpointLimits, CheckpointWriter
+from quorate.controller.background.checkpoint_writer import CheckpointWriter
 from quorate.controller.background.digest_memory import DigestMemory
-from quorate.controller.decisions.controller_config import ControllerConfig, TokenConfig
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import ProcessFaults
-from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.engine.loop_scheduler import LoopScheduler
-from quorate.controller.feed.feed import FeedLimits, MetadataFeed
+from quorate.controller.feed.feed import MetadataFeed
 from quorate.controller.feed.log_feed import LogFeedSource
 from quorate.controller.http.ports import Node, NodeLimits, NodePosition, Peer, QuorumView, VoterView
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 from quorate.controller.http.serving import HttpServer
-from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.composition import Machine, compose
 from quorate.controller.reads.broker_reports import HeardBrokers
@@ -46,11 +43,20 @@ from quorate.metadata_log.disk import drain
 from quorate.metadata_log.errors import StorageError
 from quorate.metadata_log.log.segment_log import LogConfig, MetadataLog
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
+from tests.default_parts import (
+    checkpoint_limits,
+    controller_config,
+    controller_limits,
+    feed_limits,
+    node_limits,
+    role_settings,
+    token_config,
+)
 from tests.log_support import DIRECTORY, checkpoint_bytes
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
-CONTROLLER_LIMITS = ControllerLimits()
+CONTROLLER_LIMITS = controller_limits()
 #: What delegation tokens are made with.
 TOKEN_SECRET = b"the members' own"
 
@@ -189,7 +195,7 @@ class HeldWriting:
             member.checkpoints.covered_offset,
             self._write,
             ProcessFaults(Counters()).report_checkpoint,
-            CheckpointLimits(),
+            checkpoint_limits(),
             member.controller.scheduler,
             Unpaced(),
             DigestMemory(),
@@ -231,8 +237,8 @@ class Member:
         self.log = MetadataLog.open(self.disk, DIRECTORY, LogConfig())
         ids = count(1000 * node_id)
         self.controller, self.role, operations = compose(
-            ControllerConfig(node_id, CLUSTER_ID, default_replication_factor=1, tokens=TokenConfig(token_secret)),
-            RoleSettings(idle_noop_interval_ms=0),
+            controller_config(node_id, CLUSTER_ID, default_replication_factor=1, tokens=token_config(token_secret)),
+            role_settings(idle_noop_interval_ms=0),
             CONTROLLER_LIMITS,
             fresh_records(),
             quorum,
@@ -249,7 +255,7 @@ class Member:
             controller=self.controller,
             operations=operations,
             cluster=self.soft,
-            feed=MetadataFeed(source, FeedLimits()),
+            feed=MetadataFeed(source, feed_limits()),
             checkpoints=self.checkpoints,
             checkpoint_taking=self.writing.writer,
             past=PastImages(source, self.checkpoints, lambda: self.controller.stable),
@@ -361,7 +367,7 @@ async def stage(
     peers: dict[int, Peer] = {}
     async with aiohttp.ClientSession() as session:
         for node_id in range(1, count_ + 1):
-            member = Member(node_id, quorum, peers, limits or NodeLimits(), shared_secret, token_secret)
+            member = Member(node_id, quorum, peers, limits or node_limits(), shared_secret, token_secret)
             quorum.members[node_id] = member
             await member.serve(routes)
             peers[node_id] = Peer(node_id, member.url)

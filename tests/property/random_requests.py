@@ -7,10 +7,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, ClassVar
 
-from quorate.controller.decisions.controller_config import ControllerConfig
-from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.engine.log_in_memory import LogInMemory
-from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.process.composition import Machine, compose
 from quorate.controller.protocol import (
     AlterPartitionData,
@@ -38,6 +35,7 @@ from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import Topic
 from quorate.snapshots.table.partition import Partition
+from tests.default_parts import controller_config, controller_limits, role_settings
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import CLUSTER_ID, registration, uuid
@@ -62,11 +60,13 @@ class RandomRequests:
         bootstrap = [FeatureLevelRecord("metadata.version", 30)]
         if self.random.random() < 0.7:
             bootstrap.append(FeatureLevelRecord("eligible.leader.replicas.version", 1))
-        config = ControllerConfig(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=SESSION_MS)
+        config = controller_config(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=SESSION_MS)
         records = tuple(VersionedRecord(record, 0) for record in bootstrap)
         log = LogInMemory(self.scheduler)
         machine = Machine(self.scheduler, self.faults, JavaRandom(seed), self._new_topic_id)
-        self.controller, _, self.operations = compose(config, RoleSettings(), ControllerLimits(), records, log, machine)
+        self.controller, _, self.operations = compose(
+            config, role_settings(), controller_limits(), records, log, machine
+        )
         log.controllers = (self.controller,)
         self.controller.on_stable = lambda: self.images.append(self.controller.stable)
         log.leader_id = 3000

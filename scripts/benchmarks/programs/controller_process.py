@@ -7,17 +7,17 @@ import os
 import sys
 import time
 import uuid
+from dataclasses import replace
 from typing import Any, Final, NoReturn
 
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
-from quorate.controller.engine.interfaces import ControllerLimits, WriteContext
+from quorate.controller.engine.interfaces import WriteContext
 from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.engine.quorum_controller import QuorumController
-from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.assembly import NodeQuorum
 from quorate.controller.process.composition import Machine, compose
+from quorate.controller.process.settings_parts import default_parts
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.records.records import ConfigRecord, VersionedRecord
 from quorate.quorum.host import CommittedBatches, SnapshotReader
@@ -60,10 +60,11 @@ class ControllerProcess(MemberProcess):
     def attach(self, runtime: QuorumRuntime) -> None:
         """Put the controller on the quorum."""
         super().attach(runtime)
+        parts = default_parts(self.node_id, self.plan.cluster_id)
         self.controller = compose(
-            ControllerConfig(self.node_id, self.plan.cluster_id),
-            RoleSettings(idle_noop_interval_ms=0),
-            ControllerLimits(),
+            parts.config,
+            replace(parts.role, idle_noop_interval_ms=0),
+            parts.limits,
             fresh_records(),
             NodeQuorum(runtime.node),
             Machine(LoopScheduler(_Faults()), _Faults(), _NoPlacement(), lambda: uuid.uuid4().bytes),

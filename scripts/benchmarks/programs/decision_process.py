@@ -20,11 +20,11 @@ import numpy as np
 
 from quorate.controller.brokers.fencing import decide_broker_heartbeat
 from quorate.controller.brokers.heartbeats import BrokerHeartbeats
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.record_slices import ROWS_PER_SLICE_MAX, slices_of
 from quorate.controller.partitions.alter_partition import decide_alter_partition_columns
 from quorate.controller.partitions.alter_partition_row import UNSAID_EPOCH
 from quorate.controller.partitions.elections import decide_balance_leaders
+from quorate.controller.process.settings_parts import default_parts
 from quorate.controller.protocol import BrokerHeartbeatRequest
 from quorate.controller.protocol.altered_partitions import AlterPartitionColumns
 from quorate.metadata_log.batches.builder import counted, encode_items
@@ -37,7 +37,7 @@ from quorate.snapshots.table.partition import RECOVERED
 from quorate.snapshots.table.partition_columns import PartitionColumns
 from quorate.snapshots.table.record_versions import PARTITION_NEWEST
 
-_CONFIG: Final = ControllerConfig(node_id=100, cluster_id="bench")
+_CONFIG: Final = default_parts(node_id=100, cluster_id="bench").config
 _BROKER: Final = FIRST_BROKER_ID + BROKERS - 1
 _EPOCH: Final = 1
 #: Batches of so many partitions, and how many requests of each a run decides; its sample is their median.

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.http.handlers.searches import partitions_reply, topics_reply
+from quorate.controller.process.settings_parts import default_parts
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.search_models import PartitionListParameters, TopicListParameters
 from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
@@ -50,7 +50,7 @@ def run(workspace: Workspace) -> Outcome:
     anew: list[float] = []
     taken: dict[str, list[float]] = {name: [] for name in questions}
     for _ in range(workspace.runs):
-        search = PartitionSearch(ControllerConfig(node_id=1, cluster_id="benchmark"))
+        search = PartitionSearch(default_parts(node_id=1, cluster_id="benchmark").config)
         anew.append(_cpu_ms(questions["partitions in one condition"], search, image))
         for name, question in questions.items():
             taken[name].append(_cpu_ms(question, search, image))

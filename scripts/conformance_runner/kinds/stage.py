@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 
-from quorate.controller.decisions.controller_config import ControllerConfig
-from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.engine.log_in_memory import LogInMemory
-from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.process.composition import Machine, compose
+from quorate.controller.process.settings_parts import default_parts
 from quorate.metadata_log.batches.batch import data_batch, iter_records
 from quorate.metadata_log.records.records import TopicRecord, VersionedRecord
 from quorate.scripts.conformance_runner.java_random import JavaRandom
@@ -73,9 +72,9 @@ class Stage:
     def __init__(self, settings: Form) -> None:
         self.names = Names()
         self.clock = StoppedClock()
-        self.config = ControllerConfig(
-            node_id=settings["controller_node_id"],
-            cluster_id=settings["cluster_id"],
+        parts = default_parts(settings["controller_node_id"], settings["cluster_id"])
+        self.config = replace(
+            parts.config,
             session_timeout_ms=settings["session_timeout_ms"],
             default_num_partitions=settings["default_num_partitions"],
             default_replication_factor=settings["default_replication_factor"],
@@ -83,10 +82,9 @@ class Stage:
         )
         self.faults = KeptFaults()
         self.log = LogInMemory(self.clock)
-        role_settings = RoleSettings(idle_noop_interval_ms=0)
         machine = Machine(self.clock, self.faults, JavaRandom(0), self.names.new_topic_id)
         self.controller, self.role, self.operations = compose(
-            self.config, role_settings, ControllerLimits(), (), self.log, machine
+            self.config, replace(parts.role, idle_noop_interval_ms=0), parts.limits, (), self.log, machine
         )
         self.log.controllers = (self.controller,)
         self._first_records = [record_of_form(form) for form in settings["bootstrap_records"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,21 +15,18 @@ from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
 from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.interfaces import ControllerLimits, DecidedWrite
 from quorate.controller.engine.quorum_controller import QuorumController
-from quorate.controller.feed.feed import FeedLimits
 from quorate.controller.http.app import make_app
-from quorate.controller.http.ports import NodeLimits
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
-from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.assembly import ControllerParts, Environment, assemble
 from quorate.controller.process.composition import Machine
 from quorate.controller.process.digest_watch import DigestWatch
 from quorate.controller.process.served_cluster import Founded
+from quorate.controller.process.settings_parts import default_parts
 from quorate.metadata_log.batches.batch import checked_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.errors import StorageError
@@ -51,7 +49,8 @@ if TYPE_CHECKING:
 CLUSTER_ID: Final = "5L6g3nShT-eMCtK--X86sw"
 SESSION_TIMEOUT_MS: Final = 2_000
 #: Periodic work comes often, so that it meets everything else.
-_ROLE: Final = RoleSettings(leader_balance_interval_ms=2_500.0, unclean_election_interval_ms=3_500.0)
+_BALANCE_INTERVAL_MS: Final = 2_500.0
+_UNCLEAN_ELECTION_INTERVAL_MS: Final = 3_500.0
 
 #: How long a process that wakes up reads some of its sockets before it comes to the others.
 _READING_SECONDS: Final = 0.003
@@ -159,16 +158,19 @@ class ControllerProcess(SimulatedNode):
 
     def _parts(self) -> ControllerParts:
         options = self.world.system
-        return ControllerParts(
-            config=ControllerConfig(self.node_id, CLUSTER_ID, session_timeout_ms=SESSION_TIMEOUT_MS),
-            role=_ROLE,
+        parts = default_parts(self.node_id, CLUSTER_ID)
+        return replace(
+            parts,
+            config=replace(parts.config, session_timeout_ms=SESSION_TIMEOUT_MS),
+            role=replace(
+                parts.role,
+                leader_balance_interval_ms=_BALANCE_INTERVAL_MS,
+                unclean_election_interval_ms=_UNCLEAN_ELECTION_INTERVAL_MS,
+            ),
             limits=ControllerLimits(options.queue_length_max, options.uncommitted_bytes_max),
             checkpoints=CheckpointLimits(options.checkpoint_bytes, options.checkpoint_interval_ms),
-            feed=FeedLimits(chunk_bytes_max=options.feed_bytes_max),
-            api=NodeLimits(),
+            feed=replace(parts.feed, chunk_bytes_max=options.feed_bytes_max),
             urls={node_id: url_of(node_id) for node_id in self.world.nodes},
-            listeners=(),
-            default_min_isr=1,
         )
 
     # --- what it reports -----------------------------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from quorate.controller.http.ports import NodeLimits
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.image_digest import digest_image
+from tests.default_parts import node_limits
 from tests.integration.commands import Ended, command, end_of, start
 from tests.integration.http_stage import stage
 from tests.waiting import eventually
@@ -70,7 +70,7 @@ async def test_snapshot_that_is_refused_is_exit_code_1() -> None:
 
 
 async def test_snapshot_that_takes_longer_than_a_request_is_waited_for() -> None:
-    async with stage(1, limits=NodeLimits(request_timeout_ms=300)) as s:
+    async with stage(1, limits=node_limits(request_timeout_ms=300)) as s:
         writing = s.members[1].writing
         writing.is_held = True
         process = await start(s.urls[0], "snapshot", "take", "--json")

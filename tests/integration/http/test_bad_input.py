@@ -12,7 +12,7 @@ import pytest
 from quorate.controller.api.content import JSON, MSGPACK
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.client.connection import body_to_send
-from quorate.controller.http.ports import NodeLimits
+from tests.default_parts import node_limits
 from tests.integration.http_stage import Bad, Stage, stage
 
 TOPICS = "/v1/topics"
@@ -267,7 +267,7 @@ async def test_bad_input_is_refused_in_one_shape_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("is_chunked", [False, True])
 async def test_oversized_body_is_refused_whether_it_says_its_size_or_not(is_chunked: bool) -> None:
-    async with stage(1, limits=NodeLimits(body_bytes_max=1_000)) as s:
+    async with stage(1, limits=node_limits(body_bytes_max=1_000)) as s:
         body = json.dumps({"topics": [{"name": "x" * 2_000}]}).encode()
 
         async def pieces() -> Any:

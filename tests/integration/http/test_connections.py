@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from quorate.controller.http.ports import NodeLimits
+from tests.default_parts import node_limits
 from tests.integration.http.test_express import FRAMEWORK, NAMED, TOPICS, Client, new_topics, request
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
@@ -37,7 +37,7 @@ async def asked(client: Client) -> Client:
 
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_head_that_does_not_come_to_its_end_is_cut(is_first: bool) -> None:
-    async with stage(1, limits=NodeLimits(head_timeout_ms=HEAD_MS)) as on:
+    async with stage(1, limits=node_limits(head_timeout_ms=HEAD_MS)) as on:
         client = await Client.open(on)
         if not is_first:
             await asked(client)
@@ -46,7 +46,7 @@ async def test_head_that_does_not_come_to_its_end_is_cut(is_first: bool) -> None
 
 
 async def test_head_that_drips_is_cut_all_the_same() -> None:
-    async with stage(1, limits=NodeLimits(head_timeout_ms=HEAD_MS)) as on:
+    async with stage(1, limits=node_limits(head_timeout_ms=HEAD_MS)) as on:
         client = await asked(await Client.open(on))
         await client.write(WHOLE[:-2])
         dripped = 0
@@ -64,7 +64,7 @@ async def test_head_that_drips_is_cut_all_the_same() -> None:
 
 
 async def test_connection_on_which_nothing_ever_comes_is_closed_and_one_that_asked_is_not() -> None:
-    async with stage(1, limits=NodeLimits(head_timeout_ms=HEAD_MS)) as on:
+    async with stage(1, limits=node_limits(head_timeout_ms=HEAD_MS)) as on:
         await on.register(1, 1)
         silent, lane, framework = [await Client.open(on) for _ in range(3)]
         for client, line in ((lane, NAMED), (framework, FRAMEWORK)):
@@ -81,7 +81,7 @@ async def test_connection_on_which_nothing_ever_comes_is_closed_and_one_that_ask
 
 
 async def test_body_and_answer_may_take_longer_than_a_head() -> None:
-    async with stage(1, limits=NodeLimits(head_timeout_ms=HEAD_MS)) as on:
+    async with stage(1, limits=node_limits(head_timeout_ms=HEAD_MS)) as on:
         await on.register(1, 1)
         whole = request(TOPICS, new_topics("b", validate_only=False), FRAMEWORK)
         slow, body, clock = await Client.open(on), await Client.open(on), await Client.open(on)
@@ -106,7 +106,7 @@ async def opened(on: Stage, count: int) -> list[Client]:
 
 
 async def test_connections_are_bounded_and_one_too_many_is_told_so() -> None:
-    async with stage(1, limits=NodeLimits(connections_max=6)) as on:
+    async with stage(1, limits=node_limits(connections_max=6)) as on:
         kept = [await asked(client) for client in await opened(on, 3)] + await opened(on, 3)
         for beyond in await opened(on, 20):
             status, fields, body = await beyond.read()

@@ -11,10 +11,10 @@ import pytest
 from quorate.broker.controllers.controllers import connect_controllers
 from quorate.broker.controllers.feed import LOG_BEGIN
 from quorate.controller.api.content import MSGPACK, pack, unpack
-from quorate.controller.http.ports import NodeLimits
 from quorate.controller.http.serving import HttpServer
 from quorate.controller.protocol import BrokerHeartbeatRequest
 from quorate.controller.protocol.deletions import UndeletedReplicas
+from tests.default_parts import node_limits
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
 
@@ -283,7 +283,7 @@ async def test_lane_with_a_secret_lets_only_those_in_who_know_it() -> None:
 
 
 async def test_request_in_pieces_or_too_large_is_answered_all_the_same() -> None:
-    async with stage(1, limits=NodeLimits(body_bytes_max=100_000)) as on:
+    async with stage(1, limits=node_limits(body_bytes_max=100_000)) as on:
         whole = request(TOPICS, new_topics("a"))
         large = request(TOPICS, new_topics(*(f"a-topic-with-a-longer-name-{number}" for number in range(800))))
         too_large = request(TOPICS, b" " * 100_001)

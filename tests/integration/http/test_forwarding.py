@@ -13,7 +13,8 @@ from aiohttp import web
 
 from quorate.controller.api.headers import HOPS
 from quorate.controller.http import forwarding
-from quorate.controller.http.ports import NodeLimits, Peer
+from quorate.controller.http.ports import Peer
+from tests.default_parts import node_limits
 from tests.integration.http_servers import frozen_server, server
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
@@ -55,7 +56,7 @@ async def test_active_controller_that_is_gone_is_retriable_for_it_cannot_have_do
 
 async def test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_write_unknown() -> None:
     """It is frozen: the connection stands, nothing comes. The write may be made when it wakes up."""
-    async with stage(limits=NodeLimits(forward_timeout_ms=200)) as s, frozen_server() as url:
+    async with stage(limits=node_limits(forward_timeout_ms=200)) as s, frozen_server() as url:
         s.peers[1] = Peer(1, url)
         status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE)
         assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
@@ -134,7 +135,7 @@ def create(s: Stage, name: str, **headers: str) -> asyncio.Task[tuple[int, Any, 
 
 async def test_what_is_passed_on_at_once_and_what_waits_for_it_is_bounded() -> None:
     """Over the bounds nothing was sent to the active controller, and it is not called unreachable."""
-    async with stage(limits=NodeLimits(forwarded_at_once=2, forward_waiting_max=1)) as s:
+    async with stage(limits=node_limits(forwarded_at_once=2, forward_waiting_max=1)) as s:
         await s.register(1, 11)
         s.quorum.is_held = True
         passed_on = [create(s, "a"), create(s, "b")]

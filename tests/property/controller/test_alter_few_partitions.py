@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.metadata_version import ELR_LEVEL
 from quorate.controller.partitions import alter_partition, row_patterns
@@ -23,6 +22,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE, Provenance
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
+from tests.default_parts import controller_config
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster, records_of, uuid
 
 BROKERS = 6
@@ -33,7 +33,7 @@ LEADER = 0
 
 def cluster_of(rng: Random) -> SmallCluster:
     """Partitions in any state that a log could hold; the leader that will ask leads most of them."""
-    config = ControllerConfig(3000, CLUSTER_ID, elects_last_known_leader=rng.random() < 0.5)
+    config = controller_config(3000, CLUSTER_ID, elects_last_known_leader=rng.random() < 0.5)
     cluster = SmallCluster(BROKERS, elr=rng.random() < 0.6, config=config)
     level = 30 if cluster.image.features.is_elr_enabled else rng.choice([30, 20, 14])
     for topic in TOPICS:

@@ -10,8 +10,7 @@ import pytest
 
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.engine import quorum_controller
-from quorate.controller.engine.interfaces import ControllerLimits
-from quorate.controller.operations.active_role import ActiveRole, RoleSettings
+from quorate.controller.operations.active_role import ActiveRole
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.operations.operations import Operations
 from quorate.metadata_log.errors import ApiError, NotController
@@ -22,6 +21,7 @@ from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, read_ch
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST, digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
+from tests.default_parts import controller_limits, role_settings
 from tests.property.controller_machine.log_of_three import NODES, Member, SharedLog
 from tests.property.controller_machine.traces import TracedController, Traces, counting_reply
 from tests.unit.controller.manual_quorum import RecordingFaults
@@ -29,10 +29,10 @@ from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import CONFIG, uuid
 
 #: Periodic work comes often, so that it meets everything else.
-ROLE_SETTINGS = RoleSettings(
+ROLE_SETTINGS = role_settings(
     idle_noop_interval_ms=4_000.0, leader_balance_interval_ms=7_000.0, unclean_election_interval_ms=11_000.0
 )
-LIMITS = ControllerLimits(queue_length_max=40, uncommitted_bytes_max=20_000)
+LIMITS = controller_limits(queue_length_max=40, uncommitted_bytes_max=20_000)
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):

@@ -13,6 +13,7 @@ from quorate.metadata_log.batches.batch import parse_header, place_batch
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
 from quorate.metadata_log.records.records import FeatureLevelRecord, TopicRecord, VersionedRecord
 from quorate.snapshots.replay.replay_state import ReplayState
+from tests.default_parts import controller_limits
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
 
@@ -121,7 +122,7 @@ class Bench:
         self.role = PlainRole()
         self.faults = RecordingFaults()
         self.controller = QuorumController(
-            1, self.quorum, self.role, self.scheduler, self.faults, limits or ControllerLimits()
+            1, self.quorum, self.role, self.scheduler, self.faults, limits or controller_limits()
         )
 
     def lead(self) -> None:

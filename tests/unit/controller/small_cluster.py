@@ -32,9 +32,10 @@ from quorate.snapshots.image.image import EMPTY_IMAGE
 from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
+from tests.default_parts import controller_config
 
 CLUSTER_ID = "a-cluster"
-CONFIG = ControllerConfig(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=9_000)
+CONFIG = controller_config(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=9_000)
 
 
 def uuid(kind: int, number: int, nth: int = 0) -> Uuid:

@@ -19,9 +19,7 @@ from quorate.controller.access.delegation_tokens import (
     decide_sweep_tokens,
     describe_tokens,
 )
-from quorate.controller.decisions.controller_config import ControllerConfig, TokenConfig
-from quorate.controller.engine.interfaces import ControllerLimits
-from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.decisions.controller_config import TokenConfig
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.composition import Machine, compose
 from quorate.controller.protocol.tokens import (
@@ -40,6 +38,7 @@ from quorate.metadata_log.records.records import (
     VersionedRecord,
 )
 from quorate.scripts.conformance_runner.java_random import JavaRandom
+from tests.default_parts import controller_config, controller_limits, role_settings, token_config
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults, writes
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import SmallCluster, uuid
@@ -212,7 +211,7 @@ def test_principals_that_are_none_are_refused(fields: dict[str, Any], code: Erro
 
 
 def test_without_a_secret_or_below_its_level_there_are_no_tokens() -> None:
-    off = Tokens(TokenConfig())
+    off = Tokens(token_config(None))
     for call in (off.create, lambda: off.renew(b"x"), lambda: off.expire(b"x")):
         assert code_of(call) is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
     disabled = code_of(lambda: describe_tokens(off.cluster.image, off.config, None, "", 10))
@@ -221,7 +220,7 @@ def test_without_a_secret_or_below_its_level_there_are_no_tokens() -> None:
     old.cluster.write(FeatureLevelRecord("metadata.version", 13))
     for call in (old.create, lambda: old.renew(b"x"), lambda: old.expire(b"x")):
         assert code_of(call) is ErrorCode.UNSUPPORTED_VERSION
-    assert SECRET.decode() not in repr(ControllerConfig(node_id=1, cluster_id="c", tokens=CONFIG))
+    assert SECRET.decode() not in repr(controller_config(node_id=1, cluster_id="c", tokens=CONFIG))
 
 
 def test_tokens_of_an_imported_log_are_found_and_forgotten_ones_are_not_kept() -> None:
@@ -299,12 +298,12 @@ def test_sweep_removes_what_has_ended_in_bounded_passes(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("secret", "left"), [(SECRET, set()), (None, {"old"})])
 def test_active_controller_sweeps_by_itself_where_there_are_tokens(secret: bytes | None, left: set[str]) -> None:
     scheduler, quorum, faults = ManualScheduler(NOW), ManualQuorum(), RecordingFaults()
-    config = ControllerConfig(node_id=1, cluster_id="c", tokens=TokenConfig(secret))
+    config = controller_config(node_id=1, cluster_id="c", tokens=token_config(secret))
     settings, machine = (
-        RoleSettings(0, token_sweep_interval_ms=60_000),
+        role_settings(idle_noop_interval_ms=0, token_sweep_interval_ms=60_000),
         Machine(scheduler, faults, JavaRandom(1), bytes),
     )
-    controller = compose(config, settings, ControllerLimits(), fresh_records(), quorum, machine).controller
+    controller = compose(config, settings, controller_limits(), fresh_records(), quorum, machine).controller
     quorum.leader_id, quorum.leader_epoch = 1, 1
     controller.on_leader_change(1, 1)
     scheduler.run()

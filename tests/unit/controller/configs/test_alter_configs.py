@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from quorate.controller.configs.alter_configs import decide_alter_configs, decide_incremental_alter_configs
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.partitions.view import effective_min_isr, min_insync_replicas
 from quorate.controller.protocol.configs import (
@@ -23,6 +22,7 @@ from quorate.metadata_log.records.records import (
     RegisterControllerRecord,
     VersionedRecord,
 )
+from tests.default_parts import controller_config
 from tests.unit.controller.small_cluster import CLUSTER_ID, CONFIG, SmallCluster, uuid
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
@@ -293,7 +293,7 @@ def test_min_isr_under_elr_is_one_for_all_brokers(
 @pytest.mark.parametrize("value", ["", "many", "1.5", "9" * 30])
 def test_min_isr_that_is_no_number_counts_as_none(cluster: SmallCluster, value: str) -> None:
     """Values of brokers' configs are not checked by controllers. A bad one must not end elections."""
-    config = ControllerConfig(3000, CLUSTER_ID, static_configs={MIN_ISR: "3"})
+    config = controller_config(3000, CLUSTER_ID, static_configs={MIN_ISR: "3"})
     incremental(cluster, ("BROKER", "3000", [(MIN_ISR, "SET", value)]))
     assert min_insync_replicas(cluster.image, config, "t") == 3
     assert min_insync_replicas(cluster.image, CONFIG, "t") == 1

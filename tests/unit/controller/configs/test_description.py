@@ -6,12 +6,12 @@ import pytest
 
 from quorate.controller.configs.description import describe_configs
 from quorate.controller.configs.topic_configs import TOPIC_CONFIGS
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.http.handlers.views import topic_reply
 from quorate.controller.partitions.view import min_insync_replicas
 from quorate.controller.protocol.configs import DescribeConfigsRequest, DescribeConfigsResult
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.records.records import ConfigRecord
+from tests.default_parts import controller_config
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
@@ -21,7 +21,7 @@ NODE = 3000
 
 @pytest.fixture
 def cluster() -> SmallCluster:
-    config = ControllerConfig(NODE, CLUSTER_ID, static_configs={MIN_ISR: "3", "log.roll.hours": "2"})
+    config = controller_config(NODE, CLUSTER_ID, static_configs={MIN_ISR: "3", "log.roll.hours": "2"})
     cluster = SmallCluster(config=config)
     cluster.create("t", [0, 1, 2], configs={"retention.ms": "5"})
     return cluster

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from quorate.controller.configs.features import decide_update_features, describe_features
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.protocol.features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -25,6 +24,7 @@ from quorate.metadata_log.records.records import (
     VersionedRecord,
 )
 from quorate.snapshots.replay.replay import replay
+from tests.default_parts import controller_config
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster, registration, uuid
 
 BROKER = 4
@@ -130,7 +130,7 @@ def test_elr_needs_its_metadata_version_which_may_come_with_it() -> None:
 
 def test_elr_goes_on_with_one_min_isr_for_all_brokers() -> None:
     """Set for the cluster, from the static configuration if need be, and for no single broker: before the level."""
-    config = ControllerConfig(3000, CLUSTER_ID, static_configs={MIN_ISR: "2"})
+    config = controller_config(3000, CLUSTER_ID, static_configs={MIN_ISR: "2"})
     cluster = SmallCluster(0, config=config)
     for broker, name in (("10", MIN_ISR), ("9", MIN_ISR), ("8", "log.retention.ms")):
         cluster.write(ConfigRecord(BROKER, broker, name, "3"))

@@ -8,8 +8,8 @@ import pytest
 
 from quorate.controller.api.errors import retriable
 from quorate.controller.decisions.decision import Decision
-from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
+from tests.default_parts import controller_limits
 from tests.unit.controller.manual_quorum import Bench, refuse, started, topic, writes
 
 
@@ -117,7 +117,7 @@ async def test_closing_refuses_what_waits_to_be_confirmed(bench: Bench) -> None:
 
 
 async def test_answers_that_wait_to_be_confirmed_are_bounded() -> None:
-    bench = Bench(ControllerLimits(queue_length_max=3))
+    bench = Bench(controller_limits(queue_length_max=3))
     bench.lead()
     bench.commit()
     bench.quorum.is_followed = False
@@ -143,7 +143,7 @@ async def test_linearizable_read_waits_until_its_barrier_is_applied(bench: Bench
 
 
 async def test_reads_that_wait_to_be_confirmed_are_bounded_also_where_nobody_waits_any_more() -> None:
-    bench = Bench(ControllerLimits(queue_length_max=2))
+    bench = Bench(controller_limits(queue_length_max=2))
     bench.lead()
     bench.commit()
     bench.quorum.is_followed = False

@@ -8,11 +8,12 @@ import pytest
 
 from quorate.controller.decisions import record_slices
 from quorate.controller.decisions.decision import Decision
-from quorate.controller.engine.interfaces import ControllerLimits, WriteContext
+from quorate.controller.engine.interfaces import WriteContext
 from quorate.metadata_log.batches.batch import iter_records, parse_header
 from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
 from quorate.metadata_log.records.records import BrokerRegistrationChangeRecord, ConfigRecord, VersionedRecord
 from quorate.snapshots.replay.replay_state import ReplayState
+from tests.default_parts import controller_limits
 from tests.unit.controller.manual_quorum import Bench, refuse, started, topic, writes
 
 
@@ -225,7 +226,7 @@ async def test_write_that_does_not_commit_in_time_is_an_unknown_outcome(bench: B
 
 
 async def test_too_many_uncommitted_bytes_refuse_before_anything_is_decided() -> None:
-    bench = Bench(ControllerLimits(uncommitted_bytes_max=100))
+    bench = Bench(controller_limits(uncommitted_bytes_max=100))
     bench.lead()
     bench.commit()
     first = await started(bench, bench.controller.append_write_event("create", writes(topic(1), topic(2))))

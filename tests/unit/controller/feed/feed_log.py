@@ -5,6 +5,7 @@ from __future__ import annotations
 from quorate.controller.feed.feed import Chunk, FeedLimits, MetadataFeed
 from quorate.controller.feed.log_feed import LogFeedSource
 from quorate.metadata_log.log.segment_log import LogConfig
+from tests.default_parts import feed_limits
 from tests.log_support import ModelledLog
 
 
@@ -16,7 +17,7 @@ class FollowedLog:
         self.high_watermark = 0
         self.is_authoritative = True
         self.source = LogFeedSource(self.log.log, lambda: self.high_watermark, lambda: self.is_authoritative)
-        self.feed = MetadataFeed(self.source, limits or FeedLimits())
+        self.feed = MetadataFeed(self.source, limits or feed_limits())
 
     async def fetch(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> Chunk:
         """What a follower gets."""

@@ -9,8 +9,8 @@ import pytest
 
 from quorate.controller.api.errors import FeedOutOfRange
 from quorate.controller.feed import feed as feed_module
-from quorate.controller.feed.feed import FeedLimits
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
+from tests.default_parts import feed_limits
 from tests.unit.controller.feed.feed_log import FollowedLog
 
 MANY = 1_000_000
@@ -76,7 +76,7 @@ async def test_feed_long_poll_is_answered_by_the_next_commit() -> None:
 
 
 async def test_feed_long_poll_is_empty_after_its_time() -> None:
-    log = FollowedLog(FeedLimits(wait_max_ms=5))
+    log = FollowedLog(feed_limits(wait_max_ms=5))
     chunk = await log.fetch(0, 0, 600_000, MANY)
     assert chunk.data == b""
 
@@ -196,7 +196,7 @@ async def test_feed_kept_chunks_stay_within_their_bytes() -> None:
     log = FollowedLog()
     log.commit(10, epoch=1)
     size = len(log.data(0, 1))
-    log.feed._limits = FeedLimits(cache_bytes=3 * size)
+    log.feed._limits = feed_limits(cache_bytes=3 * size)
     for offset in (*range(10), *range(10)):
         await log.fetch(offset, None, 0, 1)
     assert log.feed._cached_bytes <= 3 * size
@@ -204,7 +204,7 @@ async def test_feed_kept_chunks_stay_within_their_bytes() -> None:
 
 
 async def test_feed_over_its_followers_refuses_more_and_forgets_those_that_left() -> None:
-    log = FollowedLog(FeedLimits(followers_max=2))
+    log = FollowedLog(feed_limits(followers_max=2))
     waiting = [asyncio.create_task(log.fetch(0, 0, 60_000, MANY)) for _ in range(2)]
     await asyncio.sleep(0)
     with pytest.raises(Overloaded):

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from quorate.controller.decisions import record_slices
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
-from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.engine.quorum_controller import QuorumController
-from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.operations.bootstrap import decide_activation, fresh_records
 from quorate.controller.process.composition import Machine, compose
 from quorate.metadata_log.batches.batch import data_batch, iter_records, parse_header, place_batch
@@ -30,6 +27,7 @@ from quorate.metadata_log.records.records import (
 from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
+from tests.default_parts import controller_config, controller_limits, role_settings
 from tests.unit.controller.manual_quorum import Committed, ManualQuorum, RecordingFaults, topic, writes
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
@@ -94,16 +92,16 @@ class Trio:
     """Three controllers in their production role on one log of real bytes, which commits when the test says so."""
 
     def __init__(self, idle_noop_interval_ms: float = 0) -> None:
-        self._settings = RoleSettings(idle_noop_interval_ms=idle_noop_interval_ms)
+        self._settings = role_settings(idle_noop_interval_ms=idle_noop_interval_ms)
         self.scheduler = ManualScheduler()
         self.quorum = ManualQuorum()
         self.faults = RecordingFaults()
         self.controllers = {node_id: self._controller(node_id) for node_id in (1, 2, 3)}
 
     def _controller(self, node_id: int) -> QuorumController:
-        config = ControllerConfig(node_id=node_id, cluster_id="c")
+        config = controller_config(node_id=node_id, cluster_id="c")
         machine = Machine(self.scheduler, self.faults, JavaRandom(1), lambda: bytes(16))
-        return compose(config, self._settings, ControllerLimits(), fresh_records(), self.quorum, machine).controller
+        return compose(config, self._settings, controller_limits(), fresh_records(), self.quorum, machine).controller
 
     def elect(self, node_id: int) -> None:
         """A node leads the next epoch; what the last leader had not committed is gone."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
-from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.engine.log_in_memory import LogInMemory
 from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.partitions import elections
@@ -26,6 +24,7 @@ from quorate.metadata_log.records.records import (
 from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
 from quorate.snapshots.table.partition import Partition
+from tests.default_parts import controller_config, controller_limits, role_settings
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid
@@ -58,9 +57,9 @@ class Controller:
         self.scheduler = ManualScheduler()
         self.log = LogInMemory(self.scheduler)
         self.faults = RecordingFaults()
-        config = ControllerConfig(node_id=9, cluster_id="c", leader_imbalance_percentage=percentage)
+        config = controller_config(node_id=9, cluster_id="c", leader_imbalance_percentage=percentage)
         machine = Machine(self.scheduler, self.faults, JavaRandom(1), lambda: TOPIC)
-        self.quorum = compose(config, settings, ControllerLimits(), (), self.log, machine).controller
+        self.quorum = compose(config, settings, controller_limits(), (), self.log, machine).controller
         self.log.controllers = (self.quorum,)
         self.config = config
         self.write(FeatureLevelRecord("metadata.version", 30), TopicRecord("t", TOPIC))
@@ -92,7 +91,7 @@ class Controller:
 
 
 def settings(balance: float = MINUTES_5, unclean: float = MINUTES_5) -> RoleSettings:
-    return RoleSettings(
+    return role_settings(
         idle_noop_interval_ms=0,
         starts_sessions=False,
         leader_balance_interval_ms=balance,

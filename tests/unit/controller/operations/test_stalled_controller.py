@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from quorate.controller.brokers.session_order import Session
-from quorate.controller.decisions.controller_config import ControllerConfig
-from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.engine.log_in_memory import LogInMemory
-from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.process.composition import Machine, compose
 from quorate.metadata_log.batches.batch import data_batch
 from quorate.metadata_log.records.records import FeatureLevelRecord, Record, RegisterBrokerRecord
 from quorate.scripts.conformance_runner.java_random import JavaRandom
+from tests.default_parts import controller_config, controller_limits, role_settings
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid
@@ -25,9 +23,9 @@ class Controller:
     def __init__(self) -> None:
         self.scheduler = ManualScheduler()
         log = LogInMemory(self.scheduler)
-        config = ControllerConfig(node_id=9, cluster_id="c", session_timeout_ms=int(SESSION_MS))
+        config = controller_config(node_id=9, cluster_id="c", session_timeout_ms=int(SESSION_MS))
         machine = Machine(self.scheduler, RecordingFaults(), JavaRandom(1), lambda: uuid(3, 0))
-        self.quorum, self.role, _ = compose(config, RoleSettings(), ControllerLimits(), (), log, machine)
+        self.quorum, self.role, _ = compose(config, role_settings(), controller_limits(), (), log, machine)
         log.controllers = (self.quorum,)
         records: list[tuple[Record, int]] = [(FeatureLevelRecord("metadata.version", 30), 0)]
         records += [

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
-from quorate.controller.decisions.policies import NO_POLICIES, NewTopic, PolicyViolation
+from quorate.controller.decisions.policies import NewTopic, Policies, PolicyViolation
 from quorate.controller.process.policy_loading import load_policies
 from quorate.controller.process.settings import PolicySettings
 from quorate.controller.process.settings_source import InvalidSettings
@@ -65,7 +65,7 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_nothing_is_asked_where_nothing_is_said() -> None:
-    assert load_policies(PolicySettings()) == NO_POLICIES
+    assert load_policies(PolicySettings()) == Policies()
 
 
 def test_policy_of_the_settings_is_made_and_asked(rules: str) -> None:

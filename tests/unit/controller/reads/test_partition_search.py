@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.partitions.view import min_insync_replicas
 from quorate.controller.reads.name_patterns import NamePatterns
 from quorate.controller.reads.partition_filter import Condition, PartitionFilter
@@ -28,8 +27,9 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
+from tests.default_parts import controller_config
 
-CONFIG = ControllerConfig(node_id=1, cluster_id="c")
+CONFIG = controller_config(node_id=1, cluster_id="c")
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.protocol.configs import CreatedTopicConfig
 from quorate.controller.protocol.topics import CreatableTopicResult, CreateTopicsRequest
 from quorate.controller.topics.topics import decide_create_topics
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.records.records import ConfigRecord
 from quorate.scripts.conformance_runner.java_random import JavaRandom
+from tests.default_parts import controller_config
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster, registration
 
 CAPTURED = Path(__file__).parents[3] / "data" / "kafka-wire" / "created_topics.jsonl.gz"
@@ -41,7 +41,7 @@ def exchanges(run: str) -> Iterator[dict[str, Any]]:
 def captured_cluster() -> SmallCluster:
     """The controllers and brokers of the captures, before anybody asked for anything."""
     static = {"log.index.size.max.bytes": "16384"}
-    config = ControllerConfig(3000, CLUSTER_ID, default_replication_factor=1, static_configs=static)
+    config = controller_config(3000, CLUSTER_ID, default_replication_factor=1, static_configs=static)
     cluster = SmallCluster(0, elr=True, config=config)
     for broker in (11, 12):
         cluster.register(registration(broker))

@@ -1,0 +1,51 @@
+"""Configs of a controller's parts as settings by default make them, but for what a test says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from quorate.controller.background.checkpoint_writer import CheckpointLimits
+from quorate.controller.decisions.controller_config import ControllerConfig, TokenConfig
+from quorate.controller.engine.interfaces import ControllerLimits
+from quorate.controller.feed.feed import FeedLimits
+from quorate.controller.http.ports import NodeLimits
+from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.process.settings_parts import default_parts
+
+_PARTS = default_parts(0, "a-cluster")
+
+
+def controller_config(node_id: int, cluster_id: str, **changes: Any) -> ControllerConfig:
+    """What decisions depend on."""
+    return replace(_PARTS.config, node_id=node_id, cluster_id=cluster_id, **changes)
+
+
+def token_config(secret: bytes | None, **changes: Any) -> TokenConfig:
+    """How tokens are made."""
+    return replace(_PARTS.config.tokens, secret=secret, **changes)
+
+
+def role_settings(**changes: Any) -> RoleSettings:
+    """What the active controller does by itself."""
+    return replace(_PARTS.role, **changes)
+
+
+def controller_limits(**changes: Any) -> ControllerLimits:
+    """Bounds on what waits."""
+    return replace(_PARTS.limits, **changes)
+
+
+def checkpoint_limits() -> CheckpointLimits:
+    """When a checkpoint is due."""
+    return _PARTS.checkpoints
+
+
+def feed_limits(**changes: Any) -> FeedLimits:
+    """Bounds of the metadata feed."""
+    return replace(_PARTS.feed, **changes)
+
+
+def node_limits(**changes: Any) -> NodeLimits:
+    """Bounds of the HTTP API."""
+    return replace(_PARTS.api, **changes)
