@@ -27,7 +27,7 @@ from quorate.quorum.messages.messages import (
 from quorate.quorum.messages.outbox import Outbox
 from quorate.quorum.replication.commit_notice import CommitNotice
 from quorate.quorum.replication.held_back import HeldBack
-from quorate.quorum.replication.progress import Progress
+from quorate.quorum.replication.progress import FollowerState, Progress
 from quorate.quorum.replication.reply_checks import check_round, matched_entries, next_to_try
 from quorate.quorum.replication.vouching import Vouching
 
@@ -120,7 +120,7 @@ class Replication:
             progress.forget_match()
             self._vouching.joined(self.round + 1)
         progress.is_voter = is_voter
-        progress.restart(max(progress.matched_index + 1, self._core.first_own_index), self.round)
+        progress.become_probe(max(progress.matched_index + 1, self._core.first_own_index), self.round)
 
     def disconnected(self, peer: int) -> None:
         """A connection broke; whatever was on it is lost."""
@@ -128,7 +128,7 @@ class Replication:
         self._is_pass_due = True
         progress = self.progress.get(peer)
         if progress is not None:
-            progress.restart(progress.matched_index + 1, self.round)
+            progress.become_probe(progress.matched_index + 1, self.round)
 
     def peer_status(self, peer: int, now: float) -> PeerStatus:
         """A voter, for status screens."""
@@ -143,7 +143,7 @@ class Replication:
             acknowledged_end=progress.acked_end,
             last_contact_age=now - progress.contact_at,
             caught_up_age=now - progress.caught_up_at if math.isfinite(progress.caught_up_at) else None,
-            checkpoint=None if progress.offered_end is None else (progress.offered_end, progress.checkpoint_position),
+            checkpoint=progress.checkpoint,
             waits_for=() if progress.is_voter else self._vouching.awaited(peer, self.progress),
         )
 
@@ -160,7 +160,7 @@ class Replication:
         if progress is None or found is None:
             return False
         matched, acked = found
-        was_probing = progress.is_probing
+        was_replicating = progress.state is FollowerState.REPLICATE
         self._offers.received(peer)
         progress.matched(matched)
         progress.acknowledged(reply.acked_end, self._journal.end_of(self._journal.last_index), now)
@@ -171,7 +171,7 @@ class Replication:
         if is_wanted and progress.is_voter and self._order[0] != peer:
             self._order.remove(peer)
             self._order.insert(0, peer)
-        if was_probing or progress.next_index <= self._journal.last_index:
+        if not was_replicating or progress.next_index <= self._journal.last_index:
             self._is_pass_due = True
         return is_wanted or self._is_pass_due
 
@@ -180,15 +180,13 @@ class Replication:
         self._is_pass_due = True
         progress = self._heard(peer, reply.epoch, reply.round, reply.is_voter, now)
         if progress is not None and reply.round >= progress.probe_round:
-            next_index = next_to_try(peer, reply, self._journal)
-            progress.offered_end = None
-            progress.restart(next_index, self.round)
+            progress.become_probe(next_to_try(peer, reply, self._journal), self.round)
 
     def on_checkpoint_progress(self, peer: int, reply: CheckpointProgress, now: float) -> None:
         """The follower is taking the checkpoint: that counts as contact, and as nothing else."""
         progress = self._heard(peer, reply.epoch, reply.round, reply.is_voter, now)
         if progress is not None:
-            progress.checkpoint_position = reply.position
+            progress.checkpoint_taken(reply.position)
 
     def _heard(self, peer: int, epoch: int, round_: int, is_voter: bool, now: float) -> Progress | None:
         """The follower's progress if the reply belongs to this epoch; then it must answer a round that there was."""
@@ -318,12 +316,12 @@ class Replication:
     def _send_to(
         self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int, *, may_hold: bool
     ) -> bool:
-        if progress.next_index <= self._journal.first_index:
-            return self._send_offer(peer, progress, is_due, now, commit_end)
-        if progress.is_probing:
-            is_repeated, progress.is_probe_out = progress.is_probe_out, True
-            if is_repeated and not is_due:
+        if progress.is_behind(self._journal.first_index):
+            return self._turn_to_checkpoint(peer, progress, is_due, now, commit_end)
+        if progress.state is FollowerState.PROBE:
+            if progress.is_probe_out and not is_due:
                 return False
+            is_repeated = progress.probe_sent()
             # A peer that does not answer may not read either: entries go once, what is asked again goes without.
             if not is_repeated and progress.next_index <= self._journal.last_index:
                 self._send_entries(peer, progress, now, commit_end, is_probe=True)
@@ -384,14 +382,16 @@ class Replication:
             self._made_for = (prev_index, is_vouched)
         self._outbox.put(peer, message)
 
-    def _send_offer(self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int) -> bool:
+    def _turn_to_checkpoint(self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int) -> bool:
+        """Offer it, at once if it is new, else in place of a heartbeat; without any the follower stays as it is."""
         offer = self._offers.offer(peer, now)
         if offer is None and is_due:
             self._send_append(peer, progress, self._journal.first_index, b"", now, commit_end)
             return True
         if offer is None or not (is_due or progress.offered_end != offer.id.end_offset):
             return False
-        progress.offered_end, progress.sent_at = offer.id.end_offset, now
+        progress.become_checkpoint(offer.id.end_offset)
+        progress.sent_at = now
         message = CheckpointOffer(self._core.epoch, self.round, *offer.id, offer.size, offer.crc, offer.manifest or b"")
         self._outbox.put(peer, message)
         return True

@@ -290,7 +290,7 @@ def _probes_are_repeated_with_their_entries() -> Patches:
 
     def send_to(self: Replication, peer: int, progress: Progress, is_due: bool, *rest: Any, may_hold: bool) -> bool:
         if is_due:
-            progress.is_probe_out = False
+            progress._is_probe_out = False
         return original(self, peer, progress, is_due, *rest, may_hold=may_hold)
 
     return [(Replication, "_send_to", send_to)]

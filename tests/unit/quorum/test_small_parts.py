@@ -1,14 +1,11 @@
-"""Settings, read barrier, progress: the rules that need no cluster."""
+"""Settings, read barrier: the rules that need no cluster."""
 
 from __future__ import annotations
-
-import math
 
 import pytest
 
 from quorate.quorum.config import InvalidQuorumConfig, QuorumConfig, QuorumTiming, VoterAddress
 from quorate.quorum.errors import NotLeader
-from quorate.quorum.replication.progress import Progress
 from quorate.quorum.replication.read_barrier import ReadBarrier
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id) for node_id in (1, 2, 3))
@@ -60,31 +57,3 @@ def test_read_on_a_leader_that_is_deposed_is_refused() -> None:
 
     assert [type(answer) for answer in answers] == [NotLeader]
     assert len(barrier) == 0
-
-
-def test_progress_stale_reset_never_goes_below_the_match() -> None:
-    progress = Progress(next_index=10)
-    progress.matched(20)
-
-    progress.restart(5, current_round=3)
-
-    assert progress.next_index == 21
-    assert progress.probe_round == 4
-
-
-def test_follower_that_keeps_pace_with_a_growing_log_was_level_when_it_spoke_last() -> None:
-    progress = Progress(next_index=10)
-    progress.acknowledged(90, log_end=100, now=1.0)
-    assert progress.caught_up_at == -math.inf
-
-    progress.acknowledged(100, log_end=120, now=2.0)
-    assert progress.caught_up_at == 1.0
-    progress.acknowledged(120, log_end=140, now=3.0)
-    assert progress.caught_up_at == 2.0
-    progress.acknowledged(130, log_end=150, now=4.0)
-    assert progress.caught_up_at == 2.0
-    progress.acknowledged(150, log_end=150, now=5.0)
-    assert progress.caught_up_at == 5.0
-
-    progress.forget_match()
-    assert progress.caught_up_at == -math.inf
