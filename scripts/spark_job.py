@@ -1,4 +1,4 @@
-"""What `spark-submit` starts: `spark-submit --py-files quorate.zip scripts/spark_job.py JOB ...`."""
+"""The program for `spark-submit`: `spark-submit --py-files quorate.zip scripts/spark_job.py JOB ...`."""
 
 import sys
 

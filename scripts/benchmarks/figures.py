@@ -1,4 +1,4 @@
-"""What a benchmark found: figures with their spread, each beside its target."""
+"""A benchmark's results: figures with their spread, each beside its target."""
 
 from __future__ import annotations
 

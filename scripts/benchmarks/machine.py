@@ -1,4 +1,4 @@
-"""What the numbers were measured on: processor, memory, device, and a bare fdatasync in the same directory."""
+"""The measuring machine: processor, memory, device, and a bare fdatasync in the same directory."""
 
 from __future__ import annotations
 

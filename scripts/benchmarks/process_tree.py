@@ -1,4 +1,4 @@
-"""What a program and all that it starts take: processor time, and the most memory of each kind of process."""
+"""Resources of a program and all that it starts: processor time, and the most memory of each kind of process."""
 
 from __future__ import annotations
 

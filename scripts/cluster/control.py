@@ -1,4 +1,4 @@
-"""What can be done to the processes of a cluster, and how it is done to processes that are children of this one."""
+"""Control of a cluster's processes, and its implementation for processes that are children of this one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controllers of a cluster say when they are asked before a directory is given the right to vote."""
+"""Answers from the controllers of a cluster, asked before a directory is given the right to vote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log directory of a new node begins with."""
+"""The first content of a new node's log directory."""
 
 from __future__ import annotations
 

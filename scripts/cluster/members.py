@@ -1,4 +1,4 @@
-"""Which processes a cluster consists of, wherever they run."""
+"""The processes of a cluster, wherever they run."""
 
 from __future__ import annotations
 

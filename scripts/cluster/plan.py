@@ -1,4 +1,4 @@
-"""What a local cluster consists of: written when it is made and when it moves to other ports, read at every start."""
+"""The plan of a local cluster: written when it is made and when it moves to other ports, read at every start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between an outcome and the expected one.
+"""The differences between an outcome and the expected one.
 
 Lists are compared in order, but for those that are sets. The ELR and the last known ELR are: Kafka's come out of a hash
 set.

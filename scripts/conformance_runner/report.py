@@ -1,4 +1,4 @@
-"""What a run says: its progress, a summary for each kind of vector, and the last line with the verdict."""
+"""The output of a run: its progress, a summary for each kind of vector, and the last line with the verdict."""
 
 from __future__ import annotations
 

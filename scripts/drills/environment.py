@@ -1,4 +1,4 @@
-"""Where a drill takes place: a cluster of real processes, hands on them, a stream of writes, a clock and a notebook."""
+"""The environment of a drill: a cluster of real processes, control of them, a stream of writes, a clock, a notebook."""
 
 from __future__ import annotations
 

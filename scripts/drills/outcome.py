@@ -1,4 +1,4 @@
-"""What a drill expected and what it measured. Stored as JSON; every field is always there."""
+"""The outcome of a drill: expectations and measurements. Stored as JSON; every field is always there."""
 
 from __future__ import annotations
 

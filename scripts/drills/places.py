@@ -1,4 +1,4 @@
-"""Where a drill is run: a cluster made for it, one in a directory, running or not, or one named by its addresses."""
+"""The cluster a drill runs on: one made for it, one in a directory, running or not, or one named by its addresses."""
 
 from __future__ import annotations
 

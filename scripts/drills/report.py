@@ -1,4 +1,4 @@
-"""What drills came to, for people: lines of text, and one self-contained page with a picture of each. Pure."""
+"""The outcomes of drills, for people: lines of text, and one self-contained page with a picture of each. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hostile voter says: messages of every type with wild values, in senseless order, and damaged ones.
+"""The messages of a hostile voter: every type with wild values, in senseless order, and damaged ones.
 
 What it never says is a lie that is a promise: that it votes for somebody, that it has what it has not, that more is
 committed than is; and it writes no sound entry. No node can tell these from the truth, and agreement rests on that no

@@ -1,4 +1,4 @@
-"""What may be done with bytes that nobody vouches for: they are refused by a typed error, or read right."""
+"""A fuzzing target: untrusted bytes must be refused by a typed error, or read right."""
 
 from __future__ import annotations
 

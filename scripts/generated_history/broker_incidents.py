@@ -1,4 +1,4 @@
-"""What happens to brokers and their replicas: restarts, crashes, lost disks, slow followers, moves."""
+"""Incidents of brokers and their replicas: restarts, crashes, lost disks, slow followers, moves."""
 
 from __future__ import annotations
 

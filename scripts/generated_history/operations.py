@@ -1,4 +1,4 @@
-"""What a controller does with partitions and topics: each operation changes the state and writes its records."""
+"""A controller's operations on partitions and topics: each changes the state and writes its records."""
 
 from __future__ import annotations
 

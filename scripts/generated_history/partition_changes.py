@@ -1,4 +1,4 @@
-"""What a wish for some partitions comes to: who leads then, who is in sync, eligible, recovering.
+"""The result of a wish for some partitions: the leader, and the replicas in sync, eligible, recovering.
 
 The rules of the real thing in the order that matters to a reader of the log; see ``controller.partitions.rules`` for
 all of them. The state that comes out always holds: a leader is in the ISR, an ELR only beside an ISR that is too

@@ -1,4 +1,4 @@
-"""What all incidents of a made-up history need: the cluster, chance, and partitions to be found."""
+"""Shared by all incidents of a made-up history: the cluster, chance, and ways to find partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to topics: they come, grow, go, and come again under their names."""
+"""Incidents of topics: they come, grow, go, and come again under their names."""
 
 from __future__ import annotations
 

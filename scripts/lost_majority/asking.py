@@ -1,4 +1,4 @@
-"""Who still answers, and what they know: controllers, and brokers that followed the log."""
+"""Asks those who still answer what they know: controllers, and brokers that followed the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one metadata directory holds, read without changing a byte: its log, its vote, its checkpoints, its damage."""
+"""A survey of one metadata directory, read without changing a byte: its log, its vote, its checkpoints, its damage."""
 
 from __future__ import annotations
 

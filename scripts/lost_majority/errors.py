@@ -1,4 +1,4 @@
-"""What a recovery refuses."""
+"""The refusals of a recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which directory to found the quorum anew on, what is kept, and what may be lost. Pure.
+"""Chooses the directory on which to found the quorum again, and says what is kept and what may be lost. Pure.
 
 The seed is the one with the highest epoch at the end of its log, then the longest log: of any majority of voters the
 best by this order holds every record that was acknowledged (Raft, section 5.4). With fewer than a majority at hand

@@ -1,4 +1,4 @@
-"""What a recovery is going to do, as a file that a person reads before it is done."""
+"""The plan of a recovery, as a file that a person reads before it is carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a quorum that was founded anew is what the plan said: its directories, and its running controllers."""
+"""Checks a quorum that was founded again against the plan: its directories, and its running controllers."""
 
 from __future__ import annotations
 

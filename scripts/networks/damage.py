@@ -1,4 +1,4 @@
-"""Whether the checker of histories sees: a history that it holds for right is damaged, and it must find that."""
+"""Tests the checker of histories: a history that it accepts is damaged, and it must notice."""
 
 from __future__ import annotations
 

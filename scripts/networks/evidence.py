@@ -1,4 +1,4 @@
-"""What the log of a stopped cluster says of a run: who was elected, and which brokers were fenced."""
+"""Evidence of a run in the log of a stopped cluster: the leaders elected, and the brokers fenced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several runs came to: of every figure the least, the median and the most. Pure."""
+"""Figures over several runs: the least, the median and the most of each. Pure."""
 
 from __future__ import annotations
 

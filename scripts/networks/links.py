@@ -1,4 +1,4 @@
-"""What a network does to the frames of one direction of one link. Pure: time and chance are given."""
+"""A network's treatment of the frames of one direction of one link. Pure: time and chance are given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What networks do to a cluster: each scenario with its claim, and what is expected of it."""
+"""The network scenarios that a cluster must stand: each with its claim, and what is expected of it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What commands share: questions to controllers, values for people, exit codes, progress."""
+"""Shared by all commands: questions to controllers, values for people, exit codes, progress."""

@@ -1,4 +1,4 @@
-"""What came of a request about several things: one line each, and one exit code."""
+"""The result of a request about several things: one line each, and one exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How every command is run: under the name that it is called by, and with a sentence for what goes wrong around it."""
+"""Runs every command: under the name that it is called by, and with a sentence for what goes wrong around it."""
 
 from __future__ import annotations
 

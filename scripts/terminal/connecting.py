@@ -1,4 +1,4 @@
-"""Which controllers a command talks to, the same in every command."""
+"""The controllers that a command talks to, chosen the same way in every command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are shown to people, the same in every command, and how a command ends whose output nobody reads."""
+"""The display of values, the same in every command, and the end of a command whose output nobody reads."""
 
 from __future__ import annotations
 

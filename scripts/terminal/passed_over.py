@@ -1,4 +1,4 @@
-"""How commands say which checkpoints were passed over for not being whole."""
+"""Tells which checkpoints were passed over for not being whole, the same in every command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a long-running process logs: one event a line on standard error, JSON or text for people.
+"""The log of a long-running process: one event a line on standard error, JSON or text for people.
 
 What libraries, and the packages below the process, say to `logging` comes in the same form.
 """

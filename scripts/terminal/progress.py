@@ -1,4 +1,4 @@
-"""How far long work is: a bar over bytes on a terminal; nowhere else anything is drawn."""
+"""Progress of long work: a bar over bytes on a terminal; nowhere else anything is drawn."""
 
 from __future__ import annotations
 

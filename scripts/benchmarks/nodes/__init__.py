@@ -1,1 +1,1 @@
-"""What nodes cost and how soon they are back: commits, failovers, restarts, checkpoints."""
+"""Benchmarks of nodes, their costs and their time to come back: commits, failovers, restarts, checkpoints."""

@@ -1,4 +1,4 @@
-"""What every member process does: open its directory, run the quorum, answer commands until its input ends."""
+"""The common part of all member processes: open the directory, run the quorum, answer commands until the input ends."""
 
 from __future__ import annotations
 

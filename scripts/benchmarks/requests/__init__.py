@@ -1,1 +1,1 @@
-"""What requests and decisions cost: by themselves, many at once, and on a large cluster."""
+"""Benchmarks of requests and decisions: alone, many at once, and on a large cluster."""

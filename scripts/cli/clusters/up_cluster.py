@@ -1,4 +1,4 @@
-"""Which cluster `quorate up` runs: the one in the directory, moved to other ports if so wanted, or one made now.
+"""Chooses the cluster for `quorate up`: the one in the directory, moved to other ports if requested, or a new one.
 
 Everything that can be refused is looked at before anything is thrown away or made.
 """

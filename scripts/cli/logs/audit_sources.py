@@ -1,4 +1,4 @@
-"""Who asked for what, by all directories and controllers that a command was given, and why that is not known."""
+"""Answers who asked for what, from all directories and controllers given to a command, or why that is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where `quorate history` reads: files, controllers that are named, or those that every command asks."""
+"""The places `quorate history` reads: files, controllers that are named, or those that every command asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command that compares states is pointed at: files or a running controller, at a moment."""
+"""The sources of a command that compares states: files or a running controller, at a moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `quorate log verify` checks: every batch and record of a log, what lies between its files, and its replay."""
+"""The checks of `quorate log verify`: every batch and record of a log, the joins between its files, and its replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all jobs have in common: their options, the session they run in, how their results are shown.
+"""Shared by all jobs: their options, the session they run in, the display of their results.
 
 A job is a function with a `Run` as its first parameter; `job_command` makes the command of it, which has the options of
 `Run` besides the job's own. The function imports Spark, and what uses it, when it is called.

@@ -1,4 +1,4 @@
-"""What `quorate snapshot list` shows: the checkpoints of controllers, or those in a directory."""
+"""The listing of `quorate snapshot list`: the checkpoints of controllers, or those in a directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `snapshot restore` and `snapshot export` share: where the state comes from, and what is left out."""
+"""Shared by `snapshot restore` and `snapshot export`: the source of the state, and what is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `quorate snapshot verify` checks: a checkpoint's file, its content, its manifest, and the log beside it."""
+"""The checks of `quorate snapshot verify`: a checkpoint's file, its content, its manifest, and the log beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the replicas of topics go that are spread anew: Kafka's ``AdminUtils.assignReplicasToBrokers``, without chance.
+"""Places the replicas of topics that are spread again: Kafka's ``AdminUtils.assignReplicasToBrokers``, without chance.
 
 Brokers are arranged so that racks take turns. The first replica walks along them, partition by partition, and every
 further one goes to the next broker whose rack has none yet. After each full turn the distance between the first and

@@ -1,1 +1,1 @@
-"""What simulated machines are made of: virtual time, and disks that know what a crash leaves."""
+"""The parts of simulated machines: virtual time, and disks that know what a crash leaves."""

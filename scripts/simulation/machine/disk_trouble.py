@@ -1,4 +1,4 @@
-"""What befalls the calls of one disk: one of those to come fails, or the process or its machine ends in it."""
+"""Trouble in the calls of one disk: a coming call fails, or the process or its machine ends in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one simulated disk would keep in a power cut, read batch by batch by a reader that asks no node.
+"""The log that one simulated disk would keep in a power cut, read batch by batch by a reader that asks no node.
 
 Only bytes that were synced count, under names that were synced: production's own account of what is durable is what is
 checked with this. Read again is only what became durable since the last look.

@@ -1,4 +1,4 @@
-"""What a simulated disk knows of one file: what is in the page cache, what is durable, and what a crash makes of it."""
+"""One file of a simulated disk: its content in the page cache, its durable content, and a crash's effect on it."""
 
 from __future__ import annotations
 

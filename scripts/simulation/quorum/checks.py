@@ -1,4 +1,4 @@
-"""What must hold after every event, and at the end of a run."""
+"""The properties that must hold after every event, and at the end of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process keeps of one connection to a peer: production's reader of frames, and its signs of life."""
+"""A process's side of one connection to a peer: production's reader of frames, and its signs of life."""
 
 from __future__ import annotations
 

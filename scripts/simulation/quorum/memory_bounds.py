@@ -1,4 +1,4 @@
-"""What a node holds in memory, weighed object by object, against the bounds that production promises.
+"""A node's memory, weighed object by object, against the bounds that production promises.
 
 Nothing of it is production's own count: the bytes are added up anew. That costs as much as there are objects, so it is
 not done behind every event (``checks``): what waits does so for many of them.

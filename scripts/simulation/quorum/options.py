@@ -1,4 +1,4 @@
-"""What one seed plays with: each run switches some faults off and turns others up."""
+"""The options of one seed: each run switches some faults off and turns others up."""
 
 from __future__ import annotations
 

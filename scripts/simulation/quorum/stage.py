@@ -1,4 +1,4 @@
-"""What directed scenarios are made of: a quiet cluster, and hands to steer it."""
+"""The tools of directed scenarios: a quiet cluster, and hands to steer it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands behind a simulated node: it chains a digest over the committed batches and reports to the world."""
+"""The state machine behind a simulated node: it chains a digest over committed batches and reports to the world."""
 
 from __future__ import annotations
 

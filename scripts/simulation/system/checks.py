@@ -1,4 +1,4 @@
-"""What must hold after every event: the quorum's promises, and those of the controllers and brokers above it."""
+"""Properties that must hold after every event: the quorum's promises, and those of controllers and brokers above."""
 
 from __future__ import annotations
 

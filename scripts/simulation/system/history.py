@@ -1,4 +1,4 @@
-"""What clients asked of topics and what they were told, as the checker wants it."""
+"""The history of clients' calls on topics and the answers, as the checker wants it."""
 
 from __future__ import annotations
 

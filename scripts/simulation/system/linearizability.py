@@ -1,4 +1,4 @@
-"""Whether a history of calls could be that of one object which does them one at a time, each between call and answer.
+"""Decides if a history of calls could be that of one object that does them one at a time, each between call and answer.
 
 Wing and Gong's search (1993) with Lowe's memory of states seen (2017), one key at a time as Porcupine does: the object
 is a register per topic, and a history over all topics is linearizable if that of each topic is.

@@ -1,4 +1,4 @@
-"""What one seed plays with above the quorum."""
+"""The options of one seed above the quorum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold, computed from the log's bytes alone, record by record and row by row.
+"""The properties that must hold, computed from the log's bytes alone, record by record and row by row.
 
 It shares with production what a single record means (``snapshots.replay.replay``), not how many are read, decided or
 counted at once.

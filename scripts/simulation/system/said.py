@@ -1,4 +1,4 @@
-"""What followers have said to leaders, read off the wire: nobody enters an ISR who did not say so.
+"""The followers' reports to leaders, read off the wire: nobody enters an ISR who did not report so.
 
 A reader of its own: it knows what a message means, and nothing of how leaders keep it.
 """

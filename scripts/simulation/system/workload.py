@@ -1,4 +1,4 @@
-"""What clients do: random changes and reads of topics, as a history; and the rest of the admin API, as disturbance."""
+"""The clients' workload: random changes and reads of topics, as a history; the other admin requests, as disturbance."""
 
 from __future__ import annotations
 

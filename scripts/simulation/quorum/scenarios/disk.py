@@ -1,4 +1,4 @@
-"""What disks do to several machines at once."""
+"""Disk faults on several machines at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a leader may say: not before its epoch has committed something, and not when nobody who votes is with it."""
+"""Limits on a leader: no answers before its epoch has committed something, nor when no other voter is with it."""
 
 from __future__ import annotations
 
