@@ -11,7 +11,10 @@ from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.feed.feed import FeedLimits
 from quorate.controller.http.ports import NodeLimits
 from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.process.settings import LogSettings
 from quorate.controller.process.settings_parts import default_parts
+from quorate.controller.process.settings_parts import log_config as log_config_of
+from quorate.metadata_log.log.segment_log import LogConfig
 
 _PARTS = default_parts(0, "a-cluster")
 
@@ -49,3 +52,8 @@ def feed_limits(**changes: Any) -> FeedLimits:
 def node_limits(**changes: Any) -> NodeLimits:
     """Bounds of the HTTP API."""
     return replace(_PARTS.api, **changes)
+
+
+def log_config(**changes: Any) -> LogConfig:
+    """How the log uses disk and memory."""
+    return replace(log_config_of(LogSettings()), **changes)

@@ -29,7 +29,7 @@ from quorate.controller.process.process_life import Ending, beside
 from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import Founded
 from quorate.controller.process.settings import ControllerSettings
-from quorate.controller.process.settings_parts import controller_parts
+from quorate.controller.process.settings_parts import controller_parts, log_config
 from quorate.controller.process.settings_source import read_secret
 from quorate.controller.process.warm_up import warm_up
 from quorate.metadata_log.checkpoints.retention import RetentionConfig
@@ -37,7 +37,6 @@ from quorate.metadata_log.directory.directory import ForeignDirectory, MetadataD
 from quorate.metadata_log.directory.reader import classify
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
-from quorate.metadata_log.log.segment_log import LogConfig
 from quorate.quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
 from quorate.quorum.host import QuorumListener
 from quorate.quorum.runtime import QuorumRuntime
@@ -85,8 +84,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     parts = controller_parts(settings, directory.meta.cluster_id, _token_secret(settings), secret)
     parts = replace(parts, api=replace(parts.api, connections_max=places(parts.api.connections_max)))
     quorum_config = _quorum_config(settings, directory)
-    log_config = LogConfig(settings.log.segment_bytes, settings.log.resident_bytes)
-    storage = NodeStorage.open(disk, directory.log_path, quorum_config, log_config)
+    storage = NodeStorage.open(disk, directory.log_path, quorum_config, log_config(settings.log))
     counters = Counters()
     faults = ProcessFaults(counters)
     threads = WorkBeside(settings.log.checkpoint_work_percent)

@@ -17,8 +17,9 @@ from quorate.controller.http.ports import NodeLimits
 from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.process.assembly import ControllerParts
 from quorate.controller.process.policy_loading import load_policies
-from quorate.controller.process.settings import ControllerSettings, TopicSettings
+from quorate.controller.process.settings import ControllerSettings, LogSettings, TopicSettings
 from quorate.controller.protocol.brokers import Listener
+from quorate.metadata_log.log.segment_log import LogConfig
 
 #: Names of a controller's listeners: the quorum's, as in the log's list of voters, and that of the HTTP API.
 QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
@@ -54,6 +55,11 @@ def default_parts(node_id: int, cluster_id: str) -> ControllerParts:
     # Constructed as it is: neither the environment nor a rule for settings that an operator wrote is asked.
     settings = ControllerSettings.model_construct(node_id=node_id, directory=Path(), voters=())
     return controller_parts(settings, cluster_id, None, None)
+
+
+def log_config(settings: LogSettings) -> LogConfig:
+    """How the log uses disk and memory. ``LogSettings()``: as by default."""
+    return LogConfig(settings.segment_bytes, settings.resident_bytes)
 
 
 def _controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:

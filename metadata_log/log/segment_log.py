@@ -29,7 +29,6 @@ from quorate.metadata_log.segments.segment_reader import SegmentReader
 
 __all__ = ["BatchRef", "Damage", "DamagedLog", "EpochEnd", "FlushJob", "LogConfig", "MetadataLog", "OffsetOutOfRange"]
 
-_MEBIBYTE: Final = 1024 * 1024
 # Base offset, length, epoch and record count in the header of a batch: an append looks at nothing else.
 _PLACEMENT: Final = struct.Struct(">qii41xi")
 
@@ -40,9 +39,9 @@ class LogConfig:
 
     #: A segment is closed before the batch that would make it larger. Deletion works on whole segments, so this is
     #: also how much is kept at least; Kafka's default is 1 GiB beside 100 MiB of retention.
-    segment_bytes: int = 64 * _MEBIBYTE
+    segment_bytes: int
     #: Memory for recent batches; older ones are read from disk. What is not yet written stays anyway.
-    resident_bytes: int = 64 * _MEBIBYTE
+    resident_bytes: int
 
 
 class DamagedLog(StorageError):
@@ -82,7 +81,7 @@ class MetadataLog(LogIndex):
         self.checkpoints_at_open: CheckpointSurvey = recovered.checkpoints
 
     @classmethod
-    def open(cls, disk: Disk, directory: str, config: LogConfig | None = None) -> MetadataLog:
+    def open(cls, disk: Disk, directory: str, config: LogConfig) -> MetadataLog:
         """Recover the log in ``directory`` (``.../__cluster_metadata-0``, ours or Kafka's), which must exist.
 
         Everything it returns is durable. A torn tail is cut, left-over ``.part`` files go, a log that a newer
@@ -92,7 +91,7 @@ class MetadataLog(LogIndex):
         Raises:
             OSError: the disk failed.
         """
-        return cls(recover(disk, directory), config or LogConfig())
+        return cls(recover(disk, directory), config)
 
     # --- what it is ----------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class NodeStorage:
     state_damage: str | None
 
     @classmethod
-    def open(cls, disk: Disk, directory: str, config: QuorumConfig, log_config: LogConfig | None = None) -> NodeStorage:
+    def open(cls, disk: Disk, directory: str, config: QuorumConfig, log_config: LogConfig) -> NodeStorage:
         """Recover the log and the election state. Blocking.
 
         A damaged log is set aside together with the right to vote, and the node begins as a non-voter with what is

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 from typing import Final
 
 import aiohttp
 import msgpack
 
+from quorate.controller.process.settings import LogSettings
+from quorate.controller.process.settings_parts import log_config
 from quorate.metadata_log.batches.batch import HEADER_BYTES, build_batch, iter_records, parse_header, place_batch
 from quorate.metadata_log.checkpoints.checkpoint_files import check_checkpoint, checkpoint_name
 from quorate.metadata_log.directory.quorum_state import (
@@ -21,7 +24,7 @@ from quorate.metadata_log.directory.quorum_state import (
     encode_quorum_state,
 )
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.log.segment_log import LogConfig, MetadataLog
+from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.quorum.errors import ProtocolError
 from quorate.quorum.messages.wire import decode, encode
 from quorate.quorum.transport.handshake import decode_hello
@@ -82,7 +85,7 @@ class LogTarget:
         for path, content in self._corpus.beside.items():
             disk.put(path, content)
         disk.put(self._corpus.segment_path, data)
-        log = MetadataLog.open(disk, DIRECTORY, LogConfig(resident_bytes=0))
+        log = MetadataLog.open(disk, DIRECTORY, replace(log_config(LogSettings()), resident_bytes=0))
         found = disk.content(self._corpus.segment_path)
         if log.damage is not None and found != data:
             raise Wrong("a damaged segment was changed")

@@ -10,8 +10,8 @@ from tests.architecture.source_tree import PACKAGES, Module, modules, refuse
 #: Where settings become what parts are told. Each must be seen to fill the classes named, or nothing is held.
 FILLED = {
     "quorate.controller.process.settings_parts": {
-        "CheckpointLimits", "ControllerConfig", "ControllerLimits", "ControllerParts", "FeedLimits", "NodeLimits",
-        "RoleSettings", "TokenConfig",
+        "CheckpointLimits", "ControllerConfig", "ControllerLimits", "ControllerParts", "FeedLimits", "LogConfig",
+        "NodeLimits", "RoleSettings", "TokenConfig",
     },
 }  # fmt: skip
 #: Names under which settings, or a group of them, are at hand there.

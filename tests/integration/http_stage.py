@@ -41,13 +41,14 @@ from quorate.metadata_log.checkpoints.checkpoint_files import (
 from quorate.metadata_log.checkpoints.checkpoints import CheckpointContent, CheckpointStore, WriteCheckpointJob
 from quorate.metadata_log.disk import drain
 from quorate.metadata_log.errors import StorageError
-from quorate.metadata_log.log.segment_log import LogConfig, MetadataLog
+from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from tests.default_parts import (
     checkpoint_limits,
     controller_config,
     controller_limits,
     feed_limits,
+    log_config,
     node_limits,
     role_settings,
     token_config,
@@ -234,7 +235,7 @@ class Member:
         self.faults = faults = RecordingFaults()
         self.disk = MemoryDisk(Random(node_id))
         self.disk.put(f"{DIRECTORY}/partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
-        self.log = MetadataLog.open(self.disk, DIRECTORY, LogConfig())
+        self.log = MetadataLog.open(self.disk, DIRECTORY, log_config())
         ids = count(1000 * node_id)
         self.controller, self.role, operations = compose(
             controller_config(node_id, CLUSTER_ID, default_replication_factor=1, tokens=token_config(token_secret)),

@@ -15,6 +15,7 @@ from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME, Quoru
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.scripts.cluster.ports import free_ports
+from tests.default_parts import log_config
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = Path(__file__).with_name("quorum_server.py")
@@ -166,7 +167,7 @@ class Cluster:
 
     def batches(self, index: int) -> dict[int, bytes]:
         """The log of a stopped node as it lies on disk: batches by end offset."""
-        log = MetadataLog.open(RealDisk(), str(self.log_directory(index)))
+        log = MetadataLog.open(RealDisk(), str(self.log_directory(index)), log_config())
         assert log.damage is None
         found = {log.entry(position).end_offset: log.read(position) for position in range(log.entry_count)}
         log.close()

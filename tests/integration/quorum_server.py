@@ -23,6 +23,7 @@ from quorate.quorum.config import QuorumConfig, VoterAddress
 from quorate.quorum.host import CommittedBatches, SnapshotReader
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage
+from tests.default_parts import log_config
 
 FIRST_NODE_ID = 3000
 
@@ -84,7 +85,7 @@ async def serve(directory: str, control_port: int, ports: list[int]) -> None:
     )
     own = next(voter for voter in voters if voter.node_id == NODE_ID)
     config = QuorumConfig("test-cluster", NODE_ID, own.directory_id, voters)
-    storage = NodeStorage.open(RealDisk(), directory, config)
+    storage = NodeStorage.open(RealDisk(), directory, config, log_config())
     program = Program()
     runtime = QuorumRuntime(config, storage, program, _die)
 

@@ -16,6 +16,8 @@ from typing import Any, Final, NoReturn
 
 import uvloop
 
+from quorate.controller.process.settings import LogSettings
+from quorate.controller.process.settings_parts import log_config
 from quorate.metadata_log.directory.directory import MetadataDirectory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
@@ -92,7 +94,7 @@ async def _run(make: Callable[[ClusterPlan, int], MemberProcess], directory: Pat
     disk = RealDisk()
     metadata = MetadataDirectory.open(disk, str(controller_directory(directory, own)), node_id, plan.cluster_id)
     config = quorum_config(plan, node_id)
-    storage = NodeStorage.open(disk, metadata.log_path, config)
+    storage = NodeStorage.open(disk, metadata.log_path, config, log_config(LogSettings()))
     member = make(plan, node_id)
     runtime = QuorumRuntime(config, storage, member, _end)
     member.attach(runtime)

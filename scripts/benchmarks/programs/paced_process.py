@@ -6,8 +6,9 @@ import asyncio
 import time
 from typing import Any, Final
 
+from quorate.controller.process.settings import LogSettings
+from quorate.controller.process.settings_parts import log_config
 from quorate.metadata_log.batches.batch import build_batch, frame_record
-from quorate.metadata_log.log.segment_log import LogConfig
 from quorate.quorum.errors import NotLeader
 from quorate.quorum.host import CommittedBatches, SnapshotReader
 from quorate.scripts.benchmarks.process_tree import resident_bytes
@@ -48,7 +49,7 @@ class PacedProcess(MemberProcess):
     async def bounds(self) -> dict[str, Any]:
         """Bytes that may be kept: of the log, and of what waits to be sent to one peer."""
         limits = quorum_config(self.plan, self.node_id).limits
-        return {"log_bytes": LogConfig().resident_bytes, "write_buffer_bytes": limits.write_buffer_bytes}
+        return {"log_bytes": log_config(LogSettings()).resident_bytes, "write_buffer_bytes": limits.write_buffer_bytes}
 
     async def begin(self, writes_per_s: int, payload_bytes: int, reads_per_s: int) -> dict[str, Any]:
         """Begin to append and to read, as the leader."""

@@ -15,6 +15,7 @@ from quorate.quorum.host import CommittedBatches, SnapshotReader
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.scripts.cluster.ports import free_ports
+from tests.default_parts import log_config
 from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.waiting import eventually
 
@@ -61,7 +62,7 @@ class Voters:
             place = self._directory / str(node)
             place.mkdir()
             (place / QUORUM_STATE_NAME).write_bytes(encode_quorum_state(QuorumState(0)))
-            storage = NodeStorage.open(RealDisk(), str(place), config)
+            storage = NodeStorage.open(RealDisk(), str(place), config, log_config())
             self.runtimes[node] = QuorumRuntime(config, storage, self.programs[node], self._die)
             await self.runtimes[node].start()
 

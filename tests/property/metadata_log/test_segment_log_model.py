@@ -10,11 +10,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.log.segment_log import LogConfig
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
+from tests.default_parts import log_config
 from tests.log_support import SMALL_SEGMENTS, ModelledLog, fail_at, run_until
 
 POLICIES = st.sampled_from([None, *CrashPolicy])
 #: Several pages to a segment, so that some of a write may come to the disk without others.
-SEVERAL_PAGES = LogConfig(segment_bytes=40_000, resident_bytes=5_000)
+SEVERAL_PAGES = log_config(segment_bytes=40_000, resident_bytes=5_000)
 
 
 class LogAgainstModel(RuleBasedStateMachine):

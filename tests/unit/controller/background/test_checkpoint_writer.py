@@ -18,7 +18,6 @@ from quorate.controller.background.digest_memory import DigestMemory
 from quorate.metadata_log.batches.batch import checked_header
 from quorate.metadata_log.checkpoints.checkpoints import CheckpointContent
 from quorate.metadata_log.errors import ApiError, CorruptCheckpoint, Overloaded, StorageError
-from quorate.metadata_log.log.segment_log import LogConfig
 from quorate.metadata_log.records.records import TopicRecord, VersionedRecord
 from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
 from quorate.snapshots.checkpoints.loading import load_image
@@ -26,6 +25,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay import replay
+from tests.default_parts import log_config
 from tests.log_support import ModelledLog
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
@@ -69,7 +69,7 @@ class Writing:
     def __init__(self, log_bytes: int = 1_000_000, interval_ms: float = 0, covered_offset: int = 0) -> None:
         self.scheduler = ManualScheduler()
         self.pace = CountedPace()
-        self.log = ModelledLog(config=LogConfig())
+        self.log = ModelledLog(config=log_config())
         self.stable: MetadataImage = EMPTY_IMAGE
         self.applied_offset = 0
         self.covered_offset = covered_offset

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from quorate.controller.feed.feed import Chunk, FeedLimits, MetadataFeed
 from quorate.controller.feed.log_feed import LogFeedSource
-from quorate.metadata_log.log.segment_log import LogConfig
-from tests.default_parts import feed_limits
+from tests.default_parts import feed_limits, log_config
 from tests.log_support import ModelledLog
 
 
@@ -13,7 +12,7 @@ class FollowedLog:
     """A log and its feed. Every batch that ``commit`` adds has one record."""
 
     def __init__(self, limits: FeedLimits | None = None) -> None:
-        self.log = ModelledLog(config=LogConfig())
+        self.log = ModelledLog(config=log_config())
         self.high_watermark = 0
         self.is_authoritative = True
         self.source = LogFeedSource(self.log.log, lambda: self.high_watermark, lambda: self.is_authoritative)

@@ -4,7 +4,7 @@ import pytest
 
 from quorate.metadata_log.batches.batch_run import BatchRun, split_run
 from quorate.metadata_log.errors import InvariantViolation, MalformedData
-from quorate.metadata_log.log.segment_log import LogConfig
+from tests.default_parts import log_config
 from tests.log_support import Batch, ModelledLog, contents, flush, make_batch
 
 BATCHES = (make_batch(4, epoch=2, count=3), make_batch(7, epoch=2), make_batch(8, epoch=5, count=2))
@@ -54,7 +54,7 @@ def test_split_of_what_does_not_follow_is_refused(
 @pytest.mark.parametrize("segment_bytes", [200, 100_000])
 def test_append_run_leaves_the_log_as_one_append_each_does(segment_bytes: int) -> None:
     """Also where the run does not fit into the newest segment."""
-    config = LogConfig(segment_bytes=segment_bytes)
+    config = log_config(segment_bytes=segment_bytes)
     single, joined = ModelledLog(config=config).log, ModelledLog(config=config).log
     first = make_batch(0, epoch=1, count=4)
     for log in (single, joined):

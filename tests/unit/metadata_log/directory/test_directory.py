@@ -43,6 +43,7 @@ from quorate.metadata_log.records.records import (
     VotersVoter,
 )
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy, MemoryDisk
+from tests.default_parts import log_config
 from tests.log_support import Crash
 
 META = MetaProperties("Y2x1c3Rlci1vZi10ZXN0cw", 3000, b"directory-id-000")
@@ -112,7 +113,7 @@ def test_formatted_directory_is_there_after_a_power_cut() -> None:
     assert directory.bootstrap(disk) == b"bootstrap"
     assert not directory.is_short_of_space
     assert QuorumStateStore(disk, directory.log_path).load() == QuorumState(0)
-    log = MetadataLog.open(disk, directory.log_path)
+    log = MetadataLog.open(disk, directory.log_path, log_config())
     assert (log.start_offset, log.end_offset, log.is_damaged) == (0, 0, False)
     assert [info.id for info in log.checkpoints_at_open.usable] == [BOOTSTRAP_ID]
 
@@ -177,7 +178,7 @@ def test_formatting_with_imported_files_makes_a_node_that_starts_from_them(kafka
     plan = FormatPlan(META, None, None, QuorumState(3, data_version=0, current_voters=(1, 2, 3)), files)
     disk = formatted(plan)
     disk.power_cut(CrashPolicy.NOTHING)
-    log = MetadataLog.open(disk, MetadataDirectory.open(disk, "/node").log_path)
+    log = MetadataLog.open(disk, MetadataDirectory.open(disk, "/node").log_path, log_config())
     assert (log.start_offset, log.end_offset, log.last_epoch) == (15719, 21247, 3)
 
 
@@ -265,7 +266,7 @@ def test_ballast_makes_room_for_a_vote_on_a_full_disk_and_comes_back() -> None:
     directory = MetadataDirectory.open(disk, "/node")
     assert directory.is_short_of_space
     assert not disk.exists(f"/node/{BALLAST_NAME}")
-    MetadataLog.open(disk, directory.log_path)
+    MetadataLog.open(disk, directory.log_path, log_config())
     for _ in QuorumStateStore(disk, directory.log_path).write_job(QuorumState(9, voted_id=1)).run():
         pass
     directory.close()
@@ -279,7 +280,7 @@ def test_directory_of_kafka_opens_on_a_real_disk(kafka_data: Path, tmp_path: Pat
     directory = MetadataDirectory.open(RealDisk(), str(tmp_path / "node"), 2, "xnVrj2ZpTPOxSQQa-ebb-g")
     with pytest.raises(DirectoryInUse):
         MetadataDirectory.open(RealDisk(), str(tmp_path / "node"))
-    log = MetadataLog.open(RealDisk(), directory.log_path)
+    log = MetadataLog.open(RealDisk(), directory.log_path, log_config())
     assert (log.start_offset, log.end_offset, log.last_epoch) == (0, 77, 2)
     log.close()
     directory.close()

@@ -13,15 +13,16 @@ from quorate.metadata_log.directory.directory import MetadataDirectory, format_d
 from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.metadata_log.disk import OpenMode, RealDisk, RealFile
 from quorate.metadata_log.errors import CorruptBatch
-from quorate.metadata_log.log.segment_log import DamagedLog, LogConfig, MetadataLog
+from quorate.metadata_log.log.segment_log import DamagedLog, MetadataLog
 from quorate.metadata_log.segments.segment_files import segment_name
+from tests.default_parts import log_config
 from tests.log_support import DIRECTORY, ModelledLog, flush, make_batch
 from tests.unit.metadata_log.directory.test_directory import PLAN
 
 
 def closed(count: int = 12) -> ModelledLog:
     """Several segments of one-record batches of epoch 1, all durable; the process has ended."""
-    modelled = ModelledLog(0, LogConfig(segment_bytes=300))
+    modelled = ModelledLog(0, log_config(segment_bytes=300))
     for _ in range(count):
         modelled.append(epoch=1)
     modelled.flush()
@@ -119,7 +120,7 @@ def test_disk_that_turns_read_only_fails_the_flush_and_keeps_what_was_promised(
     node: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = MetadataDirectory.open(RealDisk(), str(node))
-    log = MetadataLog.open(RealDisk(), directory.log_path, LogConfig())
+    log = MetadataLog.open(RealDisk(), directory.log_path, log_config())
     log.append(make_batch(0, 1).data)
     flush(log)
     with monkeypatch.context() as context:
@@ -129,7 +130,7 @@ def test_disk_that_turns_read_only_fails_the_flush_and_keeps_what_was_promised(
             flush(log)
         assert log.durable_end == 1
     log.close()
-    again = MetadataLog.open(RealDisk(), directory.log_path, LogConfig())
+    again = MetadataLog.open(RealDisk(), directory.log_path, log_config())
     assert (again.damage, again.end_offset) == (None, 1)
     again.close()
     directory.close()
@@ -138,7 +139,7 @@ def test_disk_that_turns_read_only_fails_the_flush_and_keeps_what_was_promised(
 def test_log_on_a_disk_that_is_read_only_is_not_opened_and_stays_as_it_is(
     node: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = MetadataLog.open(RealDisk(), str(node / "__cluster_metadata-0"), LogConfig())
+    log = MetadataLog.open(RealDisk(), str(node / "__cluster_metadata-0"), log_config())
     log.append(make_batch(0, 1).data)
     flush(log)
     log.close()
@@ -146,5 +147,5 @@ def test_log_on_a_disk_that_is_read_only_is_not_opened_and_stays_as_it_is(
     with monkeypatch.context() as context:
         read_only(context)
         with pytest.raises(OSError, match="Read-only file system"):
-            MetadataLog.open(RealDisk(), str(node / "__cluster_metadata-0"), LogConfig())
+            MetadataLog.open(RealDisk(), str(node / "__cluster_metadata-0"), log_config())
     assert list(files(node)) == before

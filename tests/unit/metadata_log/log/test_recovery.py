@@ -8,9 +8,10 @@ from quorate.metadata_log.log.quarantine import set_aside
 from quorate.metadata_log.log.segment_log import DamagedLog, LogConfig, MetadataLog
 from quorate.metadata_log.segments.mark import MARK_NAME
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
+from tests.default_parts import log_config
 from tests.log_support import DIRECTORY, ModelledLog, checkpoint_bytes, contents, make_batch
 
-WIDE = LogConfig()
+WIDE = log_config()
 SEGMENT = f"{DIRECTORY}/{0:020d}.log"
 
 
@@ -122,7 +123,7 @@ def test_zeros_behind_the_log_are_a_torn_tail(zeros: int) -> None:
 
 
 def test_missing_segment_is_damage() -> None:
-    modelled = flushed(12, LogConfig(segment_bytes=300))
+    modelled = flushed(12, log_config(segment_bytes=300))
     bases = [base for base, _ in modelled.log.segments]
     modelled.disk.unlink(f"{DIRECTORY}/{bases[1]:020d}.log")
     log = reopened(without_mark(modelled))
@@ -132,7 +133,7 @@ def test_missing_segment_is_damage() -> None:
 
 
 def test_missing_newest_segment_is_damage_by_the_mark() -> None:
-    modelled = flushed(12, LogConfig(segment_bytes=300))
+    modelled = flushed(12, log_config(segment_bytes=300))
     modelled.disk.unlink(f"{DIRECTORY}/{modelled.log.segments[-1][0]:020d}.log")
     log = reopened(modelled)
     assert log.damage is not None
@@ -141,7 +142,7 @@ def test_missing_newest_segment_is_damage_by_the_mark() -> None:
 
 
 def test_bad_end_of_a_segment_that_has_a_successor_is_damage() -> None:
-    modelled = flushed(12, LogConfig(segment_bytes=300))
+    modelled = flushed(12, log_config(segment_bytes=300))
     path = f"{DIRECTORY}/{modelled.log.segments[0][0]:020d}.log"
     modelled.disk.put(path, modelled.disk.content(path)[:-1])
     log = reopened(without_mark(modelled))
@@ -150,7 +151,7 @@ def test_bad_end_of_a_segment_that_has_a_successor_is_damage() -> None:
 
 
 def test_segments_without_their_history_or_a_checkpoint_are_damage() -> None:
-    modelled = flushed(12, LogConfig(segment_bytes=300))
+    modelled = flushed(12, log_config(segment_bytes=300))
     first, second = modelled.log.segments[0][0], modelled.log.segments[1][0]
     modelled.disk.unlink(f"{DIRECTORY}/{first:020d}.log")
     log = reopened(modelled)
@@ -241,7 +242,7 @@ def test_damaged_log_can_be_read_but_not_changed() -> None:
 
 
 def test_setting_aside_takes_the_vote_away_and_leaves_what_is_sound() -> None:
-    modelled = flushed(12, LogConfig(segment_bytes=300))
+    modelled = flushed(12, log_config(segment_bytes=300))
     modelled.disk.put(f"{DIRECTORY}/{QUORUM_STATE_NAME}", b"{}")
     second = modelled.log.segments[1][0]
     modelled.disk.flip_bit(f"{DIRECTORY}/{second:020d}.log", 64, 0)
@@ -277,7 +278,7 @@ def test_setting_aside_that_is_cut_short_never_leaves_a_vote_with_a_shortened_lo
         pass
 
     for last_call in range(1, 40):
-        modelled = flushed(12, LogConfig(segment_bytes=300))
+        modelled = flushed(12, log_config(segment_bytes=300))
         modelled.disk.put(f"{DIRECTORY}/{QUORUM_STATE_NAME}", b"{}")
         modelled.disk.flip_bit(f"{DIRECTORY}/{modelled.log.segments[1][0]:020d}.log", 64, 0)
         damage = reopened(modelled).damage

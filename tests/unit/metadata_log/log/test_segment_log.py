@@ -7,7 +7,8 @@ import pytest
 
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.errors import CorruptBatch, InvariantViolation
-from quorate.metadata_log.log.segment_log import BatchRef, EpochEnd, LogConfig, MetadataLog, OffsetOutOfRange
+from quorate.metadata_log.log.segment_log import BatchRef, EpochEnd, MetadataLog, OffsetOutOfRange
+from tests.default_parts import log_config
 from tests.log_support import DIRECTORY, ModelledLog, contents, finish, flush, make_batch
 
 
@@ -136,7 +137,7 @@ def test_one_job_is_out_at_a_time(modelled: ModelledLog) -> None:
 
 
 def test_flush_of_many_batches_syncs_once(modelled: ModelledLog) -> None:
-    modelled = ModelledLog(config=LogConfig())
+    modelled = ModelledLog(config=log_config())
     for _ in range(100):
         modelled.append()
     modelled.flush()
@@ -215,7 +216,7 @@ def test_install_of_a_checkpoint_behind_the_commit_that_differs_is_refused(model
 
 
 def test_old_batches_leave_memory_and_are_read_from_disk() -> None:
-    modelled = ModelledLog(config=LogConfig(segment_bytes=2_000, resident_bytes=500))
+    modelled = ModelledLog(config=log_config(segment_bytes=2_000, resident_bytes=500))
     for _ in range(60):
         modelled.append(2)
     modelled.flush()
@@ -229,7 +230,7 @@ def test_old_batches_leave_memory_and_are_read_from_disk() -> None:
 
 
 def test_segment_that_is_made_anew_is_not_read_by_an_old_handle() -> None:
-    modelled = ModelledLog(config=LogConfig(segment_bytes=50, resident_bytes=0))
+    modelled = ModelledLog(config=log_config(segment_bytes=50, resident_bytes=0))
     for epoch in (1, 2):
         for _ in range(3):
             modelled.append(epoch=epoch)
@@ -239,7 +240,7 @@ def test_segment_that_is_made_anew_is_not_read_by_an_old_handle() -> None:
 
 
 def test_truncate_is_durable_before_anything_is_written_in_its_place(modelled: ModelledLog) -> None:
-    modelled = ModelledLog(config=LogConfig())
+    modelled = ModelledLog(config=log_config())
     for _ in range(4):
         modelled.append()
     modelled.flush()
@@ -254,7 +255,7 @@ def test_truncate_is_durable_before_anything_is_written_in_its_place(modelled: M
 
 
 def test_batches_not_yet_written_stay_in_memory_beyond_the_budget() -> None:
-    modelled = ModelledLog(config=LogConfig(resident_bytes=0))
+    modelled = ModelledLog(config=log_config(resident_bytes=0))
     for _ in range(10):
         modelled.append()
     modelled.disk.on_call = lambda operation, path: pytest.fail(f"{operation} {path}")
@@ -262,7 +263,7 @@ def test_batches_not_yet_written_stay_in_memory_beyond_the_budget() -> None:
 
 
 def test_read_of_a_batch_that_rotted_on_disk_says_where() -> None:
-    modelled = ModelledLog(config=LogConfig(resident_bytes=0))
+    modelled = ModelledLog(config=log_config(resident_bytes=0))
     for _ in range(3):
         modelled.append()
     modelled.flush()
@@ -277,7 +278,7 @@ def test_read_of_a_batch_that_rotted_on_disk_says_where() -> None:
 
 @pytest.mark.parametrize("position", [7, 15], ids=["base-offset", "epoch"])
 def test_read_of_a_batch_whose_uncovered_fields_rotted_says_where(position: int) -> None:
-    modelled = ModelledLog(config=LogConfig(resident_bytes=0))
+    modelled = ModelledLog(config=log_config(resident_bytes=0))
     modelled.append()
     modelled.flush()
     modelled.disk.flip_bit(f"{DIRECTORY}/{0:020d}.log", position, 3)
@@ -286,7 +287,7 @@ def test_read_of_a_batch_whose_uncovered_fields_rotted_says_where(position: int)
 
 
 def test_segment_rolls_before_it_would_grow_too_large() -> None:
-    modelled = ModelledLog(config=LogConfig(segment_bytes=1_000))
+    modelled = ModelledLog(config=log_config(segment_bytes=1_000))
     for _ in range(50):
         modelled.append()
     modelled.flush()
@@ -298,7 +299,7 @@ def test_segment_rolls_before_it_would_grow_too_large() -> None:
 
 
 def test_batch_larger_than_a_segment_gets_one_of_its_own() -> None:
-    modelled = ModelledLog(config=LogConfig(segment_bytes=50))
+    modelled = ModelledLog(config=log_config(segment_bytes=50))
     modelled.append()
     modelled.append()
     modelled.flush()
@@ -332,11 +333,11 @@ def test_closed_log_gives_its_handles_back_and_can_be_opened_again(modelled: Mod
 
 def test_log_in_a_directory_that_is_missing_cannot_be_opened() -> None:
     with pytest.raises(FileNotFoundError):
-        MetadataLog.open(ModelledLog().disk, "/elsewhere")
+        MetadataLog.open(ModelledLog().disk, "/elsewhere", log_config())
 
 
 def test_bytes_below_an_offset_run_over_segments_from_the_batch_that_holds_it() -> None:
-    modelled = ModelledLog(config=LogConfig(segment_bytes=400))
+    modelled = ModelledLog(config=log_config(segment_bytes=400))
     for _ in range(20):
         modelled.append(3)
     log, batches = modelled.log, modelled.history.batches

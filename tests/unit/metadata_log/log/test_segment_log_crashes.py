@@ -9,8 +9,9 @@ import pytest
 
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, checkpoint_name
 from quorate.metadata_log.disk import RealDisk, replace_file
-from quorate.metadata_log.log.segment_log import FlushJob, LogConfig, MetadataLog
+from quorate.metadata_log.log.segment_log import FlushJob, MetadataLog
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
+from tests.default_parts import log_config
 from tests.log_support import (
     DIRECTORY,
     ModelledLog,
@@ -198,7 +199,7 @@ def test_pages_written_back_in_any_order_are_a_torn_tail() -> None:
     """A file system that orders nothing leaves holes in the last write: it is cut at the first."""
     outcomes: Counter[bool] = Counter()
     for seed in range(150):
-        modelled = ModelledLog(seed, LogConfig(segment_bytes=100_000))
+        modelled = ModelledLog(seed, log_config(segment_bytes=100_000))
         for _ in range(3):
             modelled.append(filling=bytes([seed]) * 3_000)
         modelled.flush()
@@ -217,7 +218,7 @@ def test_pages_written_back_in_any_order_are_a_torn_tail() -> None:
 
 def test_log_on_a_real_disk_keeps_what_was_flushed(tmp_path: Path) -> None:
     disk = RealDisk()
-    config = LogConfig(segment_bytes=2_000, resident_bytes=1_000)
+    config = log_config(segment_bytes=2_000, resident_bytes=1_000)
     log = MetadataLog.open(disk, str(tmp_path), config)
     batches = [make_batch(offset, epoch=1 + offset // 50) for offset in range(100)]
     for batch in batches:

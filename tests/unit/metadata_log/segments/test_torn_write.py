@@ -4,12 +4,13 @@ from random import Random
 
 import pytest
 
-from quorate.metadata_log.log.segment_log import LogConfig, MetadataLog
+from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.metadata_log.segments.mark import MARK_NAME
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
+from tests.default_parts import log_config
 from tests.log_support import DIRECTORY, ModelledLog, contents, make_batch, run_until
 
-WIDE = LogConfig()
+WIDE = log_config()
 SEGMENT = f"{DIRECTORY}/{0:020d}.log"
 PAGE = 4096
 

@@ -26,6 +26,7 @@ from quorate.quorum.storage.disk_thread import DiskThread
 from quorate.quorum.storage.fitness import Fitness
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
+from tests.default_parts import log_config
 from tests.waiting import eventually
 
 WAIT_S = 10.0
@@ -56,7 +57,7 @@ def test_thread_of_a_hanging_disk_is_not_waited_for_without_end() -> None:
 def test_bytes_that_wait_for_the_disk_are_counted_until_their_job_is_done() -> None:
     disk = MemoryDisk(Random(0))
     disk.put("log/partition.metadata", b"")
-    log = MetadataLog.open(disk, "log")
+    log = MetadataLog.open(disk, "log", log_config())
 
     def append() -> int:
         batch = place_batch(build_batch(bytes(100), 1, 0), log.end_offset, 1)
@@ -126,7 +127,9 @@ async def test_stop_with_a_disk_that_hangs_says_so_and_ends(
     voter = VoterAddress(1, "127.0.0.1", 0, bytes(16))
     config = QuorumConfig("c", 1, voter.directory_id, (voter,))
     ends: list[BaseException] = []
-    runtime = QuorumRuntime(config, NodeStorage.open(RealDisk(), str(tmp_path), config), Program(), ends.append)
+    runtime = QuorumRuntime(
+        config, NodeStorage.open(RealDisk(), str(tmp_path), config, log_config()), Program(), ends.append
+    )
     await runtime.start()
 
     async def leads() -> bool:
@@ -153,7 +156,7 @@ def opened(limits: QuorumLimits) -> tuple[QuorumConfig, NodeStorage]:
     disk.put("log/partition.metadata", b"")
     voter = VoterAddress(1, "127.0.0.1", 0, bytes(16))
     config = QuorumConfig("c", 1, voter.directory_id, (voter,), limits=limits)
-    return config, NodeStorage.open(disk, "log", config)
+    return config, NodeStorage.open(disk, "log", config, log_config())
 
 
 def append(log: MetadataLog) -> int:

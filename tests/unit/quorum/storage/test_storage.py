@@ -11,7 +11,7 @@ import pytest
 from quorate.metadata_log.batches.batch import build_batch, control_batch, place_batch
 from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
-from quorate.metadata_log.log.segment_log import LogConfig, MetadataLog
+from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.metadata_log.records.records import LeaderChangeMessage, VotersRecord, VotersVoter
 from quorate.metadata_log.segments.mark import MARK_NAME
 from quorate.quorum.config import QuorumConfig, VoterAddress
@@ -19,6 +19,7 @@ from quorate.quorum.errors import BatchTooLarge
 from quorate.quorum.storage.leader_change import VoterHistory
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
+from tests.default_parts import log_config
 from tests.log_support import DIRECTORY, ModelledLog, fail_at, flush, make_batch, run_until
 
 CONFIG = QuorumConfig("c", 1, bytes(16), (VoterAddress(1, "127.0.0.1", 9001),))
@@ -27,7 +28,7 @@ VOTERS = tuple(VotersRecord((VotersVoter(1, bytes([number]) * 16),)) for number 
 
 def voting_node(seed: int = 0) -> ModelledLog:
     """Twelve batches in several segments, all promised, and the right to vote."""
-    modelled = ModelledLog(seed, LogConfig(segment_bytes=300))
+    modelled = ModelledLog(seed, log_config(segment_bytes=300))
     for _ in range(12):
         modelled.append(epoch=1)
     modelled.flush()
@@ -47,7 +48,7 @@ def test_open_of_a_sound_log_keeps_the_vote() -> None:
 
 def test_open_of_a_log_with_a_batch_that_no_peer_takes_is_refused() -> None:
     """Kafka's limit is the same; something else wrote it. Nothing of the log is set aside or cut."""
-    modelled = ModelledLog(0, LogConfig())
+    modelled = ModelledLog(0, log_config())
     modelled.append(epoch=1)
     large = place_batch(build_batch(bytes(BATCH_BYTES_MAX), 1, 0), modelled.log.end_offset, 1)
     modelled.log.append(large)
