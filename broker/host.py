@@ -19,8 +19,9 @@ from quorate.broker.directory_assignments import DirectoryAssignments
 from quorate.broker.environment import Surroundings
 from quorate.broker.lifecycle.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
 from quorate.broker.lifecycle.last_run import LastRun
-from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, LifecycleTiming
+from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, LifecycleTiming
 from quorate.broker.lifecycle.session import BrokerSession
+from quorate.broker.lifecycle.transitions import BrokerState
 from quorate.broker.metadata.digest_watch import DigestWatch
 from quorate.broker.metadata.digests import Digests
 from quorate.broker.metadata.loader import LoaderTiming, MetadataLoader

@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from quorate.broker.host import BrokerHost
-from quorate.broker.lifecycle.lifecycle import BrokerState
+from quorate.broker.lifecycle.transitions import BrokerState
 
 _NO_DATA = "Rehearsal, no data are moved: "
 

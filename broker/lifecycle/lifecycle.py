@@ -2,17 +2,19 @@
 
 Rules of the file: no clock, no I/O. Every method is told the time (monotonic milliseconds); ``next_command`` says what
 to send, at most one request is out at a time, and its answer comes back through ``answered_...`` or ``failed``.
-States and retry rules: Kafka's ``BrokerLifecycleManager``. What differs: a broker that the controller does not know
-registers again instead of repeating itself, and stops when another process has taken its id.
+States and the edges between them: ``transitions``. What is reported in a state where it cannot have happened raises
+``WrongTransition`` and changes nothing; what is reported after the end is late, and changes nothing either. States and
+retry rules: Kafka's ``BrokerLifecycleManager``. What differs: a broker that the controller does not know registers
+again instead of repeating itself, and stops when another process has taken its id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
+from quorate.broker.lifecycle.transitions import BrokerState, LifecycleEvent, next_state
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import Uuid, uuid_text
 
@@ -31,25 +33,6 @@ _FINAL_REGISTRATION_ERRORS: Final = frozenset(
 )
 #: Heartbeat errors that say: the controller has no such registration.
 _UNKNOWN_TO_CONTROLLER: Final = frozenset({ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED})
-
-
-class BrokerState(Enum):
-    """Where a broker is; in brackets Kafka's name."""
-
-    #: Asks for its registration (STARTING).
-    REGISTERING = "registering"
-    #: Registered; has not replayed its own registration yet (STARTING).
-    CATCHING_UP = "catching up"
-    #: Caught up; fenced (RECOVERY).
-    FENCED = "fenced"
-    #: Unfenced: may lead (RUNNING).
-    RUNNING = "running"
-    #: Asked to be relieved of its leaderships (PENDING_CONTROLLED_SHUTDOWN).
-    CONTROLLED_SHUTDOWN = "controlled shutdown"
-    #: Over, as asked (SHUTTING_DOWN).
-    STOPPED = "stopped"
-    #: Over, for the reason in ``failure``.
-    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +77,7 @@ class BrokerLifecycle:
     ) -> None:
         self.broker_id = broker_id
         self.incarnation_id = incarnation_id
-        self.state = BrokerState.REGISTERING
+        self._state = BrokerState.REGISTERING
         #: -1 = not registered yet.
         self.broker_epoch = -1
         #: Why it failed, in a sentence; None unless FAILED.
@@ -120,6 +103,11 @@ class BrokerLifecycle:
         self._failures = 0
 
     @property
+    def state(self) -> BrokerState:
+        """Where it is."""
+        return self._state
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing will be sent any more."""
         return self.state in (BrokerState.STOPPED, BrokerState.FAILED)
@@ -143,7 +131,7 @@ class BrokerLifecycle:
             return None
         self._is_in_flight = True
         if self._must_register_again and self.state is not BrokerState.CONTROLLED_SHUTDOWN:
-            self.state = BrokerState.REGISTERING
+            self._take(LifecycleEvent.MUST_REGISTER_AGAIN)
         self._must_register_again = False
         if self.state is BrokerState.REGISTERING:
             return SendRegistration(self.broker_epoch)
@@ -166,15 +154,20 @@ class BrokerLifecycle:
     # --- what happened -------------------------------------------------------------------------------
 
     def answered_registration(self, now_ms: float, broker_epoch: int) -> None:
-        """The controller gave (or confirmed) a broker epoch."""
-        self._succeeded(now_ms)
+        """The controller gave (or confirmed) a broker epoch.
+
+        Raises:
+            WrongTransition: it is registered already.
+        """
         if self.is_over:
             return
+        is_leaving = self._shutdown_deadline_ms is not None
+        self._take(LifecycleEvent.REGISTERED_TO_LEAVE if is_leaving else LifecycleEvent.REGISTERED)
+        self._succeeded(now_ms)
         self.broker_epoch = broker_epoch
         self.registration_count += 1
         self._registration_deadline_ms = None
         self._next_ms = now_ms
-        self.state = BrokerState.CATCHING_UP if self._shutdown_deadline_ms is None else BrokerState.CONTROLLED_SHUTDOWN
 
     def answered_heartbeat(
         self,
@@ -185,28 +178,29 @@ class BrokerLifecycle:
         should_shut_down: bool,
         told_failed: Collection[Uuid] = (),
     ) -> None:
-        """The controller's view of this broker, and the failed log directories that the heartbeat named."""
-        self._succeeded(now_ms)
-        self._failed_directories |= dict.fromkeys(told_failed)
+        """The controller's view of this broker, and the failed log directories that the heartbeat named.
+
+        Raises:
+            WrongTransition: it is not registered.
+        """
         if self.is_over:
             return
+        was = self.state
+        self._take(_view(is_caught_up=is_caught_up, is_fenced=is_fenced))
+        self._succeeded(now_ms)
+        self._failed_directories |= dict.fromkeys(told_failed)
         interval = self._timing.heartbeat_interval_ms
         self._next_ms = now_ms + interval * (1 - JITTER * self._draw())
         if self.state is BrokerState.CONTROLLED_SHUTDOWN:
             if should_shut_down:
-                self._stop(is_clean=True)
+                self._leave(is_clean=True)
             else:
                 self._next_ms = now_ms + min(self._shutdown_interval_ms, interval)
                 self._shutdown_interval_ms *= 2
-        elif not is_fenced:
-            self.state = BrokerState.RUNNING
-        elif is_caught_up:
-            if self.state is BrokerState.CATCHING_UP and self._is_ready_to_unfence:
-                self._next_ms = now_ms  # it may be unfenced at once
-            self.state = BrokerState.FENCED
-        else:
+        elif self.state is BrokerState.CATCHING_UP:
             self._next_ms = now_ms + min(CATCH_UP_INTERVAL_MS, interval)
-            self.state = BrokerState.CATCHING_UP
+        elif self.state is BrokerState.FENCED and was is BrokerState.CATCHING_UP and self._is_ready_to_unfence:
+            self._next_ms = now_ms  # it may be unfenced at once
         if any(deadline is not None for deadline in self._failed_directories.values()):
             self._next_ms = now_ms  # it failed while the heartbeat was under way
 
@@ -260,15 +254,14 @@ class BrokerLifecycle:
         if self.is_over:
             return
         if self.state is BrokerState.REGISTERING and not self._is_in_flight:
-            self._stop(is_clean=True)  # no controller knows of it
+            self._leave(is_clean=True)  # no controller knows of it
             return
         if self._shutdown_deadline_ms is not None:
-            self._stop(is_clean=False)
+            self._leave(is_clean=False)
             return
+        self._take(LifecycleEvent.WANTS_TO_LEAVE)
         self._shutdown_deadline_ms = now_ms + self._timing.shutdown_timeout_ms
         self._next_ms = now_ms
-        if self.state is not BrokerState.REGISTERING:
-            self.state = BrokerState.CONTROLLED_SHUTDOWN
 
     def saw_registration(self, broker_epoch: int, incarnation_id: Uuid) -> None:
         """The image has this registration for the broker's id. A later one of another incarnation ends this broker."""
@@ -277,7 +270,11 @@ class BrokerLifecycle:
         if incarnation_id != self.incarnation_id and broker_epoch > self.broker_epoch:
             self._fail(f"another process has registered as broker {self.broker_id} (broker epoch {broker_epoch})")
 
-    # --- transitions ---------------------------------------------------------------------------------
+    # --- what follows from it ------------------------------------------------------------------------
+
+    def _take(self, event: LifecycleEvent) -> None:
+        """The one place where the state changes."""
+        self._state = next_state(self._state, event)
 
     def _succeeded(self, now_ms: float) -> None:
         self._is_in_flight = False
@@ -287,7 +284,7 @@ class BrokerLifecycle:
 
     def _registration_failed(self, code: ErrorCode | None, message: str) -> None:
         if self._shutdown_deadline_ms is not None and code is not None:
-            self._stop(is_clean=True)  # refused, and it did not want to stay
+            self._leave(is_clean=True)  # refused, and it did not want to stay
         elif code in _FINAL_REGISTRATION_ERRORS:
             self._fail(f"the controller refuses broker {self.broker_id}: {message}")
         elif code is ErrorCode.DUPLICATE_BROKER_REGISTRATION and self.broker_epoch >= 0:
@@ -296,16 +293,14 @@ class BrokerLifecycle:
 
     def _forgotten(self) -> None:
         """The controller does not know this registration (any more)."""
-        if self.state is BrokerState.CONTROLLED_SHUTDOWN:
-            self._stop(is_clean=True)
-        else:
-            self.state = BrokerState.REGISTERING
+        self._take(LifecycleEvent.FORGOTTEN)
+        self.is_clean_stop = self.state is BrokerState.STOPPED
 
     def _check_deadlines(self, now_ms: float) -> None:
         if self.is_over:
             return
         if self._shutdown_deadline_ms is not None and now_ms >= self._shutdown_deadline_ms:
-            self._stop(is_clean=False)
+            self._leave(is_clean=False)
         elif self._registration_deadline_ms is not None and now_ms >= self._registration_deadline_ms:
             seconds = self._timing.registration_timeout_ms / 1000
             reason = self.trouble or "no controller answered"
@@ -320,10 +315,17 @@ class BrokerLifecycle:
         reason = self.trouble or "no controller answered"
         return f"broker {self.broker_id} could not tell the controllers within {seconds:g} s {what}: {reason}"
 
-    def _stop(self, *, is_clean: bool) -> None:
+    def _leave(self, *, is_clean: bool) -> None:
+        self._take(LifecycleEvent.LEAVES)
         self.is_clean_stop = is_clean
-        self.state = BrokerState.STOPPED
 
     def _fail(self, reason: str) -> None:
+        self._take(LifecycleEvent.FAILS)
         self.failure = reason
-        self.state = BrokerState.FAILED
+
+
+def _view(*, is_caught_up: bool, is_fenced: bool) -> LifecycleEvent:
+    """What an answer to a heartbeat says of the broker."""
+    if not is_fenced:
+        return LifecycleEvent.UNFENCED
+    return LifecycleEvent.CAUGHT_UP if is_caught_up else LifecycleEvent.BEHIND

@@ -10,7 +10,8 @@ import structlog
 
 from quorate.broker.controllers.controller_rpc import ControllerRpc
 from quorate.broker.lifecycle.identity import DIRECTORIES_LEVEL, BrokerIdentity
-from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, Command, SendHeartbeat, SendRegistration
+from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, Command, SendHeartbeat, SendRegistration
+from quorate.broker.lifecycle.transitions import BrokerState
 from quorate.controller.protocol import BrokerHeartbeatRequest, UndeletedReplicas
 from quorate.metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
 from quorate.metadata_log.ids import Uuid

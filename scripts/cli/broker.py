@@ -11,7 +11,7 @@ import typer
 import uvloop
 
 from quorate.broker.host import BrokerReadiness, NotCaughtUp
-from quorate.broker.lifecycle.lifecycle import BrokerState
+from quorate.broker.lifecycle.transitions import BrokerState
 from quorate.broker.process import run_broker_process
 from quorate.broker.settings import BrokerSettings
 from quorate.controller.process.settings_source import load_settings, read_secret

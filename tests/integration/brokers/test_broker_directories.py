@@ -8,7 +8,7 @@ import pytest
 
 from quorate.broker.controllers.controllers import BrokerRpc
 from quorate.broker.lifecycle.identity import DIRECTORIES_LEVEL
-from quorate.broker.lifecycle.lifecycle import BrokerState
+from quorate.broker.lifecycle.transitions import BrokerState
 from quorate.broker.settings import LifecycleSettings
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import (

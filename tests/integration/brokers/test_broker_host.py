@@ -8,7 +8,7 @@ import pytest
 
 from quorate.broker.host import NotCaughtUp
 from quorate.broker.lifecycle.identity import NotInTheImage
-from quorate.broker.lifecycle.lifecycle import BrokerState
+from quorate.broker.lifecycle.transitions import BrokerState
 from quorate.broker.publisher import ControllerEpoch
 from quorate.broker.settings import LifecycleSettings, RehearsalSettings
 from quorate.controller.client.client import ControllerClient

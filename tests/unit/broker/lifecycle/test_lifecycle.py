@@ -2,11 +2,11 @@
 
 from quorate.broker.lifecycle.lifecycle import (
     BrokerLifecycle,
-    BrokerState,
     LifecycleTiming,
     SendHeartbeat,
     SendRegistration,
 )
+from quorate.broker.lifecycle.transitions import BrokerState
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import Uuid
 
