@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.metadata_log.checkpoints.retention import RetentionConfig
@@ -42,9 +42,11 @@ class QuorumTiming:
     """Times in seconds. Safety never depends on them."""
 
     #: A follower that hears no leader for a random time in this range asks for an election.
-    election_timeout_min: float = 0.5
-    election_timeout_max: float = 1.0
-    heartbeat_interval: float = 0.1
+    election_timeout_min: float
+    election_timeout_max: float
+    heartbeat_interval: float
+    #: A leader whose disk has not answered for this long, or took longer for one write, gives up leadership.
+    disk_timeout: float
     #: After a broken connection, voters ask one after the other: rank x this.
     stagger: float = 0.03
     #: Having granted, a voter does not ask for itself for this long.
@@ -54,8 +56,6 @@ class QuorumTiming:
     retry_max: float = 0.05
     #: A fast round nobody decided is lost after this long.
     fast_round_timeout: float = 0.08
-    #: A leader whose disk has not answered for this long, or took longer for one write, gives up leadership.
-    disk_timeout: float = 5.0
     #: A turn of the loop that comes this late means that the process was stopped.
     pause_threshold: float = 0.15
     #: After a pause, timers wait this long so that the sockets are read first.
@@ -97,6 +97,9 @@ class QuorumTiming:
 class QuorumLimits:
     """Bounds on work and memory."""
 
+    #: Bytes of batches that wait for the own disk: a leader gives up leadership, a follower takes no more. Above what a
+    #: leader lets wait for its commit, so that a busy one on a slow disk refuses before it resigns.
+    unwritten_bytes: int
     #: Bytes of batches in one message; a larger single batch goes alone.
     append_bytes: int = 1024 * 1024
     #: Bytes sent to one follower and not yet matched by it.
@@ -107,9 +110,6 @@ class QuorumLimits:
     #: Bytes that wait to be sent on one connection; over it the connection is closed. Above ``inflight_bytes`` there
     #: is room for a batch more, which a probe sends, and for what is small: heartbeats, reads, votes.
     write_buffer_bytes: int = 8 * BATCH_BYTES_MAX
-    #: Bytes of batches that wait for the own disk: a leader gives up leadership, a follower takes no more. Above what a
-    #: leader lets wait for its commit, so that a busy one on a slow disk refuses before it resigns.
-    unwritten_bytes: int = 16 * BATCH_BYTES_MAX
     #: Room on the log's disk below which a node does not stand for election.
     free_bytes: int = 1024 * 1024
     #: Bytes of a checkpoint in one message.
@@ -143,16 +143,16 @@ class QuorumConfig:
     #: All voters, this node included. 1, 3 or 5 are sensible; any odd or even number works.
     voters: tuple[VoterAddress, ...]
     #: 0: static voters, plain LeaderChange. 1: the voters are written to the log.
-    kraft_version: int = 1
+    kraft_version: int
+    #: Where this node's process serves HTTP, for who looks for it at the quorum's port; empty: nowhere.
+    http_url: str
+    timing: QuorumTiming
+    limits: QuorumLimits
+    retention: RetentionConfig
     #: How often the quorum was founded anew, as an epoch: see ``MetaProperties.generation``.
     generation: int = 0
     #: Name of the controllers' listener in the voters record.
     listener_name: str = "CONTROLLER"
-    #: Where this node's process serves HTTP, for who looks for it at the quorum's port; empty: nowhere.
-    http_url: str = ""
-    timing: QuorumTiming = QuorumTiming()
-    limits: QuorumLimits = QuorumLimits()
-    retention: RetentionConfig = field(default_factory=RetentionConfig)
 
     def __post_init__(self) -> None:
         ids = [voter.node_id for voter in self.voters]

@@ -3,7 +3,8 @@
 ``assemble`` is told what the settings say (``ControllerParts``), what the node's directory says (``Founded``), and
 where it runs (``Environment``): on a machine, or in the simulation of the whole system, so that what is simulated is
 what runs. What only a real process has stands around it, in ``controller.process.server``: sockets, threads, files of
-the audit, signals. Beside that and ``served_cluster`` no module of this package knows ``quorum``.
+the audit, signals. Beside that,
+``served_cluster`` and ``quorum_parts`` no module of this package knows ``quorum``.
 """
 
 from __future__ import annotations

@@ -26,18 +26,16 @@ from quorate.controller.process.composition import Machine
 from quorate.controller.process.digest_watch import DigestWatch
 from quorate.controller.process.open_files import places
 from quorate.controller.process.process_life import Ending, beside
+from quorate.controller.process.quorum_parts import quorum_config
 from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import Founded
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_parts import controller_parts, log_config
 from quorate.controller.process.settings_source import read_secret
 from quorate.controller.process.warm_up import warm_up
-from quorate.metadata_log.checkpoints.retention import RetentionConfig
-from quorate.metadata_log.directory.directory import ForeignDirectory, MetadataDirectory
+from quorate.metadata_log.directory.directory import MetadataDirectory
 from quorate.metadata_log.directory.reader import classify
 from quorate.metadata_log.disk import RealDisk
-from quorate.metadata_log.ids import ZERO_UUID, uuid_from_text, uuid_text
-from quorate.quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
 from quorate.quorum.host import QuorumListener
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage
@@ -83,14 +81,14 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
     parts = controller_parts(settings, directory.meta.cluster_id, _token_secret(settings), secret)
     parts = replace(parts, api=replace(parts.api, connections_max=places(parts.api.connections_max)))
-    quorum_config = _quorum_config(settings, directory)
-    storage = NodeStorage.open(disk, directory.log_path, quorum_config, log_config(settings.log))
+    agreed = quorum_config(settings, directory)
+    storage = NodeStorage.open(disk, directory.log_path, agreed, log_config(settings.log))
     counters = Counters()
     faults = ProcessFaults(counters)
     threads = WorkBeside(settings.log.checkpoint_work_percent)
 
     def join(listener: QuorumListener) -> QuorumRuntime:
-        runtime = QuorumRuntime(quorum_config, storage, listener, fatal, secret=secret or b"")
+        runtime = QuorumRuntime(agreed, storage, listener, fatal, secret=secret or b"")
         stack.push_async_callback(runtime.stop)
         return runtime
 
@@ -134,35 +132,3 @@ def _founded(directory: MetadataDirectory, disk: RealDisk) -> Founded:
 def _token_secret(settings: ControllerSettings) -> bytes | None:
     key_file = settings.tokens.secret_key_file
     return None if key_file is None else read_secret(key_file, "tokens.secret_key_file", chars_min=1)
-
-
-def _quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -> QuorumConfig:
-    own = settings.voter.directory_id
-    if own is not None and uuid_from_text(own) not in (directory.meta.directory_id, directory.meta.replaces):
-        problem = f"is directory {uuid_text(directory.meta.directory_id)}, and the settings say {own}"
-        raise ForeignDirectory(directory.path, problem, "start the node with its own directory, or correct `voters`")
-    return QuorumConfig(
-        cluster_id=directory.meta.cluster_id,
-        node_id=settings.node_id,
-        directory_id=directory.meta.directory_id,
-        voters=tuple(
-            VoterAddress(
-                voter.id,
-                voter.quorum.host,
-                voter.quorum.port,
-                ZERO_UUID if voter.directory_id is None else uuid_from_text(voter.directory_id),
-            )
-            for voter in settings.voters
-        ),
-        kraft_version=settings.quorum.kraft_version,
-        generation=directory.meta.generation,
-        http_url=f"http://{settings.voter.http}",
-        timing=QuorumTiming(
-            election_timeout_min=settings.quorum.election_timeout_min_ms / 1000,
-            election_timeout_max=settings.quorum.election_timeout_max_ms / 1000,
-            heartbeat_interval=settings.quorum.heartbeat_interval_ms / 1000,
-            disk_timeout=settings.quorum.disk_timeout_ms / 1000,
-        ),
-        limits=QuorumLimits(unwritten_bytes=settings.limits.unwritten_bytes_max),
-        retention=RetentionConfig(settings.log.retention_bytes, settings.log.retention_ms),
-    )

@@ -15,12 +15,12 @@ from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, Chec
 
 @dataclass(frozen=True, slots=True)
 class RetentionConfig:
-    """Kafka's names and defaults: ``metadata.max.retention.bytes`` and ``.ms``."""
+    """Kafka's names: ``metadata.max.retention.bytes`` and ``.ms``."""
 
     #: Bytes of segments and checkpoints together.
-    max_retention_bytes: int = 100 * 1024 * 1024
+    max_retention_bytes: int
     #: Age of the newest record that would go.
-    max_retention_ms: int = 7 * 24 * 3600 * 1000
+    max_retention_ms: int
 
 
 def superseded(

@@ -19,11 +19,11 @@ import uvloop
 from quorate.metadata_log.batches.batch import build_batch
 from quorate.metadata_log.disk import RealDisk, RealFile
 from quorate.metadata_log.errors import ApiError
-from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.config import VoterAddress
 from quorate.quorum.host import CommittedBatches, SnapshotReader
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage
-from tests.default_parts import log_config
+from tests.default_parts import log_config, quorum_config
 
 FIRST_NODE_ID = 3000
 
@@ -84,7 +84,7 @@ async def serve(directory: str, control_port: int, ports: list[int]) -> None:
         VoterAddress(FIRST_NODE_ID + k, "127.0.0.1", port, bytes([k + 1]) * 16) for k, port in enumerate(ports)
     )
     own = next(voter for voter in voters if voter.node_id == NODE_ID)
-    config = QuorumConfig("test-cluster", NODE_ID, own.directory_id, voters)
+    config = quorum_config("test-cluster", NODE_ID, own.directory_id, voters)
     storage = NodeStorage.open(RealDisk(), directory, config, log_config())
     program = Program()
     runtime = QuorumRuntime(config, storage, program, _die)

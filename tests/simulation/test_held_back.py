@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from quorate.quorum.config import QuorumTiming
 from quorate.quorum.messages.messages import Append, Message
 from quorate.scripts.simulation.quorum.stage import Stage
+from tests.default_parts import quorum_timing
 
-HOLD_BACK_S: Final = QuorumTiming().hold_back
+HOLD_BACK_S: Final = quorum_timing().hold_back
 #: For messages and disks of a quiet stage.
 SLACK_S: Final = 0.003
 

@@ -11,11 +11,13 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import uvloop
 
+from quorate.controller.process.quorum_parts import default_quorum_config
 from quorate.controller.process.settings import LogSettings
 from quorate.controller.process.settings_parts import log_config
 from quorate.metadata_log.directory.directory import MetadataDirectory
@@ -72,7 +74,8 @@ def quorum_config(plan: ClusterPlan, node_id: int) -> QuorumConfig:
         for voter in plan.controllers
     )
     own = next(voter for voter in voters if voter.node_id == node_id)
-    return QuorumConfig(plan.cluster_id, node_id, own.directory_id, voters, kraft_version=plan.kraft_version)
+    config = default_quorum_config(plan.cluster_id, node_id, own.directory_id, voters)
+    return replace(config, kraft_version=plan.kraft_version)
 
 
 def run_member(make: Callable[[ClusterPlan, int], MemberProcess]) -> None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from quorate.quorum.config import QuorumTiming
+from quorate.controller.process.quorum_parts import quorum_timing
+from quorate.controller.process.settings import QuorumSettings
 from quorate.scripts.simulation.quorum.checks import Violation
 from quorate.scripts.simulation.quorum.faults import Faults
 from quorate.scripts.simulation.quorum.host import SimulatedNode
 from quorate.scripts.simulation.quorum.options import Options
 from quorate.scripts.simulation.quorum.world import World
 
-_TIMING: Final = QuorumTiming()
+_TIMING: Final = quorum_timing(QuorumSettings())
 #: Virtual seconds within which a write is acknowledged. The longest that one node can hold up the others is as a leader
 #: that reaches a single follower, which refuses to vote for others therefore, and whose own disk hangs: it gives up
 #: after ``disk_timeout``. Connections among those that are well may be half open at first: ``silence_max`` shows that.

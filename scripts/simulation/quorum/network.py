@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Protocol
 
-from quorate.quorum.config import QuorumTiming
+from quorate.controller.process.quorum_parts import quorum_timing
+from quorate.controller.process.settings import QuorumSettings
 from quorate.quorum.messages.outbox import Channel
 from quorate.scripts.simulation.machine.scheduler import Scheduler
 from quorate.scripts.simulation.quorum.damaged_frames import damaged
@@ -30,7 +31,7 @@ from quorate.scripts.simulation.quorum.options import Options
 _RETRANSMIT_MIN: Final = 0.05
 _RETRANSMIT_MAX: Final = 120.0
 #: An attempt to connect that gets no answer is given up after this long at most.
-_CONNECT_TIMEOUT: Final = QuorumTiming().connect_timeout
+_CONNECT_TIMEOUT: Final = quorum_timing(QuorumSettings()).connect_timeout
 #: Until bytes are looked at again that their process has not noticed the connection of.
 _ACCEPT_SECONDS: Final = 0.0005
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from random import Random
 
+from quorate.controller.process.quorum_parts import default_quorum_config
 from quorate.metadata_log.batches.batch import HEADER_BYTES, build_batch
 from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest
 from quorate.metadata_log.checkpoints.checkpoints import CheckpointContent
-from quorate.metadata_log.checkpoints.retention import RetentionConfig
 from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from quorate.metadata_log.errors import ApiError, NoRoom, StorageError
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
@@ -54,14 +54,9 @@ class World:
         )
         self.nodes: dict[int, SimulatedNode] = {}
         for voter in voters:
-            config = QuorumConfig(
-                "simulated",
-                voter.node_id,
-                voter.directory_id,
-                voters,
-                limits=limits,
-                retention=RetentionConfig(max_retention_bytes=options.retention_bytes),
-            )
+            config = default_quorum_config("simulated", voter.node_id, voter.directory_id, voters)
+            retention = replace(config.retention, max_retention_bytes=options.retention_bytes)
+            config = replace(config, limits=limits, retention=retention)
             self.nodes[voter.node_id] = self._make_node(config)
         self.network = Network(self.scheduler, self.rng, options, self.nodes)
         #: Nodes that lost their memory and do not vote yet.

@@ -17,11 +17,12 @@ from quorate.metadata_log.batches.builder import build_batches
 from quorate.metadata_log.batches.runs import PartitionChangeRun, PartitionRun, Run
 from quorate.metadata_log.records.records import LeaderChangeMessage, SnapshotFooterRecord, SnapshotHeaderRecord
 from quorate.metadata_log.records.schema import SCHEMAS, Field, StructSchema
-from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.config import VoterAddress
 from quorate.quorum.storage.leader_change import first_batch
 from quorate.scripts.cli.logs.log import app
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
 from quorate.snapshots.checkpoints.loading import load_image
+from tests.default_parts import quorum_config
 from tests.integration.kafka_tools import DumpedFile, dump_with_kafka, kafka_jars
 
 #: The first run fetches some 50 MB.
@@ -184,7 +185,7 @@ def can_stand_anywhere(record: Any, version: int) -> bool:
 def test_kafka_reads_the_opening_of_an_epoch_as_we_do(jars: Path, tmp_path: Path, kraft_version: int) -> None:
     """What a new leader writes first, with voters that have directory ids."""
     voters = tuple(VoterAddress(node, "localhost", 9_090 + node, bytes((node,)) * 16) for node in (1, 2, 3))
-    config = QuorumConfig("cluster", 2, voters[1].directory_id, voters, kraft_version)
+    config = quorum_config("cluster", 2, voters[1].directory_id, voters, kraft_version=kraft_version)
     path = write(tmp_path / f"{0:020d}.log", [first_batch(config, {2, 3}, {}, None, TIME)])
     kafka = dump_with_kafka(jars, path)[path]
 

@@ -10,12 +10,12 @@ import pytest
 
 from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from quorate.metadata_log.disk import RealDisk
-from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.config import VoterAddress
 from quorate.quorum.host import CommittedBatches, SnapshotReader
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.scripts.cluster.ports import free_ports
-from tests.default_parts import log_config
+from tests.default_parts import log_config, quorum_config
 from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.waiting import eventually
 
@@ -58,7 +58,7 @@ class Voters:
                 link = self.links[lower, node] = ForgetfulLink(ports[lower])
                 shown[lower] = await link.start()
             voters = tuple(VoterAddress(other, HOST, shown[other], bytes([other]) * 16) for other in IDS)
-            config = QuorumConfig("c", node, bytes([node]) * 16, voters)
+            config = quorum_config("c", node, bytes([node]) * 16, voters)
             place = self._directory / str(node)
             place.mkdir()
             (place / QUORUM_STATE_NAME).write_bytes(encode_quorum_state(QuorumState(0)))

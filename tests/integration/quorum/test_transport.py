@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
-from quorate.quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
+from quorate.quorum.config import QuorumConfig, VoterAddress
 from quorate.quorum.errors import ProtocolError, Superseded
 from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.addresses import PeerAddresses
@@ -26,12 +26,13 @@ from quorate.quorum.transport.silence import SilenceWatch
 from quorate.quorum.transport.transport import UNPROVED_MAX, PeerTransport
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.terminal import exit_codes
+from tests.default_parts import quorum_config, quorum_limits, quorum_timing
 from tests.integration import commands
 from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.waiting import eventually
 
 SECRET = b"shared"
-TIMING = QuorumTiming()
+TIMING = quorum_timing()
 
 
 @dataclass
@@ -87,7 +88,7 @@ class Pair:
 
 def config(node_id: int, ports: dict[int, int], **limits: int) -> QuorumConfig:
     voters = tuple(VoterAddress(other, HOST, port, bytes([other]) * 16) for other, port in ports.items())
-    return QuorumConfig("c", node_id, bytes([node_id]) * 16, voters, limits=replace(QuorumLimits(), **limits))
+    return quorum_config("c", node_id, bytes([node_id]) * 16, voters, limits=quorum_limits(**limits))
 
 
 @asynccontextmanager
@@ -213,7 +214,7 @@ async def test_peer_that_is_stopped_costs_nothing_once_it_is_silent() -> None:
 
 async def test_connection_with_too_much_to_send_is_closed() -> None:
     """The peer's process is there, and takes nothing: memory is bounded, long before its silence is noticed."""
-    bound = QuorumLimits().inflight_bytes + 2 * BATCH_BYTES_MAX
+    bound = quorum_limits().inflight_bytes + 2 * BATCH_BYTES_MAX
     async with alone(write_buffer_bytes=bound) as (node, transport):
         peer = await Stranger.at(transport.port)
         await peer.prove(transport.config)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quorate.quorum.config import InvalidQuorumConfig, QuorumConfig, QuorumTiming, VoterAddress
+from quorate.quorum.config import InvalidQuorumConfig, VoterAddress
 from quorate.quorum.errors import NotLeader
 from quorate.quorum.replication.read_barrier import ReadBarrier
+from tests.default_parts import quorum_config, quorum_timing
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id) for node_id in (1, 2, 3))
 
@@ -16,7 +17,7 @@ VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id) for node_id in
 )
 def test_timing_that_contradicts_itself_is_refused(heartbeat: float, low: float, high: float) -> None:
     with pytest.raises(InvalidQuorumConfig):
-        QuorumTiming(election_timeout_min=low, election_timeout_max=high, heartbeat_interval=heartbeat)
+        quorum_timing(election_timeout_min=low, election_timeout_max=high, heartbeat_interval=heartbeat)
 
 
 @pytest.mark.parametrize(
@@ -26,14 +27,14 @@ def test_config_that_contradicts_itself_is_refused(
     node_id: int, voters: tuple[VoterAddress, ...], kraft_version: int
 ) -> None:
     with pytest.raises(InvalidQuorumConfig):
-        QuorumConfig("c", node_id, bytes(16), voters, kraft_version=kraft_version)
+        quorum_config("c", node_id, bytes(16), voters, kraft_version=kraft_version)
 
 
 @pytest.mark.parametrize(("count", "majority"), [(1, 1), (2, 2), (3, 2), (5, 3)])
 def test_config_majority_is_more_than_half(count: int, majority: int) -> None:
     voters = tuple(VoterAddress(node_id, "127.0.0.1", 9000) for node_id in range(count))
 
-    assert QuorumConfig("c", 0, bytes(16), voters).majority == majority
+    assert quorum_config("c", 0, bytes(16), voters).majority == majority
 
 
 def test_read_waits_for_its_round_and_for_what_it_must_see() -> None:

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from quorate.quorum.config import QuorumTiming
 from quorate.quorum.elections.elections import FAST_ROUNDS_MAX, Elections, LogPosition, PreVoteAnswer, PreVoteRound
+from tests.default_parts import quorum_timing
 
-TIMING = QuorumTiming()
+TIMING = quorum_timing()
 LEVEL = LogPosition(3, 40)
 GRANTED = PreVoteAnswer(is_granted=True, has_leader=False)
 REFUSED = PreVoteAnswer(is_granted=False, has_leader=False)

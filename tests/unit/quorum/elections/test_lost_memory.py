@@ -8,14 +8,14 @@ import pytest
 
 from quorate.metadata_log.batches.batch import build_batch, place_batch
 from quorate.metadata_log.disk import drain
-from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.config import VoterAddress
 from quorate.quorum.elections.membership import Membership
 from quorate.quorum.replication.progress import Progress
 from quorate.quorum.replication.vouching import Vouching
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from quorate.scripts.simulation.quorum.stage import Stage
-from tests.default_parts import log_config
+from tests.default_parts import log_config, quorum_config
 
 LEADER = 2
 
@@ -27,7 +27,7 @@ class Wiped:
         disk = MemoryDisk(Random(0))
         disk.put("log/partition.metadata", b"")
         voters = tuple(VoterAddress(node_id, "127.0.0.1", 0, bytes([node_id]) * 16) for node_id in (1, 2, 3))
-        storage = NodeStorage.open(disk, "log", QuorumConfig("c", 1, voters[0].directory_id, voters), log_config())
+        storage = NodeStorage.open(disk, "log", quorum_config("c", 1, voters[0].directory_id, voters), log_config())
         self.log, self.votes = storage.log, storage.votes
         self.membership = Membership(self.log, self.votes, self.votes.stage)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from quorate.metadata_log.directory.quorum_state import QuorumStateStore
-from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.config import VoterAddress
 from quorate.quorum.library.journal import LogJournal
 from quorate.quorum.storage.leader_change import VoterHistory
 from quorate.quorum.storage.votes import VoteState
+from tests.default_parts import quorum_config
 from tests.log_support import DIRECTORY, ModelledLog
 
 
@@ -16,7 +17,7 @@ def journal_of(batches: int, entries_max: int, bytes_max: int) -> LogJournal:
     modelled = ModelledLog()
     for _ in range(batches):
         modelled.append(epoch=1)
-    config = QuorumConfig("c", 1, bytes(16), (VoterAddress(1, "127.0.0.1", 9001),))
+    config = quorum_config("c", 1, bytes(16), (VoterAddress(1, "127.0.0.1", 9001),))
     votes = VoteState(QuorumStateStore(modelled.disk, DIRECTORY), None, 1, config)
     return LogJournal(modelled.log, votes, VoterHistory(modelled.log), entries_max, bytes_max, lambda: b"")
 

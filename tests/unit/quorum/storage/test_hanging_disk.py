@@ -26,7 +26,7 @@ from quorate.quorum.storage.disk_thread import DiskThread
 from quorate.quorum.storage.fitness import Fitness
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
-from tests.default_parts import log_config
+from tests.default_parts import log_config, quorum_config, quorum_limits
 from tests.waiting import eventually
 
 WAIT_S = 10.0
@@ -125,7 +125,7 @@ async def test_stop_with_a_disk_that_hangs_says_so_and_ends(
     monkeypatch.setattr(module, "_STOP_MAX", 0.05)
     (tmp_path / QUORUM_STATE_NAME).write_bytes(encode_quorum_state(QuorumState(0)))
     voter = VoterAddress(1, "127.0.0.1", 0, bytes(16))
-    config = QuorumConfig("c", 1, voter.directory_id, (voter,))
+    config = quorum_config("c", 1, voter.directory_id, (voter,))
     ends: list[BaseException] = []
     runtime = QuorumRuntime(
         config, NodeStorage.open(RealDisk(), str(tmp_path), config, log_config()), Program(), ends.append
@@ -155,7 +155,7 @@ def opened(limits: QuorumLimits) -> tuple[QuorumConfig, NodeStorage]:
     disk = MemoryDisk(Random(0))
     disk.put("log/partition.metadata", b"")
     voter = VoterAddress(1, "127.0.0.1", 0, bytes(16))
-    config = QuorumConfig("c", 1, voter.directory_id, (voter,), limits=limits)
+    config = quorum_config("c", 1, voter.directory_id, (voter,), limits=limits)
     return config, NodeStorage.open(disk, "log", config, log_config())
 
 
@@ -178,7 +178,7 @@ def handed_to(groups: list[DiskGroup]) -> Callable[[DiskGroup], bool]:
 
 def test_leader_whose_own_write_took_too_long_gives_up_and_may_lead_after_the_next_one() -> None:
     """The loop itself waited for it: nobody could ask meanwhile, and the group is done when anybody can."""
-    config, storage = opened(QuorumLimits())
+    config, storage = opened(quorum_limits())
     took, clock = [config.timing.disk_timeout + 0.1, 0.001], [0.0]
 
     def run_group(group: DiskGroup) -> bool:
@@ -203,7 +203,7 @@ def test_leader_whose_own_write_took_too_long_gives_up_and_may_lead_after_the_ne
 
 
 def test_node_does_not_stand_before_its_disk_has_answered() -> None:
-    config, storage = opened(QuorumLimits())
+    config, storage = opened(quorum_limits())
     groups: list[DiskGroup] = []
     queue = DiskQueue(storage.log, storage.votes, handed_to(groups), lambda: 0.0, QuorumMetrics())
     fitness = Fitness(config, storage.log, queue, lambda: 1 << 40)
@@ -222,7 +222,7 @@ def test_node_does_not_stand_before_its_disk_has_answered() -> None:
 
 def test_node_over_its_bound_does_not_stand_and_takes_entries_again_once_half_of_it_is_free() -> None:
     size = len(place_batch(build_batch(bytes(100), 1, 0), 0, 1))
-    config, storage = opened(QuorumLimits(unwritten_bytes=3 * size))
+    config, storage = opened(quorum_limits(unwritten_bytes=3 * size))
     log, groups = storage.log, list[DiskGroup]()
     queue = DiskQueue(log, storage.votes, handed_to(groups), lambda: 0.0, QuorumMetrics())
     fitness = Fitness(config, log, queue, lambda: 1 << 40)

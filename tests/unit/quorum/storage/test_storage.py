@@ -14,15 +14,15 @@ from quorate.metadata_log.limits import BATCH_BYTES_MAX
 from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.metadata_log.records.records import LeaderChangeMessage, VotersRecord, VotersVoter
 from quorate.metadata_log.segments.mark import MARK_NAME
-from quorate.quorum.config import QuorumConfig, VoterAddress
+from quorate.quorum.config import VoterAddress
 from quorate.quorum.errors import BatchTooLarge
 from quorate.quorum.storage.leader_change import VoterHistory
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
-from tests.default_parts import log_config
+from tests.default_parts import log_config, quorum_config
 from tests.log_support import DIRECTORY, ModelledLog, fail_at, flush, make_batch, run_until
 
-CONFIG = QuorumConfig("c", 1, bytes(16), (VoterAddress(1, "127.0.0.1", 9001),))
+CONFIG = quorum_config("c", 1, bytes(16), (VoterAddress(1, "127.0.0.1", 9001),))
 VOTERS = tuple(VotersRecord((VotersVoter(1, bytes([number]) * 16),)) for number in range(3))
 
 

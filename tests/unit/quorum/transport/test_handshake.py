@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quorate.quorum.config import InvalidQuorumConfig, QuorumConfig, VoterAddress
+from quorate.quorum.config import InvalidQuorumConfig, VoterAddress
 from quorate.quorum.errors import HandshakeRefused, Superseded
 from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.handshake import (
@@ -19,9 +19,10 @@ from quorate.quorum.transport.handshake import (
     own_hello,
     proof,
 )
+from tests.default_parts import quorum_config
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id, bytes([node_id]) * 16) for node_id in (1, 2, 3))
-CONFIG = QuorumConfig("cluster", 1, VOTERS[0].directory_id, VOTERS)
+CONFIG = quorum_config("cluster", 1, VOTERS[0].directory_id, VOTERS)
 
 
 def hello_of(node_id: int) -> Hello:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from quorate.quorum.config import QuorumTiming
 from quorate.quorum.transport.silence import Pulse, SilenceWatch
+from tests.default_parts import quorum_timing
 
-TIMING = QuorumTiming()
+TIMING = quorum_timing()
 INTERVAL = TIMING.heartbeat_interval
 
 

@@ -1,0 +1,83 @@
+"""Turns a controller process's settings into the config of its quorum.
+
+As in ``settings_parts`` the settings alone have defaults, of what they know: who is without settings begins with
+``default_quorum_config``.
+"""
+
+from __future__ import annotations
+
+from quorate.controller.process.settings import ControllerSettings, LimitSettings, LogSettings, QuorumSettings
+from quorate.metadata_log.checkpoints.retention import RetentionConfig
+from quorate.metadata_log.directory.directory import ForeignDirectory, MetadataDirectory
+from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
+from quorate.quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
+
+
+def quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -> QuorumConfig:
+    """The config of a node over its directory.
+
+    Raises:
+        ForeignDirectory: the settings give this node another directory.
+    """
+    own = settings.voter.directory_id
+    if own is not None and uuid_from_text(own) not in (directory.meta.directory_id, directory.meta.replaces):
+        problem = f"is directory {uuid_text(directory.meta.directory_id)}, and the settings say {own}"
+        raise ForeignDirectory(directory.path, problem, "start the node with its own directory, or correct `voters`")
+    return QuorumConfig(
+        cluster_id=directory.meta.cluster_id,
+        node_id=settings.node_id,
+        directory_id=directory.meta.directory_id,
+        voters=tuple(
+            VoterAddress(
+                voter.id,
+                voter.quorum.host,
+                voter.quorum.port,
+                ZERO_UUID if voter.directory_id is None else uuid_from_text(voter.directory_id),
+            )
+            for voter in settings.voters
+        ),
+        kraft_version=settings.quorum.kraft_version,
+        generation=directory.meta.generation,
+        http_url=f"http://{settings.voter.http}",
+        timing=quorum_timing(settings.quorum),
+        limits=quorum_limits(settings.limits),
+        retention=retention_config(settings.log),
+    )
+
+
+def default_quorum_config(
+    cluster_id: str, node_id: int, directory_id: Uuid, voters: tuple[VoterAddress, ...]
+) -> QuorumConfig:
+    """The same of settings that say nothing but who agrees, for benchmarks and simulations; no HTTP is served."""
+    quorum = QuorumSettings()
+    return QuorumConfig(
+        cluster_id,
+        node_id,
+        directory_id,
+        voters,
+        kraft_version=quorum.kraft_version,
+        http_url="",
+        timing=quorum_timing(quorum),
+        limits=quorum_limits(LimitSettings()),
+        retention=retention_config(LogSettings()),
+    )
+
+
+def quorum_timing(settings: QuorumSettings) -> QuorumTiming:
+    """Times, in seconds. ``QuorumSettings()``: as by default."""
+    return QuorumTiming(
+        election_timeout_min=settings.election_timeout_min_ms / 1000,
+        election_timeout_max=settings.election_timeout_max_ms / 1000,
+        heartbeat_interval=settings.heartbeat_interval_ms / 1000,
+        disk_timeout=settings.disk_timeout_ms / 1000,
+    )
+
+
+def quorum_limits(settings: LimitSettings) -> QuorumLimits:
+    """Bounds on work and memory."""
+    return QuorumLimits(unwritten_bytes=settings.unwritten_bytes_max)
+
+
+def retention_config(settings: LogSettings) -> RetentionConfig:
+    """What is kept of the log and of checkpoints."""
+    return RetentionConfig(settings.retention_bytes, settings.retention_ms)
