@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -13,10 +13,12 @@ from pydantic import BaseModel
 from quorate.controller.api.content import JSON
 from quorate.controller.api.models import MomentParameters, Nothing
 from quorate.controller.http.ports import Node
+from quorate.controller.operations.operations import Operations
 
 P = TypeVar("P", bound=BaseModel)
 B = TypeVar("B", bound=BaseModel)
 R = TypeVar("R", bound=BaseModel)
+Part = TypeVar("Part")
 
 
 class Serving(Enum):
@@ -124,6 +126,49 @@ def route(
         tag=tag,
         at_once=at_once,
         repeated=repeated,
+    )
+
+
+def _whole(operations: Operations) -> Any:
+    return operations
+
+
+def write(
+    path: str,
+    summary: str,
+    operation: Callable[[Part, B, float], Awaitable[R]],
+    *,
+    tag: str,
+    of: Callable[[Operations], Part] = _whole,
+    media: tuple[str, ...] = (JSON,),
+    is_bulk: bool = False,
+    errors: Sequence[int] = (),
+) -> Route:
+    """A `POST` that is one operation of the active controller and no more: its signature says body and reply.
+
+    Args:
+        operation: a method `(self, request, timeout_ms)` of ``Operations``, or of a part of it.
+        of: which part that is.
+    """
+    models = get_type_hints(operation)
+
+    async def handler(call: Call, parameters: Nothing, body: B) -> R:
+        return await operation(of(call.node.operations), body, call.write_timeout_ms)
+
+    handler.__name__ = operation.__name__
+    return route(
+        "POST",
+        path,
+        summary,
+        handler,
+        tag=tag,
+        parameters=Nothing,
+        body=models["request"],
+        reply=models["return"],
+        serving=Serving.ACTIVE,
+        media=media,
+        is_bulk=is_bulk,
+        errors=errors,
     )
 
 

@@ -33,7 +33,9 @@ class TokenOperations:
         self._config = role.config.tokens
         self._tokens = TokensByHmac(self._config)
 
-    async def create(self, request: CreateDelegationTokenRequest, timeout_ms: float) -> CreateDelegationTokenResponse:
+    async def create_token(
+        self, request: CreateDelegationTokenRequest, timeout_ms: float
+    ) -> CreateDelegationTokenResponse:
         """Make a token."""
         new_id = self._role.new_id
         return await self._controller.append_write_event(
@@ -42,7 +44,9 @@ class TokenOperations:
             timeout_ms,
         )
 
-    async def renew(self, request: RenewDelegationTokenRequest, timeout_ms: float) -> RenewDelegationTokenResponse:
+    async def renew_token(
+        self, request: RenewDelegationTokenRequest, timeout_ms: float
+    ) -> RenewDelegationTokenResponse:
         """Let a token live on."""
         return await self._controller.append_write_event(
             "renew_delegation_token",
@@ -50,7 +54,9 @@ class TokenOperations:
             timeout_ms,
         )
 
-    async def expire(self, request: ExpireDelegationTokenRequest, timeout_ms: float) -> ExpireDelegationTokenResponse:
+    async def expire_token(
+        self, request: ExpireDelegationTokenRequest, timeout_ms: float
+    ) -> ExpireDelegationTokenResponse:
         """Let a token end."""
         return await self._controller.append_write_event(
             "expire_delegation_token",
@@ -58,7 +64,7 @@ class TokenOperations:
             timeout_ms,
         )
 
-    async def describe(
+    async def describe_tokens(
         self, owner: str | None, after: str, limit: int, *, is_linearizable: bool
     ) -> DescribeDelegationTokenResponse:
         """A page of the tokens."""

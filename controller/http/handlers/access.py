@@ -7,27 +7,13 @@ from quorate.controller.api.access_models import AclParameters, QuotaParameters,
 from quorate.controller.api.models import Nothing
 from quorate.controller.http.handlers.common import is_linearizable
 from quorate.controller.http.routing import Call
-from quorate.controller.protocol.acls import (
-    AclFilter,
-    CreateAclsRequest,
-    CreateAclsResponse,
-    DeleteAclsRequest,
-    DeleteAclsResponse,
-    DescribeAclsResponse,
-)
+from quorate.controller.protocol.acls import AclFilter, DescribeAclsResponse
 from quorate.controller.protocol.quotas import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     QuotaFilterComponent,
 )
-from quorate.controller.protocol.scram import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-)
+from quorate.controller.protocol.scram import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
 
 
 async def describe_client_quotas(
@@ -49,12 +35,6 @@ async def describe_client_quotas(
     )
 
 
-async def alter_client_quotas(
-    call: Call, parameters: Nothing, body: AlterClientQuotasRequest
-) -> AlterClientQuotasResponse:
-    return await call.node.operations.access.alter_client_quotas(body, call.write_timeout_ms)
-
-
 async def describe_user_scram_credentials(
     call: Call, parameters: UserParameters, body: Nothing
 ) -> DescribeUserScramCredentialsResponse:
@@ -62,12 +42,6 @@ async def describe_user_scram_credentials(
     return await call.node.operations.access.describe_user_scram_credentials(
         DescribeUserScramCredentialsRequest(users=users), is_linearizable=is_linearizable(parameters)
     )
-
-
-async def alter_user_scram_credentials(
-    call: Call, parameters: Nothing, body: AlterUserScramCredentialsRequest
-) -> AlterUserScramCredentialsResponse:
-    return await call.node.operations.access.alter_user_scram_credentials(body, call.write_timeout_ms)
 
 
 async def describe_acls(call: Call, parameters: AclParameters, body: Nothing) -> DescribeAclsResponse:
@@ -81,11 +55,3 @@ async def describe_acls(call: Call, parameters: AclParameters, body: Nothing) ->
         permission_type=parameters.permission_type,
     )
     return await call.node.operations.access.describe_acls(wanted, is_linearizable=is_linearizable(parameters))
-
-
-async def create_acls(call: Call, parameters: Nothing, body: CreateAclsRequest) -> CreateAclsResponse:
-    return await call.node.operations.access.create_acls(body, call.write_timeout_ms)
-
-
-async def delete_acls(call: Call, parameters: Nothing, body: DeleteAclsRequest) -> DeleteAclsResponse:
-    return await call.node.operations.access.delete_acls(body, call.write_timeout_ms)

@@ -41,26 +41,9 @@ from quorate.controller.http.handlers.views import (
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Call
 from quorate.controller.protocol import (
-    AllocateProducerIdsRequest,
-    AllocateProducerIdsResponse,
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    AssignReplicasToDirsRequest,
-    AssignReplicasToDirsResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
     DeleteTopicsResponse,
-    ElectLeadersRequest,
-    ElectLeadersResponse,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     UnregisterBrokerRequest,
@@ -163,12 +146,6 @@ async def unregister_broker(call: Call, parameters: BrokerParameters, body: Noth
     return await call.node.operations.unregister_broker(request, call.write_timeout_ms)
 
 
-async def register_broker(
-    call: Call, parameters: Nothing, body: BrokerRegistrationRequest
-) -> BrokerRegistrationResponse:
-    return await call.node.operations.register_broker(body, call.write_timeout_ms)
-
-
 async def broker_heartbeat(call: Call, parameters: Nothing, body: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
     node = call.node
     timeout_ms = min(call.write_timeout_ms, node.limits.heartbeat_deadline_ms)
@@ -183,22 +160,6 @@ def broker_heartbeat_at_once(node: Node, body: BrokerHeartbeatRequest) -> Broker
 def _heard(node: Node, body: BrokerHeartbeatRequest, reply: BrokerHeartbeatResponse) -> BrokerHeartbeatResponse:
     node.heard.note(node.cluster.position().epoch, body.broker_id, body.current_metadata_offset)
     return reply
-
-
-async def alter_partition(call: Call, parameters: Nothing, body: AlterPartitionRequest) -> AlterPartitionResponse:
-    return await call.node.operations.alter_partition(body, call.write_timeout_ms)
-
-
-async def assign_replicas_to_dirs(
-    call: Call, parameters: Nothing, body: AssignReplicasToDirsRequest
-) -> AssignReplicasToDirsResponse:
-    return await call.node.operations.assign_replicas_to_dirs(body, call.write_timeout_ms)
-
-
-async def allocate_producer_ids(
-    call: Call, parameters: Nothing, body: AllocateProducerIdsRequest
-) -> AllocateProducerIdsResponse:
-    return await call.node.operations.allocate_producer_ids(body, call.write_timeout_ms)
 
 
 async def alter_partition_columns(
@@ -219,20 +180,8 @@ async def get_topic(call: Call, parameters: TopicReadParameters, body: Nothing) 
     return await asyncio.to_thread(topic_reply, image, parameters.name)
 
 
-async def create_topics(call: Call, parameters: Nothing, body: CreateTopicsRequest) -> CreateTopicsResponse:
-    return await call.node.operations.create_topics(body, call.write_timeout_ms)
-
-
-async def create_partitions(call: Call, parameters: Nothing, body: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    return await call.node.operations.create_partitions(body, call.write_timeout_ms)
-
-
 async def delete_topic(call: Call, parameters: TopicParameters, body: Nothing) -> DeleteTopicsResponse:
     return await call.node.operations.delete_topic(parameters.name, call.write_timeout_ms)
-
-
-async def delete_topics(call: Call, parameters: Nothing, body: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    return await call.node.operations.delete_topics(body, call.write_timeout_ms)
 
 
 # --- partitions ------------------------------------------------------------------------------------------
@@ -243,13 +192,3 @@ async def list_reassignments(
 ) -> ListPartitionReassignmentsResponse:
     image = await read_image(call, parameters)
     return await asyncio.to_thread(list_partition_reassignments, image, ListPartitionReassignmentsRequest())
-
-
-async def alter_reassignments(
-    call: Call, parameters: Nothing, body: AlterPartitionReassignmentsRequest
-) -> AlterPartitionReassignmentsResponse:
-    return await call.node.operations.alter_partition_reassignments(body, call.write_timeout_ms)
-
-
-async def elect_leaders(call: Call, parameters: Nothing, body: ElectLeadersRequest) -> ElectLeadersResponse:
-    return await call.node.operations.elect_leaders(body, call.write_timeout_ms)

@@ -17,7 +17,7 @@ from quorate.controller.protocol.configs import (
     DescribeConfigsResult,
     IncrementalAlterConfigsRequest,
 )
-from quorate.controller.protocol.features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorate.controller.protocol.features import DescribeFeaturesResponse
 
 B = TypeVar("B", IncrementalAlterConfigsRequest, AlterConfigsRequest)
 
@@ -56,7 +56,3 @@ async def _as_a_broker(
 
 async def describe_features(call: Call, parameters: ReadParameters, body: Nothing) -> DescribeFeaturesResponse:
     return await call.node.operations.describe_features(is_linearizable=is_linearizable(parameters))
-
-
-async def update_features(call: Call, parameters: Nothing, body: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-    return await call.node.operations.update_features(body, call.write_timeout_ms)

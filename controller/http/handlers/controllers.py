@@ -7,7 +7,6 @@ from quorate.controller.api.resources import ControllerReply, ControllersReply
 from quorate.controller.http.handlers.common import is_linearizable
 from quorate.controller.http.routing import Call
 from quorate.controller.protocol.brokers import Listener, SupportedFeature
-from quorate.controller.protocol.controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
 from quorate.snapshots.table.cluster import ControllerRegistration
 
 
@@ -45,9 +44,3 @@ def _controller_reply(id_: int, registration: ControllerRegistration | None, *, 
             for feature in sorted(features, key=lambda feature: feature.name)
         ],
     )
-
-
-async def register_controller(
-    call: Call, parameters: Nothing, body: ControllerRegistrationRequest
-) -> ControllerRegistrationResponse:
-    return await call.node.operations.register_controller(body, call.write_timeout_ms)

@@ -7,15 +7,7 @@ from pydantic import Field
 from quorate.controller.api.models import Nothing, ReadParameters
 from quorate.controller.http.handlers.common import is_linearizable
 from quorate.controller.http.routing import Call
-from quorate.controller.protocol.tokens import (
-    CreateDelegationTokenRequest,
-    CreateDelegationTokenResponse,
-    DescribeDelegationTokenResponse,
-    ExpireDelegationTokenRequest,
-    ExpireDelegationTokenResponse,
-    RenewDelegationTokenRequest,
-    RenewDelegationTokenResponse,
-)
+from quorate.controller.protocol.tokens import DescribeDelegationTokenResponse
 from quorate.controller.protocol.types import Name
 
 
@@ -31,24 +23,6 @@ class TokenParameters(ReadParameters):
 
 
 async def describe_tokens(call: Call, parameters: TokenParameters, body: Nothing) -> DescribeDelegationTokenResponse:
-    return await call.node.operations.tokens.describe(
+    return await call.node.operations.tokens.describe_tokens(
         parameters.owner, parameters.after, parameters.limit, is_linearizable=is_linearizable(parameters)
     )
-
-
-async def create_token(
-    call: Call, parameters: Nothing, body: CreateDelegationTokenRequest
-) -> CreateDelegationTokenResponse:
-    return await call.node.operations.tokens.create(body, call.write_timeout_ms)
-
-
-async def renew_token(
-    call: Call, parameters: Nothing, body: RenewDelegationTokenRequest
-) -> RenewDelegationTokenResponse:
-    return await call.node.operations.tokens.renew(body, call.write_timeout_ms)
-
-
-async def expire_token(
-    call: Call, parameters: Nothing, body: ExpireDelegationTokenRequest
-) -> ExpireDelegationTokenResponse:
-    return await call.node.operations.tokens.expire(body, call.write_timeout_ms)

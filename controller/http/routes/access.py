@@ -7,24 +7,17 @@ from typing import Final
 from quorate.controller.api.access_models import AclParameters, QuotaParameters, UserParameters
 from quorate.controller.api.models import Nothing
 from quorate.controller.http.handlers import access as access_handlers
-from quorate.controller.http.routing import Route, Serving, route
-from quorate.controller.protocol.acls import (
-    CreateAclsRequest,
-    CreateAclsResponse,
-    DeleteAclsRequest,
-    DeleteAclsResponse,
-    DescribeAclsResponse,
-)
-from quorate.controller.protocol.quotas import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
-    DescribeClientQuotasResponse,
-)
-from quorate.controller.protocol.scram import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
-    DescribeUserScramCredentialsResponse,
-)
+from quorate.controller.http.routing import Route, Serving, route, write
+from quorate.controller.operations.access import AccessOperations
+from quorate.controller.operations.operations import Operations
+from quorate.controller.protocol.acls import DescribeAclsResponse
+from quorate.controller.protocol.quotas import DescribeClientQuotasResponse
+from quorate.controller.protocol.scram import DescribeUserScramCredentialsResponse
+
+
+def _access(operations: Operations) -> AccessOperations:
+    return operations.access
+
 
 ACCESS_ROUTES: Final[tuple[Route, ...]] = (
     route(
@@ -38,16 +31,12 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         reply=DescribeClientQuotasResponse,
         serving=Serving.CONSISTENT,
     ),
-    route(
-        "POST",
+    write(
         "/v1/client-quotas",
         "Set and remove client quotas (Kafka's AlterClientQuotas)",
-        access_handlers.alter_client_quotas,
+        AccessOperations.alter_client_quotas,
         tag="quotas",
-        parameters=Nothing,
-        body=AlterClientQuotasRequest,
-        reply=AlterClientQuotasResponse,
-        serving=Serving.ACTIVE,
+        of=_access,
         is_bulk=True,
         errors=(422, 429),
     ),
@@ -64,16 +53,12 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         is_bulk=True,
         errors=(404,),
     ),
-    route(
-        "POST",
+    write(
         "/v1/users",
         "Make, replace and remove SCRAM credentials (Kafka's AlterUserScramCredentials)",
-        access_handlers.alter_user_scram_credentials,
+        AccessOperations.alter_user_scram_credentials,
         tag="users",
-        parameters=Nothing,
-        body=AlterUserScramCredentialsRequest,
-        reply=AlterUserScramCredentialsResponse,
-        serving=Serving.ACTIVE,
+        of=_access,
         is_bulk=True,
         errors=(404, 409, 422, 429),
     ),
@@ -88,29 +73,21 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         reply=DescribeAclsResponse,
         serving=Serving.CONSISTENT,
     ),
-    route(
-        "POST",
+    write(
         "/v1/acls",
         "Create ACLs (Kafka's CreateAcls)",
-        access_handlers.create_acls,
+        AccessOperations.create_acls,
         tag="acls",
-        parameters=Nothing,
-        body=CreateAclsRequest,
-        reply=CreateAclsResponse,
-        serving=Serving.ACTIVE,
+        of=_access,
         is_bulk=True,
         errors=(422, 429),
     ),
-    route(
-        "POST",
+    write(
         "/v1/acls/delete",
         "Remove the ACLs that filters mean (Kafka's DeleteAcls)",
-        access_handlers.delete_acls,
+        AccessOperations.delete_acls,
         tag="acls",
-        parameters=Nothing,
-        body=DeleteAclsRequest,
-        reply=DeleteAclsResponse,
-        serving=Serving.ACTIVE,
+        of=_access,
         is_bulk=True,
         errors=(422, 429),
     ),

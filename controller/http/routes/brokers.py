@@ -9,31 +9,16 @@ from quorate.controller.api.content import JSON_OR_MSGPACK, MSGPACK
 from quorate.controller.api.models import Nothing
 from quorate.controller.http.handlers import common as handlers
 from quorate.controller.http.handlers.repeated_heartbeats import repeated_heartbeat
-from quorate.controller.http.routing import Route, Serving, route
-from quorate.controller.protocol import (
-    AllocateProducerIdsRequest,
-    AllocateProducerIdsResponse,
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    AssignReplicasToDirsRequest,
-    AssignReplicasToDirsResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
+from quorate.controller.http.routing import Route, Serving, route, write
+from quorate.controller.operations.operations import Operations
+from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 BROKER_ROUTES: Final[tuple[Route, ...]] = (
-    route(
-        "POST",
+    write(
         "/v1/broker-rpc/register",
         "A broker registers (Kafka's BrokerRegistration)",
-        handlers.register_broker,
+        Operations.register_broker,
         tag="broker RPCs",
-        parameters=Nothing,
-        body=BrokerRegistrationRequest,
-        reply=BrokerRegistrationResponse,
-        serving=Serving.ACTIVE,
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 422, 429),
     ),
@@ -52,16 +37,11 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         at_once=handlers.broker_heartbeat_at_once,
         repeated=repeated_heartbeat,
     ),
-    route(
-        "POST",
+    write(
         "/v1/broker-rpc/alter-partition",
         "A leader asks for other ISRs (Kafka's AlterPartition); outcomes are in the reply, partition by partition",
-        handlers.alter_partition,
+        Operations.alter_partition,
         tag="broker RPCs",
-        parameters=Nothing,
-        body=AlterPartitionRequest,
-        reply=AlterPartitionResponse,
-        serving=Serving.ACTIVE,
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 429),
     ),
@@ -78,29 +58,19 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         media=(MSGPACK,),
         errors=(404, 409, 429),
     ),
-    route(
-        "POST",
+    write(
         "/v1/broker-rpc/assign-replicas-to-dirs",
         "A broker says where its replicas lie (Kafka's AssignReplicasToDirs); outcomes are in the reply",
-        handlers.assign_replicas_to_dirs,
+        Operations.assign_replicas_to_dirs,
         tag="broker RPCs",
-        parameters=Nothing,
-        body=AssignReplicasToDirsRequest,
-        reply=AssignReplicasToDirsResponse,
-        serving=Serving.ACTIVE,
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 422, 429),
     ),
-    route(
-        "POST",
+    write(
         "/v1/broker-rpc/allocate-producer-ids",
         "A broker gets a block of producer ids that nobody else has (Kafka's AllocateProducerIds)",
-        handlers.allocate_producer_ids,
+        Operations.allocate_producer_ids,
         tag="broker RPCs",
-        parameters=Nothing,
-        body=AllocateProducerIdsRequest,
-        reply=AllocateProducerIdsResponse,
-        serving=Serving.ACTIVE,
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 429),
     ),

@@ -6,14 +6,15 @@ from typing import Final
 
 from quorate.controller.api.models import ConfigParameters, Nothing, ReadParameters
 from quorate.controller.http.handlers import configs as config_handlers
-from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.http.routing import Route, Serving, route, write
+from quorate.controller.operations.operations import Operations
 from quorate.controller.protocol.configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     DescribeConfigsResult,
     IncrementalAlterConfigsRequest,
 )
-from quorate.controller.protocol.features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorate.controller.protocol.features import DescribeFeaturesResponse
 
 CONFIG_ROUTES: Final[tuple[Route, ...]] = (
     route(
@@ -66,16 +67,11 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         reply=DescribeFeaturesResponse,
         serving=Serving.CONSISTENT,
     ),
-    route(
-        "POST",
+    write(
         "/v1/features",
         "Raise or lower feature levels (Kafka's UpdateFeatures)",
-        config_handlers.update_features,
+        Operations.update_features,
         tag="features",
-        parameters=Nothing,
-        body=UpdateFeaturesRequest,
-        reply=UpdateFeaturesResponse,
-        serving=Serving.ACTIVE,
         errors=(409, 429),
     ),
 )

@@ -8,8 +8,8 @@ from quorate.controller.api.content import JSON_OR_MSGPACK
 from quorate.controller.api.models import Nothing, ReadParameters
 from quorate.controller.api.resources import ControllersReply
 from quorate.controller.http.handlers import controllers
-from quorate.controller.http.routing import Route, Serving, route
-from quorate.controller.protocol.controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
+from quorate.controller.http.routing import Route, Serving, route, write
+from quorate.controller.operations.operations import Operations
 
 CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
     route(
@@ -23,16 +23,11 @@ CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
         reply=ControllersReply,
         serving=Serving.CONSISTENT,
     ),
-    route(
-        "POST",
+    write(
         "/v1/controller-rpc/register",
         "A controller registers (Kafka's ControllerRegistration)",
-        controllers.register_controller,
+        Operations.register_controller,
         tag="controllers",
-        parameters=Nothing,
-        body=ControllerRegistrationRequest,
-        reply=ControllerRegistrationResponse,
-        serving=Serving.ACTIVE,
         media=JSON_OR_MSGPACK,
         errors=(422, 429),
     ),

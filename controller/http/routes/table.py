@@ -42,18 +42,10 @@ from quorate.controller.http.routes.deletions import DELETION_ROUTES
 from quorate.controller.http.routes.feed import FEED_ROUTES
 from quorate.controller.http.routes.searches import SEARCH_ROUTES
 from quorate.controller.http.routes.tokens import TOKEN_ROUTES
-from quorate.controller.http.routing import Route, Serving, raw_route, route
+from quorate.controller.http.routing import Route, Serving, raw_route, route, write
+from quorate.controller.operations.operations import Operations
 from quorate.controller.protocol import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
     DeleteTopicsResponse,
-    ElectLeadersRequest,
-    ElectLeadersResponse,
     ListPartitionReassignmentsResponse,
     UnregisterBrokerResponse,
 )
@@ -155,16 +147,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     *AUDIT_ROUTES,
     *SEARCH_ROUTES,
     *DELETION_ROUTES,
-    route(
-        "POST",
+    write(
         "/v1/topics",
         "Create topics, one or many (Kafka's CreateTopics)",
-        handlers.create_topics,
+        Operations.create_topics,
         tag="topics",
-        parameters=Nothing,
-        body=CreateTopicsRequest,
-        reply=CreateTopicsResponse,
-        serving=Serving.ACTIVE,
         is_bulk=True,
         errors=(409, 422, 429),
     ),
@@ -193,29 +180,19 @@ ROUTES: Final[tuple[Route, ...]] = (
         is_bulk=True,
         errors=(404, 429),
     ),
-    route(
-        "POST",
+    write(
         "/v1/topics/delete",
         "Delete topics by id, one or many (Kafka's DeleteTopics)",
-        handlers.delete_topics,
+        Operations.delete_topics,
         tag="topics",
-        parameters=Nothing,
-        body=DeleteTopicsRequest,
-        reply=DeleteTopicsResponse,
-        serving=Serving.ACTIVE,
         is_bulk=True,
         errors=(404, 429),
     ),
-    route(
-        "POST",
+    write(
         "/v1/topics/partitions",
         "Give topics more partitions (Kafka's CreatePartitions)",
-        handlers.create_partitions,
+        Operations.create_partitions,
         tag="topics",
-        parameters=Nothing,
-        body=CreatePartitionsRequest,
-        reply=CreatePartitionsResponse,
-        serving=Serving.ACTIVE,
         is_bulk=True,
         errors=(404, 409, 422, 429),
     ),
@@ -230,29 +207,19 @@ ROUTES: Final[tuple[Route, ...]] = (
         reply=ListPartitionReassignmentsResponse,
         serving=Serving.CONSISTENT,
     ),
-    route(
-        "POST",
+    write(
         "/v1/partition-reassignments",
         "Start reassignments, or cancel them: replicas null (Kafka's AlterPartitionReassignments)",
-        handlers.alter_reassignments,
+        Operations.alter_partition_reassignments,
         tag="partitions",
-        parameters=Nothing,
-        body=AlterPartitionReassignmentsRequest,
-        reply=AlterPartitionReassignmentsResponse,
-        serving=Serving.ACTIVE,
         is_bulk=True,
         errors=(404, 409, 422, 429),
     ),
-    route(
-        "POST",
+    write(
         "/v1/leader-elections",
         "Elect leaders now (Kafka's ElectLeaders)",
-        handlers.elect_leaders,
+        Operations.elect_leaders,
         tag="partitions",
-        parameters=Nothing,
-        body=ElectLeadersRequest,
-        reply=ElectLeadersResponse,
-        serving=Serving.ACTIVE,
         is_bulk=True,
         errors=(404, 409, 429),
     ),

@@ -7,16 +7,15 @@ from typing import Final
 from quorate.controller.api.models import Nothing
 from quorate.controller.http.handlers import tokens as token_handlers
 from quorate.controller.http.handlers.tokens import TokenParameters
-from quorate.controller.http.routing import Route, Serving, route
-from quorate.controller.protocol.tokens import (
-    CreateDelegationTokenRequest,
-    CreateDelegationTokenResponse,
-    DescribeDelegationTokenResponse,
-    ExpireDelegationTokenRequest,
-    ExpireDelegationTokenResponse,
-    RenewDelegationTokenRequest,
-    RenewDelegationTokenResponse,
-)
+from quorate.controller.http.routing import Route, Serving, route, write
+from quorate.controller.operations.operations import Operations
+from quorate.controller.operations.tokens import TokenOperations
+from quorate.controller.protocol.tokens import DescribeDelegationTokenResponse
+
+
+def _tokens(operations: Operations) -> TokenOperations:
+    return operations.tokens
+
 
 TOKEN_ROUTES: Final[tuple[Route, ...]] = (
     route(
@@ -30,40 +29,28 @@ TOKEN_ROUTES: Final[tuple[Route, ...]] = (
         reply=DescribeDelegationTokenResponse,
         serving=Serving.CONSISTENT,
     ),
-    route(
-        "POST",
+    write(
         "/v1/delegation-tokens",
         "Make a delegation token; its HMAC is in this answer only (Kafka's CreateDelegationToken)",
-        token_handlers.create_token,
+        TokenOperations.create_token,
         tag="delegation tokens",
-        parameters=Nothing,
-        body=CreateDelegationTokenRequest,
-        reply=CreateDelegationTokenResponse,
-        serving=Serving.ACTIVE,
+        of=_tokens,
         errors=(429,),
     ),
-    route(
-        "POST",
+    write(
         "/v1/delegation-tokens/renew",
         "Let a delegation token live on (Kafka's RenewDelegationToken)",
-        token_handlers.renew_token,
+        TokenOperations.renew_token,
         tag="delegation tokens",
-        parameters=Nothing,
-        body=RenewDelegationTokenRequest,
-        reply=RenewDelegationTokenResponse,
-        serving=Serving.ACTIVE,
+        of=_tokens,
         errors=(404, 429),
     ),
-    route(
-        "POST",
+    write(
         "/v1/delegation-tokens/expire",
         "Let a delegation token end, at once or later (Kafka's ExpireDelegationToken)",
-        token_handlers.expire_token,
+        TokenOperations.expire_token,
         tag="delegation tokens",
-        parameters=Nothing,
-        body=ExpireDelegationTokenRequest,
-        reply=ExpireDelegationTokenResponse,
-        serving=Serving.ACTIVE,
+        of=_tokens,
         errors=(404, 429),
     ),
 )

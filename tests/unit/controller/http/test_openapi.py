@@ -49,6 +49,22 @@ def test_openapi_operations_have_names_of_their_own() -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.parametrize(
+    ("path", "name", "models"),
+    [
+        ("/v1/topics", "create_topics", "CreateTopics"),
+        ("/v1/acls/delete", "delete_acls", "DeleteAcls"),
+        ("/v1/delegation-tokens/renew", "renew_token", "RenewDelegationToken"),
+    ],
+)
+def test_openapi_of_a_write_names_what_its_operation_takes_and_gives(path: str, name: str, models: str) -> None:
+    described = DOCUMENT["paths"][path]["post"]
+    assert described["operationId"] == name
+    media = "application/json"
+    assert described["requestBody"]["content"][media]["schema"]["$ref"].endswith(f"/{models}Request")
+    assert described["responses"]["200"]["content"][media]["schema"]["$ref"].endswith(f"/{models}Response")
+
+
 def test_openapi_references_lead_somewhere() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     assert {name for name in references(DOCUMENT) if name.rpartition("/")[2] not in schemas} == set()
