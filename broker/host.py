@@ -32,7 +32,7 @@ from quorate.broker.replicas.manager import ReplicaManager, Station
 from quorate.broker.replicas.peers import PeerAddresses, PeerCalls
 from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace, StandInLog
-from quorate.broker.settings import BrokerSettings, parse_peers
+from quorate.broker.settings import BrokerSettings, LifecycleSettings, parse_peers
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -214,14 +214,7 @@ class BrokerHost:
         return new_identity(broker_id, image, endpoint, rack, new_uuid, last_run, directories)
 
     def _session(self, identity: BrokerIdentity, cluster_id: str) -> BrokerSession:
-        times, settings = self._surroundings, self.settings.lifecycle
-        timing = LifecycleTiming(
-            heartbeat_interval_ms=settings.heartbeat_interval_ms,
-            retry_max_ms=settings.retry_max_ms,
-            registration_timeout_ms=settings.registration_timeout_ms,
-            shutdown_timeout_ms=settings.shutdown_timeout_ms,
-            directory_failure_timeout_ms=settings.directory_failure_timeout_ms,
-        )
+        times, timing = self._surroundings, lifecycle_timing(self.settings.lifecycle)
         lifecycle = BrokerLifecycle(identity.broker_id, identity.incarnation_id, timing, times.now_ms(), times.draw)
         return BrokerSession(
             identity,
@@ -285,11 +278,11 @@ class BrokerHost:
         return frozenset(id_ for id_, one in sessions if one.identity.begins_anew and not one.failed_directories)
 
     def _rehearsal(self, peers: PeerCalls, surroundings: Surroundings) -> RehearsalReplicas:
-        model, timing = self.settings.rehearsal, self.settings.replicas
+        model, settings = self.settings.rehearsal, self.settings.replicas
         return RehearsalReplicas(
             StandInLog(model.partition_bytes, model.write_bytes_per_s),
             Pace(model.copy_bytes_per_s),
-            ExchangeTiming(timing.lag_time_max_ms, timing.interval_ms, timing.retry_max_ms),
+            ExchangeTiming(settings.lag_time_max_ms, settings.interval_ms, settings.retry_max_ms),
             peers,
             PeerAddresses(parse_peers(self.settings.peers)),
             surroundings,
@@ -303,6 +296,17 @@ class BrokerHost:
             for broker_id, session in self.sessions.items()
             if session.lifecycle.is_registered and not session.lifecycle.is_over
         }
+
+
+def lifecycle_timing(settings: LifecycleSettings) -> LifecycleTiming:
+    """Intervals of a broker's life. ``LifecycleSettings()``: as by default."""
+    return LifecycleTiming(
+        heartbeat_interval_ms=settings.heartbeat_interval_ms,
+        retry_max_ms=settings.retry_max_ms,
+        registration_timeout_ms=settings.registration_timeout_ms,
+        shutdown_timeout_ms=settings.shutdown_timeout_ms,
+        directory_failure_timeout_ms=settings.directory_failure_timeout_ms,
+    )
 
 
 class RegistrationWatch(MetadataPublisher):

@@ -39,15 +39,15 @@ _UNKNOWN_TO_CONTROLLER: Final = frozenset({ErrorCode.STALE_BROKER_EPOCH, ErrorCo
 class LifecycleTiming:
     """Intervals, in milliseconds."""
 
-    heartbeat_interval_ms: float = 2_000.0
+    heartbeat_interval_ms: float
     #: Longest wait between two tries of a failing request.
-    retry_max_ms: float = 2_000.0
+    retry_max_ms: float
     #: A broker that could not register for the first time by then fails.
-    registration_timeout_ms: float = 60_000.0
+    registration_timeout_ms: float
     #: A broker that nobody relieved of its leaderships by then leaves all the same.
-    shutdown_timeout_ms: float = 30_000.0
+    shutdown_timeout_ms: float
     #: A broker whose failed log directory no controller has heard of by then fails.
-    directory_failure_timeout_ms: float = 30_000.0
+    directory_failure_timeout_ms: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,14 +47,14 @@ class LoaderTiming:
     """Waits (milliseconds) and sizes (bytes) of the loader's requests."""
 
     #: How long a controller may hold back an answer when there is nothing new.
-    wait_ms: int = 500
+    wait_ms: int
     #: Most bytes of batches, or of a checkpoint piece, in one answer.
-    bytes_max: int = 8 * 1024 * 1024
+    bytes_max: int
+    retry_max_ms: float
+    #: When no controller has answered for so long, none is known.
+    silence_max_ms: float
     #: Wait after all controllers have failed in turn; doubled each round up to ``retry_max_ms``.
     retry_first_ms: float = 50.0
-    retry_max_ms: float = 2_000.0
-    #: When no controller has answered for so long, none is known.
-    silence_max_ms: float = 9_000.0
 
 
 @dataclass(slots=True)

@@ -48,11 +48,11 @@ class ExchangeTiming:
     """Milliseconds."""
 
     #: How long an ISR member may go without being caught up (Kafka's replica.lag.time.max.ms).
-    lag_max_ms: float = 30_000.0
+    lag_max_ms: float
     #: Between two messages that have nothing new to say (Kafka's replica.fetch.wait.max.ms).
-    interval_ms: float = 500.0
+    interval_ms: float
     #: Longest wait between two attempts to reach a process.
-    retry_max_ms: float = 2_000.0
+    retry_max_ms: float
 
 
 class RehearsalReplicas(ReplicaManager):

@@ -25,7 +25,7 @@ from tests.integration.feed_stage import FeedController
 from tests.unit.broker.images import batch, uuid
 from tests.waiting import eventually
 
-TIMING = LoaderTiming(wait_ms=200, bytes_max=256 * 1024, retry_first_ms=5, retry_max_ms=20)
+TIMING = LoaderTiming(wait_ms=200, bytes_max=256 * 1024, retry_first_ms=5, retry_max_ms=20, silence_max_ms=9_000)
 
 
 @dataclass

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
-from quorate.broker.metadata.loader import LoaderTiming
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.records.records import (
@@ -14,7 +14,7 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
 from tests.integration.feed_stage import FeedController, captured_batches, captured_checkpoint, serving
-from tests.integration.loader_stage import FIRST, digest, direct, following, published, with_checkpoint
+from tests.integration.loader_stage import FIRST, TIMING, digest, direct, following, published, with_checkpoint
 from tests.unit.broker.images import batch, uuid
 from tests.waiting import eventually
 
@@ -25,7 +25,7 @@ async def test_loader_log_that_begins_later_takes_the_checkpoint_first(kafka_dat
     tail = captured_batches(directory)
     controller = FeedController(2, tail)
     controller.drop_prefix(*captured_checkpoint(directory))
-    timing = LoaderTiming(wait_ms=200, bytes_max=65_536, retry_first_ms=5, retry_max_ms=20)
+    timing = replace(TIMING, bytes_max=65_536)
     async with serving(controller), following(controller, timing=timing) as (loader, recorder):
         image = await published(recorder, parse_header(tail[-1]).end_offset)
 
@@ -55,7 +55,7 @@ async def test_loader_diverging_log_takes_the_checkpoint_and_replaces_the_image(
         assert digest(recorder.image) == digest(direct([*restored, here.log.batches[-1]]))
 
 
-PIECES = LoaderTiming(wait_ms=200, bytes_max=100, retry_first_ms=5, retry_max_ms=20)
+PIECES = replace(TIMING, bytes_max=100)
 TAIL = [batch(3, 1, TopicRecord(name="c", topic_id=uuid(3)))]
 
 

@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
-from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, LifecycleTiming, SendRegistration
+from quorate.broker.host import lifecycle_timing
+from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, SendRegistration
 from quorate.broker.lifecycle.transitions import TRANSITIONS, BrokerState, LifecycleEvent, WrongTransition, next_state
+from quorate.broker.settings import LifecycleSettings
 from quorate.metadata_log.errors import ErrorCode
 
 PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
@@ -31,7 +33,7 @@ class Traced(BrokerLifecycle):
     """Notes the edges that it takes."""
 
     def __init__(self, chance: Random) -> None:
-        super().__init__(11, INCARNATION, LifecycleTiming(), now_ms=0.0, draw=chance.random)
+        super().__init__(11, INCARNATION, lifecycle_timing(LifecycleSettings()), now_ms=0.0, draw=chance.random)
         self.edges: set[Edge] = set()
 
     def _take(self, event: LifecycleEvent) -> None:
@@ -84,7 +86,7 @@ def answer(machine: BrokerLifecycle, now_ms: float, chance: Random, *, is_regist
 
 def in_state(state: BrokerState) -> BrokerLifecycle:
     """A broker that came there, with no request out."""
-    machine = BrokerLifecycle(11, INCARNATION, LifecycleTiming(), now_ms=0.0, draw=lambda: 0.0)
+    machine = BrokerLifecycle(11, INCARNATION, lifecycle_timing(LifecycleSettings()), now_ms=0.0, draw=lambda: 0.0)
     machine.next_command(0.0)
     if state is BrokerState.REGISTERING:
         return machine
