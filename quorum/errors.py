@@ -48,7 +48,7 @@ class BatchTooLarge(QuorateError):
     def __init__(self, base_offset: int, size: int) -> None:
         super().__init__(
             f"the log holds a batch of {size} bytes at offset {base_offset}, and {BATCH_BYTES_MAX} is the most that can"
-            " be sent to another controller: begin from a checkpoint behind it"
+            " be sent to another controller: begin from a checkpoint after it"
         )
         self.base_offset = base_offset
         self.size = size

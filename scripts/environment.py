@@ -236,7 +236,7 @@ def main() -> int:
         say(f"the Python environment could not be made: {error}")
         return 1
     except KeyboardInterrupt:
-        say("interrupted; the next start makes the Python environment anew")
+        say("interrupted; the next start rebuilds the Python environment")
         return 130
     return 0
 

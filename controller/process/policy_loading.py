@@ -53,7 +53,7 @@ def _made(reference: str) -> object:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        where = "where Python looks for modules: install it beside quorate, or name its folder in PYTHONPATH"
+        where = "where Python looks for modules: install it alongside quorate, or name its folder in PYTHONPATH"
         raise _Unusable(f"there is no module {error.name} {where}") from error
     except Exception as error:  # it is somebody else's, and may raise anything
         raise _Unusable(f"module {module_name} cannot be imported: {_text(error)}") from error

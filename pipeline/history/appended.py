@@ -163,7 +163,7 @@ class AppendedTables:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NotAppendable(f"{path}: does not tell what the tables hold ({error}); make them again") from error
         if any(one.resume is None for one in clusters):
-            raise NotAppendable(f"{self._out}: the tables were not made to be gone on with; make them with --append")
+            raise NotAppendable(f"{self._out}: the tables were not made to be continued; make them with --append")
         return manifest
 
 

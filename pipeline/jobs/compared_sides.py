@@ -194,7 +194,7 @@ def _bases(directory: str) -> dict[str, _Base]:
 def _require_moment(directory: str, at: Moment, base: _Base, cluster_id: str) -> None:
     if at.offset is not None:
         if base.offset is not None and at.offset <= base.offset:
-            raise NoState(f"{directory}: begins at offset {base.offset + 1}, behind {at}; ask for a later one")
+            raise NoState(f"{directory}: begins at offset {base.offset + 1}, after {at}; ask for a later one")
         end = _end_of(directory, cluster_id)
         if at.offset > end:
             raise NoState(f"{directory}: ends at offset {end}, before {at}; ask for an offset up to {end}")

@@ -54,7 +54,7 @@ def beside_digest(paths: Sequence[str], offset: int) -> str | None:
     digest = _DIGEST.search(done.stdout)
     if done.returncode or digest is None:
         said = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["it said nothing"]
-        raise PipelineError(f"{paths[0]}: the controllers' replay beside failed: {said[-1]}")
+        raise PipelineError(f"{paths[0]}: the controllers' own replay failed: {said[-1]}")
     return digest[1]
 
 

@@ -285,7 +285,7 @@ _COMMANDS: Final = {
     "drill": _Command(_drill, "Rehearse disasters on real processes, and measure what they cost.", _RUNNING),
     "recover": _Command(
         _recover,
-        "Found a quorum anew whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",
+        "Rebuild a quorum whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",
         _FILES,
     ),
     "pipeline": _Command(

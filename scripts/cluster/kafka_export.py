@@ -183,7 +183,7 @@ def _split(source: Path, state: SourceState, voters: VotersRecord | None) -> tup
             raise ExportError(f"{source}: {missing} are missing: name the directory, or export without the log")
         size += batch.header.size
         if size > _TAIL_BYTES_MAX:
-            raise ExportError(f"{source}: the log behind offset {base} is more than a segment: take a checkpoint")
+            raise ExportError(f"{source}: the log after offset {base} is more than a segment: take a checkpoint")
         batches.append(_with_voters(batch, voters))
         if not epochs or batch.header.epoch > epochs[-1][0]:
             epochs.append((batch.header.epoch, batch.header.base_offset))

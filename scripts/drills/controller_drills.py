@@ -141,7 +141,7 @@ async def follower_far_behind(ground: Ground) -> None:
 
 def _wipe(ground: Ground, node: int) -> None:
     wipe(ground.directory(node))
-    ground.event("fault", f"controller {node}'s directory is wiped, and made anew without a vote")
+    ground.event("fault", f"controller {node}'s directory is wiped, and made again without a vote")
 
 
 DRILLS: Final = (

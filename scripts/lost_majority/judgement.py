@@ -152,7 +152,7 @@ def _losses(
     else:
         missing = ", ".join(str(voter) for voter in voters if voter not in intact)
         said.append(
-            f"{here}, which is no majority: what voters {missing} acknowledged without the seed behind offset"
+            f"{here}, which is no majority: what voters {missing} acknowledged without the seed beyond offset"
             f" {max(end, known_commit)}, after {format_time(seed.end_time_ms)}, may be lost: nobody here can tell"
         )
     return said

@@ -165,7 +165,7 @@ def plan_from_backup(
     image = load_image(backup, offset, passed_over.append)
     provenance = image.provenance
     back = max(0, judgement.known_commit - provenance.end_offset)
-    undone = f"{back:,} records behind it that are known to have been committed are undone"
+    undone = f"{back:,} records after it that are known to have been committed are undone"
     said = (f"the state is that of {backup} at offset {provenance.end_offset}: {undone}", *map(str, passed_over))
     seed = judgement.seed
     is_all = judgement.is_complete and (provenance.end_offset, provenance.epoch) >= (seed.end_offset, seed.end_epoch)

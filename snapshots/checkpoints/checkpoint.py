@@ -148,7 +148,7 @@ def read_checkpoint(batches: Iterable[Buffer], end_offset: int | None, epoch: in
         if log_time_ms is None:
             log_time_ms = _log_time(items[0])
         if is_complete:
-            raise MalformedData("records behind the SnapshotFooter")
+            raise MalformedData("records after the SnapshotFooter")
         is_complete = _has_footer(items)
         replay_items(editor, items)
         batch_epoch = header.epoch

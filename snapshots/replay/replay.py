@@ -70,7 +70,7 @@ def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
             record = item.record
             rule = _RULES.get(type(record))
             if rule is None:
-                raise ReplayError(f"{type(record).__name__} is not replayed by itself")
+                raise ReplayError(f"{type(record).__name__} is not replayed on its own")
             rule(editor, record)
         elif isinstance(item, PartitionRun):
             of_run = stretches.pop()

@@ -123,7 +123,7 @@ def test_side_of_several_clusters_must_say_which(spark: SparkSession, tables: Pa
             spark, Asked(str(tables), Moment(), SMALL_CLUSTER), Asked(str(tables), Moment()), match_ids=False, limit=3
         )
     early = Asked(str(tables), Moment(70), LARGE_CLUSTER)
-    with pytest.raises(NoState, match="begins at offset 15719, behind offset 70; ask for a later one"):
+    with pytest.raises(NoState, match="begins at offset 15719, after offset 70; ask for a later one"):
         compare(spark, early, early, match_ids=False, limit=3)
 
 

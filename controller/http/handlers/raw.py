@@ -103,7 +103,7 @@ def _find(node: Node, parameters: CheckpointParameters) -> CheckpointInfo:
 
 def _not_found(checkpoint: CheckpointId) -> ApiError:
     name = f"{checkpoint.end_offset}-{checkpoint.epoch}"
-    return ApiError(ErrorCode.SNAPSHOT_NOT_FOUND, f"there is no checkpoint {name} here: begin anew with the newest one")
+    return ApiError(ErrorCode.SNAPSHOT_NOT_FOUND, f"there is no checkpoint {name} here: start over with the newest one")
 
 
 async def get_metrics(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:

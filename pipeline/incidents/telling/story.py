@@ -280,7 +280,7 @@ def _risky_election(row: Row, found: Findings) -> Incident:
 
 _TRIGGERS = {
     "broker_returned": "it came with the broker's return",
-    "operator": "no topic allows it by itself: somebody asked for it",
+    "operator": "no topic allows it on its own: somebody asked for it",
     "operator_or_controller": "somebody asked for it, or the controller, which looks from time to time where it may",
 }
 

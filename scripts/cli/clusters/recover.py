@@ -31,7 +31,7 @@ from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, LocalDirectory,
 from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
 
 app = typer.Typer(
-    help="Found a quorum anew whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",
+    help="Rebuild a quorum whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",
     no_args_is_help=True,
 )
 

@@ -81,8 +81,10 @@ def up(
 ) -> None:
     """Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C.
 
-    Started again on the same directory, the cluster goes on where it was. Who ends by itself is named, and the others
-    go on as long as a majority of the controllers is left. `quorate node` kills, freezes and starts single processes.
+    Started again on the same directory, the cluster goes on where it was. A process that ends on its own is
+    named, and the others go on as long as a majority of the controllers is left. `quorate node` kills, freezes and
+    starts single processes.
+
     Exit code 0: stopped by Ctrl-C, in order; 1: refused, or it could not go on; 130: by a second Ctrl-C, at once.
 
     Examples:

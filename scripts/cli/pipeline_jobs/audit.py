@@ -67,9 +67,9 @@ def audit(
     """Replay a log with Spark, and hold the state against what controllers say it is: a certificate.
 
     The digest of the state is compared with the manifests of all checkpoints, with the checkpoints themselves, and
-    where there is no manifest (Kafka writes none) and no digest is given, with the controllers' own replay, run beside.
+    where there is no manifest (Kafka writes none) and no digest is given, with the controllers' own replay.
     Every batch is checked, every partition's leader, ISR and epochs too. Exit code 1: the audit failed; it says what is
-    wrong first. With --mixed each cluster is audited by itself, and one that fails does not stop the others.
+    wrong first. With --mixed each cluster is audited on its own, and one that fails does not stop the others.
 
     Example: quorate pipeline audit var/controller-1 --certificate audit.json --sign-key audit.key
     """

@@ -103,7 +103,7 @@ def _lines(report: HistoryReport, out: str) -> list[str]:
         *(
             f"Cluster {one.cluster_id}: {one.records:,} records, offsets {one.first_offset} to {one.end_offset - 1}."
             if one.records
-            else f"Cluster {one.cluster_id}: nothing new behind offset {one.end_offset - 1}."
+            else f"Cluster {one.cluster_id}: nothing new after offset {one.end_offset - 1}."
             for one in report.clusters
         ),
         f"{report.seconds:.1f} s: {rate:,.0f} records/s.",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def stream(
     run: Run,
     paths: Inputs,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=local, help="The table, made or gone on with.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=local, help="The table, made or continued.")],
     now: Annotated[bool, typer.Option("--now", help="Read what is there now and end, instead of following.")] = False,
     every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="From one look to the next.")] = 1.0,
     max_records: Annotated[

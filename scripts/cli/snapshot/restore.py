@@ -210,7 +210,7 @@ def _committed(source: Path, at: str | None, state: SourceState) -> SourceState:
     if at is not None:
         raise ClusterError(
             f"{source} knew only what is before offset {commit} to be committed: the cluster may have lost what is"
-            " behind it; name a moment before it with --at"
+            " after it; name a moment before it with --at"
         )
     return loaded(source, str(commit))
 
@@ -240,7 +240,7 @@ def _show(wanted: _Wanted, cluster_id: str, made: list[dict[str, Any]], *, as_js
         return
     sys.stdout.writelines(f"{line}\n" for line in _lines(wanted.state, cluster_id, made))
     if not wanted.has_vote:
-        typer.echo("  it has no vote: started beside the others, it joins them, and votes when it has caught up")
+        typer.echo("  it has no vote: started alongside the others, it joins them, and votes when it has caught up")
 
 
 def _lines(state: SourceState, cluster_id: str, made: list[dict[str, Any]]) -> Iterator[str]:

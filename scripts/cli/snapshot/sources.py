@@ -51,11 +51,11 @@ def left_lines(state: SourceState) -> Iterator[str]:
     """What the source has behind the state, for people."""
     left = state.left
     if left.records:
-        yield f"left out: {left.records} records behind it, up to offset {left.end_offset}"
+        yield f"left out: {left.records} records after it, up to offset {left.end_offset}"
     if left.checkpoints:
         yield f"left out: {left.checkpoints} later checkpoint{'s' * (left.checkpoints > 1)}"
     if left.damage:
-        yield f"left out and not counted: what lies behind damage: {left.damage}"
+        yield f"left out and not counted: what follows the damage: {left.damage}"
     if not (left.records or left.checkpoints or left.damage):
         yield "left out: nothing"
 

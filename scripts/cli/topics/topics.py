@@ -309,7 +309,7 @@ def add_partitions(
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
-    """Let topics grow. A topic never shrinks, and its keys are spread anew over all partitions.
+    """Let topics grow. A topic never shrinks, and its keys are redistributed over all partitions.
 
     --replica-assignment is about the new partitions.
 

@@ -269,7 +269,7 @@ def test_tables_that_cannot_be_gone_on_with_are_refused(tmp_path: Path) -> None:
     manifest = json.loads((out / "manifest.json").read_text())
     del manifest["clusters"][0]["resume"]
     (out / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(NotAppendable, match=rf"^{out}: the tables were not made to be gone on with; make them with"):
+    with pytest.raises(NotAppendable, match=rf"^{out}: the tables were not made to be continued; make them with"):
         append_history([log.path], out)
     (out / "manifest.json").write_text("{")
     with pytest.raises(NotAppendable, match=rf"^{out}/manifest.json: does not tell what the tables hold"):

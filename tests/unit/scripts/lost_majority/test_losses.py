@@ -156,7 +156,7 @@ def test_minority_says_what_is_kept_and_what_may_be_lost(lost: Lost) -> None:
     assert (found.intact, found.is_complete) == ((node,), False)
     said = "\n".join(found.sentences)
     assert f"1 of 3 voters' directories are here and whole, which is no majority: what voters {others}" in said
-    assert f"behind offset {end}, after 2027-01-15" in said
+    assert f"beyond offset {end}, after 2027-01-15" in said
     assert [line for line in found.sentences if "kept" in line] == [
         (
             f"kept, up to offset {end - 1}: records 0 to {end - 6} ({end - 5}), known to have been committed; "
@@ -214,6 +214,6 @@ def test_backup_goes_on_above_everything_that_was_seen(lost: Lost, tmp_path: Pat
     old = digest_image(moved_on(load_image(backup))).text
     assert plan.end_offset > end + 999_999
     assert plan.lost_from == load_image(backup).provenance.end_offset
-    assert "1 records behind it that are known to have been committed are undone" not in plan.sentences[0]
+    assert "1 records after it that are known to have been committed are undone" not in plan.sentences[0]
     for found in lost.look():
         assert (found.digest, found.end_offset, found.end_epoch) == (old, plan.end_offset, plan.generation)
