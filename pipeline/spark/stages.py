@@ -13,7 +13,7 @@ class LookFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class SparkStage:
     """A stage that is running.
 
     Attributes:
@@ -26,7 +26,7 @@ class Stage:
     done: int
 
 
-def running_stages(spark: SparkSession) -> list[Stage]:
+def running_stages(spark: SparkSession) -> list[SparkStage]:
     """Return the stages that are running now, in the order of their ids. May be called from any thread.
 
     Raises:
@@ -38,7 +38,7 @@ def running_stages(spark: SparkSession) -> list[Stage]:
     except (Py4JError, OSError, AttributeError) as error:
         raise LookFailed from error
     return [
-        Stage(stage_id, info.name.partition(" at ")[0], info.numTasks, info.numCompletedTasks)
+        SparkStage(stage_id, info.name.partition(" at ")[0], info.numTasks, info.numCompletedTasks)
         for stage_id, info in infos
         if info is not None
     ]

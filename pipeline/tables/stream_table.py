@@ -51,7 +51,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class TableChunk:
     """A step that is in the table."""
 
     number: int
@@ -77,7 +77,7 @@ class StreamTable:
         """Where Spark keeps how far the stream is."""
         return self.path / "_checkpoint"
 
-    def chunks(self) -> list[Chunk]:
+    def chunks(self) -> list[TableChunk]:
         """The steps that are there, ascending.
 
         Raises:
@@ -87,7 +87,7 @@ class StreamTable:
             return []
         return [self._chunk(name) for name in sorted(os.listdir(self.path)) if _CHUNK.fullmatch(name)]
 
-    def add(self, rows: DataFrame, number: int) -> Chunk | None:
+    def add(self, rows: DataFrame, number: int) -> TableChunk | None:
         """Put a step's rows into the table. None where it was there already, or has no rows.
 
         Raises:
@@ -111,21 +111,21 @@ class StreamTable:
         enter(writing, target)
         return chunk
 
-    def _chunk(self, name: str) -> Chunk:
+    def _chunk(self, name: str) -> TableChunk:
         path = self.path / name / _NOTE
         try:
             data = json.loads(path.read_text("utf-8"))
             stretches = {cluster: Stretch(**one) for cluster, one in data["stretches"].items()}
-            return Chunk(data["number"], stretches, data["ends"])
+            return TableChunk(data["number"], stretches, data["ends"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BrokenTable(f"{path}: unreadable ({error}); the table was made by something else") from error
 
 
-def _checked(writing: Path, number: int, ends: Mapping[str, int]) -> Chunk:
+def _checked(writing: Path, number: int, ends: Mapping[str, int]) -> TableChunk:
     """What the rows are, each offset once and none left out."""
     files = [str(path) for path in writing.glob("*.parquet")]
     if not files:
-        return Chunk(number, {}, dict(ends))
+        return TableChunk(number, {}, dict(ends))
     table = ds.dataset(files, format="parquet").to_table(columns=["cluster_id", "offset"])
     found = table.group_by("cluster_id").aggregate(
         [("offset", "min"), ("offset", "max"), ("offset", "count"), ("offset", "count_distinct")]
@@ -140,4 +140,4 @@ def _checked(writing: Path, number: int, ends: Mapping[str, int]) -> Chunk:
                 f"{first} to {end - 1}, where {due} is due; the table is left as it was"
             )
         stretches[cluster] = Stretch(first, end)
-    return Chunk(number, stretches, {**ends, **{cluster: one.end_offset for cluster, one in stretches.items()}})
+    return TableChunk(number, stretches, {**ends, **{cluster: one.end_offset for cluster, one in stretches.items()}})

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from quorate.scripts.conformance_runner.comparison import Difference
-from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.report import Report
 from quorate.scripts.conformance_runner.vector_file import RUNNERS, BadVectorFile, read_vectors
 from quorate.scripts.terminal import exit_codes
@@ -25,13 +25,13 @@ _CHUNK: Final = 40
 _WAITING_MAX: Final = 400
 
 
-def run_one(work: tuple[str, Any]) -> Outcome:
+def run_one(work: tuple[str, Any]) -> VectorOutcome:
     """Run one vector by its kind."""
     kind, vector = work
     try:
         return RUNNERS[kind](vector)
     except Exception:  # noqa: BLE001  # whatever a vector dies of is its outcome
-        return Outcome(vector["id"], [Difference("", vector["expected"], traceback.format_exc())])
+        return VectorOutcome(vector["id"], [Difference("", vector["expected"], traceback.format_exc())])
 
 
 @app.command()
@@ -76,7 +76,7 @@ def _asked_for(files: list[Path], part: str | None, ids: set[str]) -> Iterator[t
                 yield kind, vector
 
 
-def _outcomes(work: Iterator[tuple[str, Any]], jobs: int) -> Iterator[tuple[tuple[str, Any], Outcome]]:
+def _outcomes(work: Iterator[tuple[str, Any]], jobs: int) -> Iterator[tuple[tuple[str, Any], VectorOutcome]]:
     if jobs == 1:
         for one in work:
             yield one, run_one(one)

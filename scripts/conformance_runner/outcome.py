@@ -9,7 +9,7 @@ from quorate.scripts.conformance_runner.comparison import Difference
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VectorOutcome:
     """A vector and where we differ from it; nowhere = passed."""
 
     vector_id: str

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from typing import Any, Final
 
-from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.outcome import VectorOutcome
 
 _PROGRESS_SECONDS: Final = 5.0
 _IDS_SHOWN_MAX: Final = 5
@@ -35,7 +35,7 @@ class Report:
         """Vectors that were run."""
         return self._passed.total() + self.failed_count
 
-    def add(self, kind: str, vector: Any, outcome: Outcome) -> None:
+    def add(self, kind: str, vector: Any, outcome: VectorOutcome) -> None:
         """One more outcome."""
         self._passed[kind] += outcome.has_passed
         self._failed.setdefault(kind, [])
@@ -51,7 +51,7 @@ class Report:
             self._spoke = now
             print(f"{kind}: {self.count:,} vectors done, {self.failed_count:,} failed", file=sys.stderr, flush=True)
 
-    def _show(self, vector: Any, outcome: Outcome) -> None:
+    def _show(self, vector: Any, outcome: VectorOutcome) -> None:
         if outcome.has_passed:
             return
         given = vector["input"]

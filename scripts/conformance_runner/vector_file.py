@@ -16,9 +16,9 @@ from quorate.scripts.conformance_runner.kinds import (
     reassignment,
     topic_rules,
 )
-from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.outcome import VectorOutcome
 
-RUNNERS: Final[dict[str, Callable[[Any], Outcome]]] = {
+RUNNERS: Final[dict[str, Callable[[Any], VectorOutcome]]] = {
     "partition_change": partition_change.run_vector,
     "reassignment": reassignment.run_vector,
     "placement": placement.run_vector,

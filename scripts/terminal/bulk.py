@@ -14,7 +14,7 @@ from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.output import reader_may_leave
 
 
-class Outcome(NamedTuple):
+class ItemOutcome(NamedTuple):
     """What came of one of them."""
 
     #: How people call it.
@@ -35,7 +35,7 @@ def only(subjects: Sequence[str]) -> str | None:
     return subjects[0] if len(set(subjects)) == 1 else None
 
 
-def report(reply: BaseModel, outcomes: Sequence[Outcome], *, as_json: bool) -> None:
+def report(reply: BaseModel, outcomes: Sequence[ItemOutcome], *, as_json: bool) -> None:
     """Show the outcomes; ends the command as refused where one of them is.
 
     With JSON the reply is all of the output, and has every outcome in it.
@@ -48,7 +48,7 @@ def report(reply: BaseModel, outcomes: Sequence[Outcome], *, as_json: bool) -> N
     exit_by(outcomes)
 
 
-def exit_by(outcomes: Sequence[Outcome]) -> None:
+def exit_by(outcomes: Sequence[ItemOutcome]) -> None:
     """Name what was refused; ends the command where there is any.
 
     Raises:

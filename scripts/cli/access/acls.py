@@ -24,7 +24,7 @@ from quorate.controller.protocol.acls import (
 )
 from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes, confirm
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.bulk import Outcome, only, report
+from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, counted, reader_may_leave
 from quorate.scripts.terminal.requesting import make
@@ -152,7 +152,7 @@ def add(
     response = ask(controllers, secret_file, lambda client: client.access.create_acls(request), about=only(subjects))
     verb = "Denied" if deny else "Allowed"
     outcomes = [
-        Outcome(subject, result.error_code, result.error_message, f"{verb}: {subject}.")
+        ItemOutcome(subject, result.error_code, result.error_message, f"{verb}: {subject}.")
         for subject, result in zip(subjects, response.results, strict=True)
     ]
     report(response, outcomes, as_json=as_json)

@@ -21,7 +21,7 @@ from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.cli.topics.json_files import ElectionFile, read_json
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm, sendable
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.bulk import Outcome, only, report
+from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import counted
 
@@ -114,8 +114,8 @@ async def _elect(client: ControllerClient, request: ElectLeadersRequest) -> Elec
         )
 
 
-def _outcome(topic: str, result: ElectionPartitionResult) -> Outcome:
+def _outcome(topic: str, result: ElectionPartitionResult) -> ItemOutcome:
     name = f"{topic}-{result.partition_id}"
     if result.error_code is ErrorCode.ELECTION_NOT_NEEDED:
-        return Outcome(name, ErrorCode.NONE, None, f"{name}: no election is needed.")
-    return Outcome(name, result.error_code, result.error_message, f"{name}: a leader was elected.")
+        return ItemOutcome(name, ErrorCode.NONE, None, f"{name}: no election is needed.")
+    return ItemOutcome(name, result.error_code, result.error_message, f"{name}: a leader was elected.")

@@ -32,7 +32,7 @@ from quorate.scripts.cli.topics.reassignment_steps import (
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, Patterns, Yes, broker_ids, confirm, patterns_text
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.bulk import Outcome, exit_by, only, report
+from quorate.scripts.terminal.bulk import ItemOutcome, exit_by, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, counted, reader_may_leave
 
@@ -174,7 +174,7 @@ def _request(targets: dict[tuple[str, int], list[int] | None]) -> AlterPartition
     )
 
 
-def _outcomes(responses: list[ReassignableTopicResult], wanted: ReassignmentFile | None) -> list[Outcome]:
+def _outcomes(responses: list[ReassignableTopicResult], wanted: ReassignmentFile | None) -> list[ItemOutcome]:
     targets = {} if wanted is None else {(one.topic, one.partition): one.replicas for one in wanted.partitions}
     outcomes = []
     for topic in responses:
@@ -182,7 +182,7 @@ def _outcomes(responses: list[ReassignableTopicResult], wanted: ReassignmentFile
             subject = f"{topic.name}-{one.partition_index}"
             target = targets.get((topic.name, one.partition_index))
             done = f"{subject}: cancelled." if target is None else f"{subject}: moves to {ids_text(target)}."
-            outcomes.append(Outcome(subject, one.error_code, one.error_message, done))
+            outcomes.append(ItemOutcome(subject, one.error_code, one.error_message, done))
     return outcomes
 
 

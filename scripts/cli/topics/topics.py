@@ -55,7 +55,7 @@ from quorate.scripts.terminal.arguments import (
     wanted_parameters,
 )
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.bulk import Outcome, only, report
+from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, reader_may_leave
 from quorate.scripts.terminal.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
@@ -289,12 +289,12 @@ async def _create(client: ControllerClient, request: CreateTopicsRequest) -> Cre
         return CreateTopicsResponse(topics=[result])
 
 
-def _created(result: CreatableTopicResult, *, is_dry_run: bool, if_not_exists: bool) -> Outcome:
+def _created(result: CreatableTopicResult, *, is_dry_run: bool, if_not_exists: bool) -> ItemOutcome:
     if if_not_exists and result.error_code is ErrorCode.TOPIC_ALREADY_EXISTS:
-        return Outcome(result.name, ErrorCode.NONE, None, f"Topic {result.name} exists already.")
+        return ItemOutcome(result.name, ErrorCode.NONE, None, f"Topic {result.name} exists already.")
     verb = "can be created" if is_dry_run else "was created"
     size = f"partitions {result.num_partitions}, replication factor {result.replication_factor}"
-    return Outcome(result.name, result.error_code, result.error_message, f"Topic {result.name} {verb}: {size}.")
+    return ItemOutcome(result.name, result.error_code, result.error_message, f"Topic {result.name} {verb}: {size}.")
 
 
 @app.command("add-partitions")
@@ -323,7 +323,7 @@ def add_partitions(
     reply = ask(controllers, secret_file, lambda client: client.create_partitions(request), about=only(topics))
     verb = "can have" if dry_run else "has"
     outcomes = [
-        Outcome(one.name, one.error_code, one.error_message, f"Topic {one.name} {verb} {partitions} partitions.")
+        ItemOutcome(one.name, one.error_code, one.error_message, f"Topic {one.name} {verb} {partitions} partitions.")
         for one in reply.results
     ]
     report(reply, outcomes, as_json=as_json)
@@ -361,7 +361,7 @@ def delete(
     reply = ask(controllers, secret_file, lambda client: client.delete_topics(request), about=only(names))
     by_id = {topic.topic_id: topic.name for topic in found.topics}
     outcomes = [
-        Outcome(by_id[one.topic_id], one.error_code, one.error_message, f"Topic {by_id[one.topic_id]} was deleted.")
+        ItemOutcome(by_id[one.topic_id], one.error_code, one.error_message, f"Topic {by_id[one.topic_id]} was deleted.")
         for one in reply.responses
     ]
     report(reply, outcomes, as_json=as_json)

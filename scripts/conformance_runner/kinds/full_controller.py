@@ -15,7 +15,7 @@ from quorate.scripts.conformance_runner.kinds import cluster_requests, config_re
 from quorate.scripts.conformance_runner.kinds.repetition import without_repetition
 from quorate.scripts.conformance_runner.kinds.stage import Stage
 from quorate.scripts.conformance_runner.kinds.state_form import state_form
-from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.record_form import Form
 
 _Operation = Callable[[Stage, Form], Awaitable[Any]]
@@ -51,12 +51,12 @@ _IGNORED: Final = ("message", "class")
 _NO_ANSWER: Final = ("advance_time",)
 
 
-def run_vector(vector: Any) -> Outcome:
+def run_vector(vector: Any) -> VectorOutcome:
     """Step by step, up to the first that differs: after it the clusters are not the same any more."""
     return asyncio.run(_run(vector))
 
 
-async def _run(vector: Any) -> Outcome:
+async def _run(vector: Any) -> VectorOutcome:
     stage = Stage(vector["input"]["settings"])
     steps: Counter[tuple[str, bool]] = Counter()
     found: list[Difference] = []
@@ -69,7 +69,7 @@ async def _run(vector: Any) -> Outcome:
         if found or has_repetition:
             break
     stage.end()
-    return Outcome(vector["id"], found, steps, number if found else None, has_repetition)
+    return VectorOutcome(vector["id"], found, steps, number if found else None, has_repetition)
 
 
 async def _step(stage: Stage, op: Form, expected: Form, place: str) -> tuple[list[Difference], bool]:

@@ -8,7 +8,7 @@ from quorate.metadata_log.records.records import PartitionChangeRecord, Versione
 from quorate.scripts.conformance_runner.comparison import ELR_SETS, Difference, differences
 from quorate.scripts.conformance_runner.kinds.partition_cases import case_of_vector, change_records, settings_of_vector
 from quorate.scripts.conformance_runner.names import Names
-from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.record_form import Form, change_form, partition_form
 from quorate.snapshots.table.partition import RECOVERED, RECOVERING, Partition
 
@@ -17,7 +17,7 @@ from quorate.snapshots.table.partition import RECOVERED, RECOVERING, Partition
 _SETS: Final = (*ELR_SETS, "adding_replicas", "removing_replicas")
 
 
-def run_vector(vector: Any) -> Outcome:
+def run_vector(vector: Any) -> VectorOutcome:
     """Through the kernel, its records, and replay's rules."""
     names = Names()
     expected = vector["expected"]
@@ -26,8 +26,8 @@ def run_vector(vector: Any) -> Outcome:
     except ValueError as refusal:
         # Kafka's class stops at these with errors of Java's own, whose names mean nothing here.
         found = [] if "exception" in expected else [Difference("", expected, f"refused: {refusal}")]
-        return Outcome(vector["id"], found)
-    return Outcome(vector["id"], differences(expected, _outcome(vector, record, names), sets=_SETS))
+        return VectorOutcome(vector["id"], found)
+    return VectorOutcome(vector["id"], differences(expected, _outcome(vector, record, names), sets=_SETS))
 
 
 def _outcome(vector: Any, versioned: VersionedRecord | None, names: Names) -> Form:

@@ -11,16 +11,16 @@ from quorate.metadata_log.records.records import PartitionChangeRecord
 from quorate.scripts.conformance_runner.comparison import differences
 from quorate.scripts.conformance_runner.kinds.partition_cases import PartitionCase, change_records
 from quorate.scripts.conformance_runner.names import Names
-from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.record_form import Form
 
 _RULES = RuleSettings(metadata_version=30, is_elr_enabled=False)
 
 
-def run_vector(vector: Any) -> Outcome:
+def run_vector(vector: Any) -> VectorOutcome:
     """By the rules that requests use, and by the kernel for completion."""
     outcome = {"start": _start, "complete": _complete, "revert": _revert}[vector["input"]["kind"]](vector["input"])
-    return Outcome(vector["id"], differences(vector["expected"], outcome, ignores=("class", "message")))
+    return VectorOutcome(vector["id"], differences(vector["expected"], outcome, ignores=("class", "message")))
 
 
 def _start(given: Form) -> Form:

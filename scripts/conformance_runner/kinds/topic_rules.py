@@ -9,11 +9,11 @@ from quorate.controller.configs.topic_configs import check_topic_configs
 from quorate.controller.protocol.topic_names import has_collision_chars, name_problem, unified
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.conformance_runner.comparison import differences
-from quorate.scripts.conformance_runner.outcome import Outcome
+from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.record_form import Form
 
 
-def run_vector(vector: Any) -> Outcome:
+def run_vector(vector: Any) -> VectorOutcome:
     """Names, errors and sentences."""
     given, expected = vector["input"], _with_code(vector["expected"])
     if given["kind"] == "topic_name":
@@ -22,7 +22,7 @@ def run_vector(vector: Any) -> Outcome:
         got = _collision(given["a"], given["b"])
     else:
         got = _configs(given)
-    return Outcome(vector["id"], differences(expected, got, ignores=("class",)))
+    return VectorOutcome(vector["id"], differences(expected, got, ignores=("class",)))
 
 
 def _name(name: str) -> Form:
