@@ -150,8 +150,9 @@ def verify(
 ) -> None:
     """Check checkpoints whole: bytes, content, manifest, and against the log beside them.
 
-    Every batch's CRC and place, header and footer, the replay of every record; whether the manifest belongs to these
-    bytes and its digest is that of the content; and, where the log reaches back, whether it adds up to the same state.
+    Every batch's CRC and place, header and footer, the replay of every record; whether the state obeys the rules of
+    every state, as that leaders are in ISRs (the first ten that it breaks); whether the manifest belongs to these bytes
+    and its digest is that of the content; and, where the log reaches back, whether it adds up to the same state.
     Exit code 1 if anything is wrong, with file, byte and offset.
 
     Examples:

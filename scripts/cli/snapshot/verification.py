@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,7 +15,11 @@ from quorate.metadata_log.directory.reader import LogFile, find_files
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, StorageError
 from quorate.scripts.cli.logs.log_verification import LogVerification, total_bytes
+from quorate.snapshots.image.invariants import broken_rules
 from quorate.snapshots.image_digest import digest_image
+
+#: Most sentences about broken rules of one state: where one is broken, thousands may be.
+_BROKEN_MAX: Final = 10
 
 ManifestVerdict = Literal["same", "none", "damaged", "different", "unknown"]
 LogVerdict = Literal["same", "different", "out-of-reach"]
@@ -86,6 +91,8 @@ def _with_log(checkpoint: LogFile) -> list[LogFile]:
 def _verdict(file: LogFile, log: LogVerification) -> CheckpointVerdict:
     findings = [finding for finding in log.verdict.findings if finding.startswith(f"{file.path}:")]
     image = log.images.get(file.path)
+    if image is not None:
+        findings += [f"{file.path}: {rule}" for rule in islice(broken_rules(image), _BROKEN_MAX)]
     digest = None if image is None else digest_image(image).text
     same = log.same_as_log.get(file.path)
     return CheckpointVerdict(

@@ -15,11 +15,13 @@ from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, chec
 from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest, encode_manifest
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import StorageError
+from quorate.scripts.benchmarks.large_cluster import write_checkpoint
 from quorate.scripts.cli.logs import image
 from quorate.scripts.cli.snapshot.command import app
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
+from tests.unit.broker.images import cluster_image, fencing, partition, replayed
 
 FIRST, SECOND, THIRD = (CheckpointId(offset, 1) for offset in (2781, 6907, 10993))
 
@@ -168,6 +170,15 @@ def test_snapshot_verify_finds_a_checkpoint_of_another_state(log: Path) -> None:
     found = verdicts(log)
     assert [one["log"] for one in found] == ["different", "same", "same"]
     assert found[0]["findings"] == [f"{path_of(log, FIRST)}: its state is not that of the log at offset 2781"]
+
+
+def test_snapshot_verify_finds_a_state_that_breaks_the_rules_of_every_state(tmp_path: Path) -> None:
+    """Its bytes are whole; that its leaders are fenced, only the state tells. Ten are named, however many there are."""
+    image = cluster_image([1, 2], [partition(0, number, [1, 2]) for number in range(12)])
+    path = write_checkpoint(tmp_path, replayed(image, fencing(1, fenced=True)))
+    (found,) = verdicts(path)
+    assert len(found["findings"]) == 10
+    assert found["findings"][0].startswith(f"{path}: topic-0-0: its leader is fenced: ")
 
 
 def test_snapshot_verify_says_that_the_log_is_damaged_and_judges_the_checkpoint(log: Path) -> None:
