@@ -2,7 +2,7 @@
 
 The log is folded by Spark, and the digest of the state compared at every offset at which somebody else has said what it
 is: manifests of checkpoints, checkpoints themselves, digests that were given, and where there is no manifest and none
-was given the controllers' own replay, run beside as a program of its own.
+was given a replay of another's making: the controllers' own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from quorate.metadata_log.records.json_form import record_from_data
 from quorate.pipeline.errors import BadSetting, PipelineError, WorkerError
 from quorate.pipeline.failures import translated
 from quorate.pipeline.files.archives import Form, Place, open_place, read_fully
@@ -34,7 +33,7 @@ from quorate.pipeline.fold.task import TaskFold
 from quorate.pipeline.fold.timeline import Located
 from quorate.pipeline.jobs.differences import first_difference, folded_state
 from quorate.pipeline.jobs.folding import END, TASK_BYTES, FoldPlan, fold, plan_fold
-from quorate.pipeline.jobs.other_states import beside_digest, beside_records, manifest_digest
+from quorate.pipeline.jobs.other_states import OtherReplay, is_replayable, manifest_digest
 from quorate.pipeline.spark.worker_use import WorkerUse
 from quorate.snapshots.digest import digest_bytes, root
 
@@ -50,13 +49,15 @@ class AuditOptions:
 
     Attributes:
         at: offset up to which the log is read; None = its end. cluster_id: as ``inputs.find_inputs`` takes it.
-        task_bytes: of log in one task. digests: that others computed, by offset.
+        task_bytes: of log in one task. digests: that others computed, by offset. replay: whose digest counts where
+            nobody else's does; None = nobody's.
     """
 
     at: int | None = None
     cluster_id: str | None = None
     task_bytes: int = TASK_BYTES
     digests: Mapping[int, str] = field(default_factory=dict)
+    replay: OtherReplay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +155,14 @@ def audit_cluster(
         _require_audited(options.digests, base.first_offset, counts.end_offset, paths[0])
     digests = {**found.digests, counts.end_offset: found.digests.get(last)}
     comparisons = [*_compared(spark, cluster, audited, digests), *_given(paths[0], options.digests, digests)]
-    if not found.problems and not any(one.source in ("manifest", "given") for one in comparisons):
-        expected = beside_digest(paths, counts.end_offset)
-        if expected is not None:
-            comparisons.append(Comparison("replay", paths[0], counts.end_offset, expected, digests[counts.end_offset]))
+    is_unsaid = not found.problems and not any(one.source in ("manifest", "given") for one in comparisons)
+    if is_unsaid and options.replay is not None and is_replayable(paths):
+        expected = options.replay(paths[0], counts.end_offset).digest
+        comparisons.append(Comparison("replay", paths[0], counts.end_offset, expected, digests[counts.end_offset]))
     if not comparisons and not found.problems:
         remedy = "give a metadata directory, or the checkpoints with the segments"
         raise PipelineError(f"{paths[0]}: there is nothing to compare the state with: {remedy}")
-    problems = [*found.problems, *_explained(spark, cluster, plan, comparisons)]
+    problems = [*found.problems, *_explained(spark, cluster, plan, comparisons, options.replay)]
     return AuditResult(
         cluster.cluster_id,
         base,
@@ -298,6 +299,7 @@ def _explained(
     cluster: InputCluster,
     plan: FoldPlan,
     comparisons: list[Comparison],
+    replay: OtherReplay | None,
 ) -> Iterator[Problem]:
     """What differs first where a digest does. Of a digest that was given there is no state to look into."""
     wrong = [one for one in comparisons if not one.holds and one.found is not None and one.source != "given"]
@@ -305,8 +307,8 @@ def _explained(
         return
     first = min(wrong, key=lambda one: (one.offset, one.source))
     ours = folded_state(spark, plan, first.offset)
-    if first.source == "replay":
-        theirs = _replayed_beside(first.name, first.offset)
+    if first.source == "replay" and replay is not None:
+        theirs = _replayed_state(replay, first.name, first.offset)
     else:
         file = next(file for file in cluster.checkpoints if file.name == first.name)
         tasks = [fold_task(task, EVERYTHING, ())[0] for task in plan_checkpoint(cluster, file)]
@@ -314,11 +316,10 @@ def _explained(
     yield first_difference(ours, theirs, first.offset, f"{first.source} {first.name}")
 
 
-def _replayed_beside(path: str, offset: int) -> FoldedState:
+def _replayed_state(replay: OtherReplay, path: str, offset: int) -> FoldedState:
     reading = TaskFold(is_base=True)
-    for number, line in enumerate(beside_records([path], offset)):
-        row = json.loads(line)
-        reading.add_record(number, record_from_data(row["type"], row["version"], row["data"]).record)
+    for number, record in enumerate(replay(path, offset).records):
+        reading.add_record(number, record)
     return state_at([reading.finish()], offset)
 
 

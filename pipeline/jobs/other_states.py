@@ -1,25 +1,33 @@
-"""Other accounts of the state: manifests beside checkpoints, and the controllers' own replay as another program."""
+"""Other accounts of the state: manifests beside checkpoints, and a replay that is not the pipeline's own."""
 
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from crc32c import crc32c
 
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, CheckpointInfo, manifest_name
 from quorate.metadata_log.checkpoints.checkpoint_manifest import decode_manifest
-from quorate.pipeline.errors import PipelineError
 from quorate.pipeline.files import storage
 from quorate.pipeline.files.archives import Form
 from quorate.pipeline.files.inputs import InputFile
 
-_DIGEST: Final = re.compile(r"^Digest: ([0-9a-f]{64})$", flags=re.MULTILINE)
 _READ_BYTES: Final = 4 * 1024 * 1024
+
+
+class Replayed(NamedTuple):
+    """A state as somebody else's replay has it."""
+
+    digest: str
+    #: Those that a checkpoint of it would hold.
+    records: Iterator[Any]
+
+
+#: The state before an offset of the log in a metadata directory. The pipeline shares no code with the controllers'
+#: replay: whoever starts an audit hands it in. Raises ``QuorateError``: the state cannot be had.
+OtherReplay = Callable[[str, int], Replayed]
 
 
 def manifest_digest(checkpoint: InputFile) -> str | None:
@@ -42,44 +50,6 @@ def manifest_digest(checkpoint: InputFile) -> str | None:
     return decode_manifest(storage.read(path), path, CheckpointInfo(name, size, 0, crc)).digest.hex()
 
 
-def beside_digest(paths: Sequence[str], offset: int) -> str | None:
-    """The digest of the state before an offset as the controllers' replay has it; None where it cannot read the paths.
-
-    Raises:
-        PipelineError: it was refused.
-    """
-    if not _is_replayable(paths):
-        return None
-    done = _replay(paths[0], offset)
-    digest = _DIGEST.search(done.stdout)
-    if done.returncode or digest is None:
-        said = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["it said nothing"]
-        raise PipelineError(f"{paths[0]}: the controllers' own replay failed: {said[-1]}")
-    return digest[1]
-
-
-def beside_records(paths: Sequence[str], offset: int) -> Iterator[str]:
-    """The records of that state, as JSON."""
-    yield from _replay(paths[0], offset, "--records").stdout.splitlines()
-
-
-def _is_replayable(paths: Sequence[str]) -> bool:
+def is_replayable(paths: Sequence[str]) -> bool:
+    """Whether they are one directory on this machine, which is what a controller has."""
     return len(paths) == 1 and os.path.isdir(paths[0])
-
-
-def _replay(path: str, offset: int, *options: str) -> subprocess.CompletedProcess[str]:
-    """``quorate image show``: that program imports the controllers' replay, this one must not."""
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "quorate.scripts.cli",
-        "image",
-        "show",
-        "--from",
-        path,
-        "--at",
-        str(offset),
-        *options,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)

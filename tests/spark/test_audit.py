@@ -27,6 +27,7 @@ from quorate.pipeline.files.storage import forget_stores
 from quorate.pipeline.jobs.audit import AuditOptions, audit
 from quorate.pipeline.jobs.audit_page import audit_page
 from quorate.pipeline.jobs.fleet_audit import audit_all
+from quorate.scripts.cli.pipeline_jobs.controllers_replay import controllers_replay
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
 from tests.object_store import object_store
@@ -58,7 +59,7 @@ def rewritten(path: Path, change: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("moment", ["static/m3", "static/m4", "dynamic-small/m1"])
 def test_captured_directory_passes(spark: SparkSession, kafka_data: Path, moment: str) -> None:
     directory = kafka_data / moment / "log"
-    result = audit(spark, [str(directory)], AuditOptions(task_bytes=200_000))
+    result = audit(spark, [str(directory)], AuditOptions(task_bytes=200_000, replay=controllers_replay))
 
     assert result.passed, result.document()
     assert result.use.processor_seconds.keys() == {"read", "fold", "share", "compose", "hash"}
@@ -89,6 +90,26 @@ def test_changed_checkpoint_fails_and_names_what_differs_first(spark: SparkSessi
     assert "isr is [" in problem.problem
 
 
+def test_replay_that_comes_to_another_state_fails_and_names_what_differs(spark: SparkSession, small: Path) -> None:
+    """The other replay is given a log in which one ISR is another."""
+    for checkpoint in sorted((small / LOG).glob("*.checkpoint"))[1:]:
+        checkpoint.unlink()
+    other = Path(shutil.copytree(small, small.parent / "other"))
+
+    def change(record: Any) -> Any:
+        is_meant = isinstance(record, PartitionRecord) and record.partition_id == 1 and len(record.isr) > 1
+        return replace(record, isr=record.isr[:1]) if is_meant else record
+
+    rewritten(next((other / LOG).glob("*.log")), change)
+    options = AuditOptions(at=45, replay=lambda path, offset: controllers_replay(str(other), offset))
+    result = audit(spark, [str(small)], options)
+
+    assert [(one.source, one.holds) for one in result.comparisons] == [("replay", False)]
+    (problem,) = result.problems
+    assert (problem.topic, problem.partition) == ("ants", 1)
+    assert f"replay {small}" in problem.problem
+
+
 def test_wrong_manifest_fails(spark: SparkSession, small: Path) -> None:
     checkpoint = sorted((small / LOG).glob("*.checkpoint"))[1]
     data = checkpoint.read_bytes()
@@ -106,9 +127,9 @@ def test_wrong_manifest_fails(spark: SparkSession, small: Path) -> None:
 
 
 def test_digests_that_were_given_are_compared_at_their_offsets(spark: SparkSession, small: Path) -> None:
-    """Instead of the controllers' replay run beside."""
+    """Instead of the controllers' replay."""
     expected = {offset: digest_image(load_image(small, offset)).text for offset in (20, 55)}
-    result = audit(spark, [str(small)], AuditOptions(digests=expected))
+    result = audit(spark, [str(small)], AuditOptions(digests=expected, replay=controllers_replay))
 
     assert result.passed, result.document()
     assert [(one.source, one.offset) for one in result.comparisons if one.source != "checkpoint"] == [

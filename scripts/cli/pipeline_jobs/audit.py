@@ -76,12 +76,13 @@ def audit(
     from quorate.pipeline.certificate import load_signing_key
     from quorate.pipeline.given_digests import read_digests
     from quorate.pipeline.jobs.audit import AuditOptions
+    from quorate.scripts.cli.pipeline_jobs.controllers_replay import controllers_replay
 
     if mixed and (at is not None or digests is not None or html is not None):
         raise BadSetting("--at, --digests and --html are of one audit, and --mixed is for several: leave one out")
     key = load_signing_key(sign_key) if sign_key is not None else None
     given = read_digests(digests) if digests is not None else {}
-    options = AuditOptions(at, cluster_id, task_bytes, given)
+    options = AuditOptions(at, cluster_id, task_bytes, given, controllers_replay)
     if mixed:
         has_passed = _audit_all(run, paths, options, key, certificate)
     else:
