@@ -45,7 +45,7 @@ class EpochEnd(Protocol):
         """Exclusive."""
 
 
-class Chunk(NamedTuple):
+class FeedChunk(NamedTuple):
     """Whole batches, one behind the other."""
 
     data: bytes
@@ -87,7 +87,7 @@ class FeedSource(Protocol):
     def bytes_from(self, offset: int) -> int:
         """Bytes of the committed batches from the one that holds ``offset`` on."""
 
-    def read_from(self, offset: int, max_bytes: int) -> Chunk:
+    def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
         """Committed batches from the one that holds ``offset`` on: at least one, no more than fit ``max_bytes``.
 
         Only called with log_start_offset <= offset < high_watermark.
@@ -172,7 +172,7 @@ class MetadataFeed:
         self._source = source
         self._limits = limits
         self._bell = Bell()
-        self._chunks: OrderedDict[tuple[int, int], Chunk] = OrderedDict()
+        self._chunks: OrderedDict[tuple[int, int], FeedChunk] = OrderedDict()
         self._cached_bytes = 0
         self._is_closed = False
         #: Fetches under way, waiting or streaming.
@@ -210,7 +210,7 @@ class MetadataFeed:
         return self._source.bytes_from(start) if start < self._source.high_watermark else 0
 
     @asynccontextmanager
-    async def fetching(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> AsyncIterator[Chunk]:
+    async def fetching(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> AsyncIterator[FeedChunk]:
         """Committed batches from ``offset`` on; an empty chunk when none came within ``wait_ms``.
 
         The fetch is under way until the context ends.
@@ -225,7 +225,7 @@ class MetadataFeed:
         finally:
             self.followers -= 1
 
-    async def stream(self, offset: int, epoch: int | None, max_bytes: int) -> AsyncGenerator[Chunk, None]:
+    async def stream(self, offset: int, epoch: int | None, max_bytes: int) -> AsyncGenerator[FeedChunk, None]:
         """Chunks as they are committed, from ``offset`` on. The first is there at once, empty when nothing is new.
 
         Ends when the feed closes, after ``STREAM_SECONDS_MAX``, or where the log does not reach back to the follower.
@@ -256,7 +256,7 @@ class MetadataFeed:
             )
         self.followers += 1
 
-    async def _next(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> Chunk:
+    async def _next(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> FeedChunk:
         clock = asyncio.get_running_loop().time
         ends_at = clock() + min(wait_ms, self._limits.wait_max_ms) / 1000
         while True:
@@ -265,7 +265,7 @@ class MetadataFeed:
                 return self._chunk(offset, min(max_bytes, self._chunk_bytes_max))
             left = ends_at - clock()
             if left <= 0 or self._is_closed:
-                return Chunk(b"", offset, offset, None, is_cut=False)
+                return FeedChunk(b"", offset, offset, None, is_cut=False)
             await self._bell.wait(left)
 
     @property
@@ -312,7 +312,7 @@ class MetadataFeed:
             end_offset=end.end_offset,
         )
 
-    def _chunk(self, offset: int, max_bytes: int) -> Chunk:
+    def _chunk(self, offset: int, max_bytes: int) -> FeedChunk:
         """From the cache, unless the log has grown behind a chunk that had room for more."""
         key = (offset, max_bytes)
         known = self._chunks.get(key)

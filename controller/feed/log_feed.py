@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorate.controller.feed.feed import Chunk
+from quorate.controller.feed.feed import FeedChunk
 from quorate.metadata_log.log.segment_log import EpochEnd, MetadataLog
 
 
@@ -53,7 +53,7 @@ class LogFeedSource:
         """See ``FeedSource``."""
         return self._log.bytes_below(self.high_watermark) - self._log.bytes_below(offset)
 
-    def read_from(self, offset: int, max_bytes: int) -> Chunk:
+    def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
         """See ``FeedSource``."""
         first = self._log.position_containing(offset)
         parts: list[bytes] = []
@@ -71,4 +71,4 @@ class LogFeedSource:
             size += ref.size
             end = ref
         base_offset = self._log.entry(first).base_offset
-        return Chunk(b"".join(parts), base_offset, end.end_offset, end.epoch, is_cut)
+        return FeedChunk(b"".join(parts), base_offset, end.end_offset, end.epoch, is_cut)

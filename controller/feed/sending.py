@@ -14,7 +14,7 @@ from aiohttp import web
 
 from quorate.controller.api import headers
 from quorate.controller.api.content import BATCHES
-from quorate.controller.feed.feed import Chunk, MetadataFeed
+from quorate.controller.feed.feed import FeedChunk, MetadataFeed
 from quorate.controller.feed.sessions import FeedSession
 
 #: A follower that takes nothing of a piece within this time is let go; it comes back where it was.
@@ -31,7 +31,7 @@ class ChunkSender:
         self._session = session
         self._request = request
 
-    async def answer(self, chunk: Chunk) -> web.StreamResponse:
+    async def answer(self, chunk: FeedChunk) -> web.StreamResponse:
         """One chunk as a whole answer, until the connection has taken it or is given up."""
         answer: web.StreamResponse
         if len(chunk.data) > PIECE_BYTES:
@@ -49,14 +49,14 @@ class ChunkSender:
             await self._send(answer, chunk, is_body=True)
         return answer
 
-    async def send(self, answer: web.StreamResponse, chunk: Chunk) -> bool:
+    async def send(self, answer: web.StreamResponse, chunk: FeedChunk) -> bool:
         """A chunk as a part of an answer. False: the follower has gone, or does not read, and the connection is ended.
 
         Nothing is owed to it: it asks again from where it stands.
         """
         return await self._send(answer, chunk, is_body=False)
 
-    async def _send(self, answer: web.StreamResponse, chunk: Chunk, *, is_body: bool) -> bool:
+    async def _send(self, answer: web.StreamResponse, chunk: FeedChunk, *, is_body: bool) -> bool:
         sessions, session, size = self._feed.sessions, self._session, len(chunk.data)
         left = size
         is_cut_off = False
@@ -86,7 +86,7 @@ class ChunkSender:
         return True
 
 
-def chunk_headers(feed: MetadataFeed, chunk: Chunk) -> dict[str, str]:
+def chunk_headers(feed: MetadataFeed, chunk: FeedChunk) -> dict[str, str]:
     """What an answer says of its (first) chunk."""
     return {
         headers.LOG_START_OFFSET: str(feed.log_start_offset),

@@ -11,7 +11,7 @@ from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.configs.resources import controller_ids
 from quorate.controller.engine.environment import OsRandom, new_uuid
 from quorate.controller.engine.purgatory import Reply
-from quorate.controller.feed.feed import Chunk, EpochEnd, MetadataFeed
+from quorate.controller.feed.feed import EpochEnd, FeedChunk, MetadataFeed
 from quorate.controller.http.ports import Node, Peer
 from quorate.controller.http.read_only_node import StillCluster, nobody_heard
 from quorate.controller.operations.active_role import ActiveRole
@@ -83,7 +83,7 @@ class _NoFiles:
     def bytes_from(self, offset: int) -> int:
         return 0
 
-    def read_from(self, offset: int, max_bytes: int) -> Chunk:
+    def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
         raise NotController(None)
 
     def manifest(self, checkpoint: CheckpointId) -> CheckpointManifest | None:

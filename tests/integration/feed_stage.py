@@ -16,7 +16,7 @@ from crc32c import crc32c
 
 from quorate.controller.api import headers
 from quorate.controller.api.errors import error_reply, status_of
-from quorate.controller.feed.feed import Chunk, MetadataFeed
+from quorate.controller.feed.feed import FeedChunk, MetadataFeed
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.directory.reader import find_files, iter_batches
@@ -64,7 +64,7 @@ class ListLog:
         headers_ = [(parse_header(batch).end_offset, len(batch)) for batch in self.batches]
         return sum(size for end, size in headers_ if offset < end <= self.high_watermark)
 
-    def read_from(self, offset: int, max_bytes: int) -> Chunk:
+    def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
         taken: list[bytes] = []
         is_cut = False
         for batch in self.batches:
@@ -76,7 +76,7 @@ class ListLog:
                 break
             taken.append(batch)
         last = parse_header(taken[-1])
-        return Chunk(b"".join(taken), parse_header(taken[0]).base_offset, last.end_offset, last.epoch, is_cut)
+        return FeedChunk(b"".join(taken), parse_header(taken[0]).base_offset, last.end_offset, last.epoch, is_cut)
 
 
 class FeedController:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.feed.feed import Chunk, FeedSource
+from quorate.controller.feed.feed import FeedChunk, FeedSource
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.disk import drain
 from quorate.scripts.cluster.making import controller_directory
@@ -126,10 +126,10 @@ class EarlierLog:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def read_from(self, offset: int, max_bytes: int) -> Chunk:
+    def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
         known, self._source._high_watermark = self._source._high_watermark, lambda: self.high_watermark
         try:
-            chunk: Chunk = self._source.read_from(offset, max_bytes)
+            chunk: FeedChunk = self._source.read_from(offset, max_bytes)
             return chunk
         finally:
             self._source._high_watermark = known

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.feed.feed import Chunk
+from quorate.controller.feed.feed import FeedChunk
 from quorate.controller.reads.past import IMAGES_MAX
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
@@ -200,9 +200,9 @@ class LaterLog:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
 
-    def read_from(self, offset: int, max_bytes: int) -> Chunk:
+    def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
         assert offset >= self.log_start_offset
-        chunk: Chunk = self._log.read_from(offset, max_bytes)
+        chunk: FeedChunk = self._log.read_from(offset, max_bytes)
         return chunk
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.controller.feed.feed import Chunk, FeedLimits, MetadataFeed
+from quorate.controller.feed.feed import FeedChunk, FeedLimits, MetadataFeed
 from quorate.controller.feed.log_feed import LogFeedSource
 from tests.default_parts import feed_limits, log_config
 from tests.log_support import ModelledLog
@@ -18,7 +18,7 @@ class FollowedLog:
         self.source = LogFeedSource(self.log.log, lambda: self.high_watermark, lambda: self.is_authoritative)
         self.feed = MetadataFeed(self.source, limits or feed_limits())
 
-    async def fetch(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> Chunk:
+    async def fetch(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> FeedChunk:
         """What a follower gets."""
         async with self.feed.fetching(offset, epoch, wait_ms, max_bytes) as chunk:
             return chunk
@@ -45,7 +45,7 @@ class FollowedLog:
         batches = self.log.history.batches
         return b"".join(b.data for b in batches if base_offset <= b.base_offset and b.end_offset <= end_offset)
 
-    def chunk(self, base_offset: int, end_offset: int, *, is_cut: bool = False) -> Chunk:
+    def chunk(self, base_offset: int, end_offset: int, *, is_cut: bool = False) -> FeedChunk:
         """What the feed should give for a stretch."""
         epoch = self.log.history.epoch_at(end_offset)
-        return Chunk(self.data(base_offset, end_offset), base_offset, end_offset, epoch, is_cut)
+        return FeedChunk(self.data(base_offset, end_offset), base_offset, end_offset, epoch, is_cut)
