@@ -50,7 +50,7 @@ class ProcessFaults:
     """``controller.engine.faults.FaultHandler``: counted and logged; a fatal one ends the process at once."""
 
     def __init__(self, counters: Counters) -> None:
-        self._counters = counters
+        self.counters = counters
         self._last_fault: list[str] = []
         self._alarms: dict[str, str] = {}
 
@@ -61,7 +61,7 @@ class ProcessFaults:
 
     def fault(self, what: str, error: Exception) -> None:
         """Something is wrong, and the process goes on."""
-        self._counters.metadata_errors += 1
+        self.counters.metadata_errors += 1
         self._last_fault = [f"{what}: {error}"]
         log.error("fault", what=what, error=str(error), exc_info=error)
 
@@ -78,7 +78,7 @@ class ProcessFaults:
             log.info("checkpoint.written", end_offset=end_offset, took_ms=round(took_ms))
             self.alarm("checkpoint", None)
         else:
-            self._counters.checkpoints_failed += 1
+            self.counters.checkpoints_failed += 1
             log.error("checkpoint.failed", end_offset=end_offset, error=str(error))
             self.alarm("checkpoint", f"none can be written, and the log is not cut meanwhile: {error}")
 

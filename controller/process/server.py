@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -55,15 +56,37 @@ async def run_controller_process(settings: ControllerSettings) -> None:
     Raises:
         QuorateError, OSError: the process cannot start; one sentence says why.
     """
-    ending = Ending()
+    ending, faults = Ending(), ProcessFaults(Counters())
+    asyncio.get_running_loop().set_exception_handler(faults.unhandled)
+    await serve(settings, faults, ending.is_asked_for)
+
+
+async def serve(
+    settings: ControllerSettings,
+    faults: ProcessFaults,
+    is_to_end: asyncio.Event,
+    tell_started: Callable[[], None] = lambda: None,
+) -> None:
+    """A controller from its start until it is to end: what a process does, without what is the process's alone.
+
+    ``tell_started``: called when it listens. A fatal fault goes to ``faults``, whatever that makes of it.
+
+    Raises:
+        QuorateError, OSError: it cannot start; one sentence says why.
+    """
     async with AsyncExitStack() as stack:
-        work = await _start(settings, stack)
-        asyncio.get_running_loop().set_exception_handler(work[0].unhandled)
+        registrar, watch = await _start(settings, faults, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
-        on_the_side = asyncio.create_task(beside("start", _work_when_settled(*work), work[0]))
-        await ending.is_asked_for.wait()
-        on_the_side.cancel()
+        on_the_side = asyncio.create_task(beside("start", _work_when_settled(faults, registrar, watch), faults))
+        stack.push_async_callback(_cancelled, on_the_side)
+        tell_started()
+        await is_to_end.wait()
         log.info("controller.stopping", node_id=settings.node_id)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch: DigestWatch) -> None:
@@ -74,7 +97,9 @@ async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch:
         tasks.create_task(beside("digest watch", watch.run(), faults))
 
 
-async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[ProcessFaults, Registrar, DigestWatch]:
+async def _start(
+    settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
+) -> tuple[Registrar, DigestWatch]:
     disk = RealDisk()
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
@@ -83,8 +108,6 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     parts = replace(parts, api=replace(parts.api, connections_max=places(parts.api.connections_max)))
     agreed = quorum_config(settings, directory)
     storage = NodeStorage.open(disk, directory.log_path, agreed, log_config(settings.log))
-    counters = Counters()
-    faults = ProcessFaults(counters)
     threads = WorkBeside(settings.log.checkpoint_work_percent)
 
     def join(listener: QuorumListener) -> QuorumRuntime:
@@ -104,7 +127,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     environment = Environment(
         machine=Machine(LoopScheduler(faults), faults, OsRandom(), new_uuid),
         faults=faults,
-        counters=counters,
+        counters=faults.counters,
         beside=threads,
         load=lambda reader: load_checkpoint(classify(Path(reader.path))),
         connect=lambda urls: ControllerClient(urls, shared_secret=secret),
@@ -120,7 +143,7 @@ async def _start(settings: ControllerSettings, stack: AsyncExitStack) -> tuple[P
     server = await HttpServer.start(assembly.node, address.host, address.port, _HTTP_GRACE_S)
     stack.push_async_callback(server.close)
     stack.callback(assembly.release)
-    return faults, assembly.registrar, assembly.digest_watch
+    return assembly.registrar, assembly.digest_watch
 
 
 def _founded(directory: MetadataDirectory, disk: RealDisk) -> Founded:

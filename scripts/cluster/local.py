@@ -141,7 +141,7 @@ class LocalCluster(WatchedCluster):
         directory = controller_directory(self.directory, controller)
         return str(
             ControllerSettingsText(
-                controller.id, self.plan.cluster_id, directory, _voter_settings(self.plan), groups=groups
+                controller.id, self.plan.cluster_id, directory, voter_settings(self.plan), groups=groups
             )
         )
 
@@ -164,7 +164,7 @@ class LocalCluster(WatchedCluster):
         return ManagedProcess(name, arguments, self._log_path(name), extra)
 
 
-def _voter_settings(plan: ClusterPlan) -> tuple[VoterSettings, ...]:
+def voter_settings(plan: ClusterPlan) -> tuple[VoterSettings, ...]:
     """The controllers of a plan as settings name them."""
     return tuple(
         VoterSettings(one.id, f"{LOOPBACK}:{one.quorum_port}", f"{LOOPBACK}:{one.http_port}", one.directory_id)

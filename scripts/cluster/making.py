@@ -98,9 +98,18 @@ def make_fresh(
     )
     plan = ClusterPlan(cluster_id=new_id(), controllers=controllers, brokers=brokers)
     approve(plan)
+    make_planned(directory, plan)
+    return plan
+
+
+def make_planned(directory: Path, plan: ClusterPlan) -> None:
+    """The directories of a new cluster that was planned.
+
+    Raises:
+        ClusterError: the directory holds something else.
+    """
     voters = [FoundingVoter(one.id, one.directory_id, LOOPBACK, one.quorum_port) for one in plan.controllers]
     _make(directory, plan, lambda one: founding_plan(plan.cluster_id, one.id, voters, plan.kraft_version))
-    return plan
 
 
 def make_twin(

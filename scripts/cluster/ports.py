@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import os
 import socket
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from quorate.metadata_log.errors import QuorateError
@@ -46,6 +47,13 @@ def free_ports(count: int) -> list[int]:
     return [_hold(0) for _ in range(count)]
 
 
+@contextmanager
+def held_ports(count: int) -> Iterator[list[int]]:
+    """``free_ports`` for the servers of a block: nothing of them is held after it."""
+    with ExitStack() as held:
+        yield [_hold(0, held) for _ in range(count)]
+
+
 def free_stretch(count: int) -> int:
     """The first of so many consecutive ports that are free and stay so, as those of ``free_ports``.
 
@@ -64,8 +72,8 @@ def free_stretch(count: int) -> int:
     raise PortTaken(f"no {count} consecutive ports are free")
 
 
-def _hold(port: int) -> int:
-    """Bind a port, 0 for any that is free, and keep it; its number."""
+def _hold(port: int, held: ExitStack = _held) -> int:
+    """Bind a port, 0 for any that is free, and keep it while it is ``held``; its number."""
     holder = socket.socket()
     try:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -73,6 +81,6 @@ def _hold(port: int) -> int:
     except OSError:
         holder.close()
         raise
-    _held.enter_context(holder)
+    held.enter_context(holder)
     taken: int = holder.getsockname()[1]
     return taken

@@ -6,6 +6,9 @@ import tomllib
 
 from tests.architecture.source_tree import PACKAGES, ROOT, Module, imports, modules, refuse, run_time_imports
 
+#: What programs import that use Quorate as a library (docs/library.md).
+FACADES = ("testing.py",)
+
 #: A module that imports one of these meets the world: a clock, chance, a socket, another thread, a log.
 IMPURE = frozenset({
     "aiohttp", "asyncio", "concurrent", "logging", "multiprocessing", "random", "secrets", "select", "selectors",
@@ -164,7 +167,17 @@ def test_quorate_is_links_to_the_packages_of_the_checkout() -> None:
     place = ROOT / "src" / "quorate"
     links = {path.name: path.readlink().as_posix() for path in place.iterdir() if path.is_symlink()}
     assert links == {package: f"../../{package}" for package in PACKAGES}
-    assert {path.name for path in place.iterdir()} - {*PACKAGES, "__pycache__"} == {"__init__.py", "py.typed"}
+    names = {path.name for path in place.iterdir()} - {*PACKAGES, "__pycache__"}
+    assert names == {"__init__.py", "py.typed", *FACADES}
+
+
+def test_facades_hold_nothing_but_names_of_the_packages() -> None:
+    """What is public is a door: code in it would lie outside of all packages, and of the rules for them."""
+    for name in FACADES:
+        body = ast.parse((ROOT / "src" / "quorate" / name).read_text(encoding="utf-8")).body
+        assert ast.get_docstring(ast.Module(body, [])), name
+        kinds = [type(node) for node in body[1:]]
+        assert kinds == [ast.ImportFrom] * (len(kinds) - 1) + [ast.Assign], name
 
 
 def is_started_by_name(module: Module) -> bool:
@@ -177,6 +190,9 @@ def test_every_module_is_imported_by_another_or_started() -> None:
     """A module that only its own tests import is not part of the product."""
     product = modules(*PACKAGES)
     imported = {(module.name, name) for module in product for _, name in imports(module.tree)}
+    for facade in FACADES:
+        tree = ast.parse((ROOT / "src" / "quorate" / facade).read_text(encoding="utf-8"))
+        imported |= {(f"quorate.{facade.removesuffix('.py')}", name) for _, name in imports(tree)}
     used = {name for importer, name in imported if importer != name}
 
     dead = [

@@ -52,6 +52,7 @@ BANS = (
             "quorate.controller.process.server",
             "quorate.quorum.transport.transport",
             "quorate.scripts.benchmarks.programs.paced_process",
+            "quorate.scripts.embedded.cluster",
         )),
     Ban(r"asyncio\.get_event_loop", "asyncio.get_running_loop"),
     Ban(r"os\.(fsync|fdatasync|rename|replace|unlink|remove|truncate|ftruncate|pread|pwrite)",

@@ -1,0 +1,214 @@
+"""Controllers of one quorum, each a task in place of a process: the same parts, real files, loopback sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
+from quorate.controller.process.server import serve
+from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.process.settings_source import InvalidSettings, load_settings
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cluster.formatting import new_id
+from quorate.scripts.cluster.local import voter_settings
+from quorate.scripts.cluster.making import Ports, controller_directory, make_planned, plan_controllers
+from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.cluster.ports import held_ports
+from quorate.scripts.cluster.settings_text import ControllerSettingsText
+from quorate.scripts.embedded.faults import ControllerFault, EmbeddedFaults, RaisedFaults
+
+_SIZES: Final = (1, 3)
+#: Few enough that no process has to be let open more files than it may anyway.
+_CONNECTIONS_MAX: Final = 256
+
+#: What a setting may be given as: a TOML value.
+Setting = bool | int | str
+
+
+class InvalidCluster(QuorateError, ValueError):
+    """No such cluster can be, or it has no such controller. Names the value and the rule."""
+
+
+class WrongState(QuorateError, RuntimeError):
+    """A controller is to start that runs, or to stop that does not."""
+
+
+class EmbeddedCluster:
+    """Made by ``cluster``. Its controllers are numbered from 0."""
+
+    def __init__(
+        self, directory: Path, plan: ClusterPlan, settings: Mapping[str, Setting], faults: RaisedFaults
+    ) -> None:
+        """See ``cluster``.
+
+        Raises:
+            InvalidSettings: of a name that no setting has, or a value against its rule.
+        """
+        #: Base URL of each controller's HTTP API, by its number.
+        self.urls = plan.controller_urls
+        #: What the controllers keep on disk.
+        self.directory = directory
+        self._faults = faults
+        self._settings = [_settings(directory, plan, one.id, settings) for one in plan.controllers]
+        self._running: dict[int, _Running] = {}
+        self._clients: list[ControllerClient] = []
+
+    @property
+    def running(self) -> frozenset[int]:
+        """Numbers of the controllers that run."""
+        return frozenset(number for number, one in self._running.items() if not one.is_over)
+
+    def client(self, *, timeout_ms: float = DEFAULT_TIMEOUT_MS) -> ControllerClient:
+        """A client of all controllers, closed with the cluster if it is not before."""
+        client = ControllerClient(self.urls, timeout_ms=timeout_ms)
+        self._clients.append(client)
+        return client
+
+    async def start(self, controller: int) -> None:
+        """Start a controller that was stopped; it listens when this returns, and follows or leads a little later.
+
+        Raises:
+            InvalidCluster: there is no such controller. WrongState: it runs.
+            QuorateError, OSError: it cannot start; one sentence says why.
+        """
+        self._require(controller)
+        if controller in self.running:
+            raise WrongState(f"controller {controller} runs already: stop it before you start it again")
+        if controller in self._running:
+            await self._running.pop(controller).ended()
+        running = self._running[controller] = _Running(self._settings[controller], self._faults)
+        try:
+            await running.started()
+        except BaseException:
+            del self._running[controller]
+            await running.ended()
+            raise
+
+    async def stop(self, controller: int) -> None:
+        """Stop a controller in order, as SIGTERM does: a leader resigns. What it has on disk stays for ``start``.
+
+        Raises:
+            InvalidCluster: there is no such controller. WrongState: it does not run.
+        """
+        self._require(controller)
+        running = self._running.pop(controller, None)
+        if running is None:
+            raise WrongState(f"controller {controller} does not run: it was stopped before")
+        await running.ended()
+
+    async def wait_until_led(self, timeout_ms: float = DEFAULT_TIMEOUT_MS) -> None:
+        """Wait until a majority has a leader that answers.
+
+        Raises:
+            NotController: there was none in that time.
+        """
+        async with ControllerClient(self.urls, timeout_ms=timeout_ms) as client:
+            await client.describe_features(is_linearizable=True)
+
+    async def close(self) -> None:
+        """Stop what runs, and close all clients."""
+        for client in self._clients:
+            await client.close()
+        running, self._running = list(self._running.values()), {}
+        await asyncio.gather(*(one.ended() for one in running))
+
+    def _require(self, controller: int) -> None:
+        if type(controller) is not int or not 0 <= controller < len(self._settings):
+            last = len(self._settings) - 1
+            raise InvalidCluster(f"there is no controller {controller!r}: they are numbered from 0 to {last}")
+
+
+@asynccontextmanager
+async def cluster(
+    controllers: int = 1, *, settings: Mapping[str, Setting] | None = None
+) -> AsyncIterator[EmbeddedCluster]:
+    """A new quorum for the time of a block, led when the block begins; nothing is left of it afterwards.
+
+    Args:
+        controllers: 1, or 3 for tests that stop some.
+        settings: of all controllers, by the names of docs/configuration.md: ``{"brokers.session_timeout_ms": 500}``.
+            What the environment says of controllers is not looked at.
+
+    Raises:
+        InvalidCluster: another number. InvalidSettings: an unknown name, or a value against its rule.
+        ControllerFault: a controller met a fault that would have ended its process. The block is cancelled for it.
+    """
+    if type(controllers) is not int or controllers not in _SIZES:
+        raise InvalidCluster(f"a cluster has 1 controller or 3, not {controllers!r}: with 2 it stops when either does")
+    faults = RaisedFaults()
+    with TemporaryDirectory(prefix="quorate-") as place, held_ports(2 * controllers) as ports:
+        directory = Path(place)
+        plan = ClusterPlan(cluster_id=new_id(), controllers=plan_controllers(range(controllers), Ports.of(ports)))
+        make_planned(directory, plan)
+        made = EmbeddedCluster(directory, plan, settings or {}, faults)
+        try:
+            async with faults:
+                for number in range(controllers):
+                    await made.start(number)
+                await made.wait_until_led()
+                yield made
+        finally:
+            await made.close()
+        faults.check()
+
+
+class _Running:
+    """One controller from its start to its end."""
+
+    def __init__(self, settings: ControllerSettings, faults: RaisedFaults) -> None:
+        self._is_to_end = asyncio.Event()
+        self._has_started = asyncio.Event()
+
+        def tell(fault: ControllerFault) -> None:
+            self._is_to_end.set()
+            faults.note(fault)
+
+        own = EmbeddedFaults(settings.node_id, tell)
+        self._task = asyncio.create_task(serve(settings, own, self._is_to_end, self._has_started.set))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a fault stopped it."""
+        return self._is_to_end.is_set()
+
+    async def started(self) -> None:
+        """Wait until it listens. Raises as ``serve``."""
+        hearing = asyncio.create_task(self._has_started.wait())
+        try:
+            await asyncio.wait([self._task, hearing], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            hearing.cancel()
+        if not self._has_started.is_set():
+            await self._task
+
+    async def ended(self) -> None:
+        """End it, and wait until nothing of it is left."""
+        self._is_to_end.set()
+        await asyncio.wait([self._task])
+
+
+def _settings(directory: Path, plan: ClusterPlan, number: int, wanted: Mapping[str, Setting]) -> ControllerSettings:
+    """What a process would be told: a settings file, and what somebody sets on top of it."""
+    planned = next(one for one in plan.controllers if one.id == number)
+    for name in wanted:
+        if "." not in name:
+            raise InvalidSettings(f"{name!r} cannot be set here: settings are named group.name")
+    overrides = {"http.connections_max": _CONNECTIONS_MAX, **wanted}
+    text = ControllerSettingsText(
+        number, plan.cluster_id, controller_directory(directory, planned), voter_settings(plan)
+    )
+    file = directory / f"controller-{number}.toml"
+    file.write_text(str(text), encoding="utf-8")
+    return load_settings(
+        ControllerSettings, file, [f"{name}={_toml(value)}" for name, value in overrides.items()], environment={}
+    )
+
+
+def _toml(value: Setting) -> str:
+    return json.dumps(value) if isinstance(value, bool | int) else str(value)

@@ -1,0 +1,43 @@
+"""The programs of docs/library.md do what the page says, each in a process of its own, elsewhere than in a checkout."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[3] / "docs" / "library.md"
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+WAIT_S = 60
+
+
+def run(directory: Path, *arguments: str) -> None:
+    command = [sys.executable, "-P", *arguments]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=WAIT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_programs_of_the_page_run_to_their_end(tmp_path: Path) -> None:
+    programs = [text for text in PROGRAMS if "def test_" not in text]
+    assert programs
+    for text in programs:
+        program = tmp_path / "program.py"
+        program.write_text(text, encoding="utf-8")
+        run(tmp_path, "-W", "error", str(program))
+
+
+def test_tests_of_the_page_pass_in_a_project_that_has_no_settings_for_them(tmp_path: Path) -> None:
+    tests = [text for text in PROGRAMS if "def test_" in text]
+    for number, text in enumerate(tests):
+        (tmp_path / f"test_{number}.py").write_text(text, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
+
+    run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path))
+
+
+@pytest.mark.parametrize("damage", ["controllers=3", "describe_features(is_linearizable=True)"])
+def test_damaged_program_of_the_page_is_found(damage: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAMS[0].replace(damage, "controllers=2"), encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"TypeError|InvalidCluster"):
+        run(tmp_path, str(tmp_path / "program.py"))
