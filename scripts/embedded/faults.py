@@ -79,7 +79,7 @@ class RaisedFaults:
     ) -> None:
         owner, self._owner = self._owner, None
         is_from_outside = isinstance(error, asyncio.CancelledError)
-        if self._has_cancelled and owner is not None and owner is asyncio.current_task():
+        if self._has_cancelled and owner is asyncio.current_task() and owner is not None:
             if not is_from_outside:
                 await _take_cancellation()
             is_from_outside = owner.uncancel() > self._cancelled_before

@@ -36,8 +36,15 @@ def test_tests_of_the_page_pass_in_a_project_that_has_no_settings_for_them(tmp_p
     run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path))
 
 
-@pytest.mark.parametrize("damage", ["controllers=3", "describe_features(is_linearizable=True)"])
-def test_damaged_program_of_the_page_is_found(damage: str, tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(PROGRAMS[0].replace(damage, "controllers=2"), encoding="utf-8")
-    with pytest.raises(AssertionError, match=r"TypeError|InvalidCluster"):
+@pytest.mark.parametrize(
+    ("right", "wrong", "why"),
+    [
+        ("controllers=3", "controllers=2", "InvalidCluster"),
+        ("cluster.running == {0, 1, 2}", "cluster.running == {0, 1}", "AssertionError"),
+    ],
+)
+def test_damaged_program_of_the_page_is_found(right: str, wrong: str, why: str, tmp_path: Path) -> None:
+    assert right in PROGRAMS[0]
+    (tmp_path / "program.py").write_text(PROGRAMS[0].replace(right, wrong), encoding="utf-8")
+    with pytest.raises(AssertionError, match=why):
         run(tmp_path, str(tmp_path / "program.py"))
