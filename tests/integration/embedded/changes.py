@@ -1,4 +1,7 @@
-"""A change that anybody can ask of an empty cluster, and see."""
+"""What tests of embedded clusters have in common: a change to ask for, and a look at a port."""
+
+import socket
+from urllib.parse import urlsplit
 
 from quorate.controller.protocol.configs import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 
@@ -9,3 +12,9 @@ CHANGE = IncrementalAlterConfigsRequest(
         )
     ]
 )
+
+
+def is_listened_to(url: str) -> bool:
+    address = urlsplit(url)
+    with socket.socket() as probe:
+        return probe.connect_ex((address.hostname, address.port)) == 0

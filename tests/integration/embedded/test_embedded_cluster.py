@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from quorate import testing
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.process.settings_source import InvalidSettings
 from quorate.metadata_log.errors import NotController
-from tests.integration.embedded.changes import CHANGE
+from tests.integration.embedded.changes import CHANGE, is_listened_to
 from tests.waiting import eventually
 
 WAIT_S = 30.0
@@ -27,24 +28,17 @@ async def has_change(*urls: str, is_linearizable: bool = True) -> bool:
         return ("message.max.bytes", "4711") in [(one.name, one.value) for one in found.configs]
 
 
-def is_listened_to(url: str) -> bool:
-    address = urlsplit(url)
-    with socket.socket() as probe:
-        return probe.connect_ex((address.hostname, address.port)) == 0
-
-
-def bindable(url: str) -> bool:
-    """Whether the port is nobody's, those who share it included."""
-    address = urlsplit(url)
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((address.hostname, address.port))
-        probe.listen()
-        return True
+def open_files() -> set[str]:
+    """What this process has open: sockets, which need not listen, and files."""
+    found = set()
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # that of the listing itself
+            found.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return found
 
 
 async def test_single_controller_serves_and_leaves_neither_port_nor_file_nor_thread() -> None:
-    threads, tasks = set(threading.enumerate()), asyncio.all_tasks()
+    files, threads, tasks = open_files(), set(threading.enumerate()), asyncio.all_tasks()
     async with testing.cluster() as cluster:
         (url,) = cluster.urls
         assert is_listened_to(url)
@@ -54,7 +48,7 @@ async def test_single_controller_serves_and_leaves_neither_port_nor_file_nor_thr
         assert await has_change(*cluster.urls)
 
     assert not is_listened_to(url)
-    assert bindable(url)
+    assert open_files() - files == set()
     assert not cluster.directory.exists()
     assert asyncio.all_tasks() == tasks
     # Those of the loop's own executor stay until the loop is closed.

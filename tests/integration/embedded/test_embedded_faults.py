@@ -7,12 +7,20 @@ import pytest
 
 from quorate import testing
 from quorate.metadata_log.disk import RealFile
+from quorate.metadata_log.errors import ApiError
 from quorate.scripts.embedded.faults import EmbeddedFaults, RaisedFaults
-from tests.integration.embedded.changes import CHANGE
+from tests.integration.embedded.changes import CHANGE, is_listened_to
+from tests.waiting import eventually
+
+WAIT_S = 20.0
 
 
 class Broken(Exception):
     """What a controller meets."""
+
+
+def fail(file: RealFile) -> None:
+    raise OSError(errno.EIO, "the disk is gone")
 
 
 def faults_in(raised: RaisedFaults) -> EmbeddedFaults:
@@ -87,13 +95,29 @@ async def test_fault_noted_when_the_task_that_began_is_gone_is_raised_by_the_one
 async def test_controller_whose_disk_fails_is_stopped_and_the_disks_error_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(file: RealFile) -> None:
-        raise OSError(errno.EIO, "the disk is gone")
-
-    with pytest.raises(testing.ControllerFault, match="the disk is gone"):  # noqa: PT012  # what is raised comes from the end of the block
+    with pytest.raises(testing.ControllerFault, match="the disk is gone"):  # noqa: PT012  # raised by the block's end
         async with testing.cluster() as cluster:
             monkeypatch.setattr(RealFile, "sync", fail)
             await cluster.client().incremental_alter_configs(CHANGE)
             await asyncio.Event().wait()
     assert cluster.running == frozenset()
     assert not cluster.directory.exists()
+
+
+async def test_controller_whose_disk_fails_is_gone_before_the_block_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begun by a task that is over, as a fixture's may be: nobody can be cancelled, and it must not serve on."""
+    block = testing.cluster()
+    cluster = await asyncio.create_task(block.__aenter__())
+    monkeypatch.setattr(RealFile, "sync", fail)
+    with pytest.raises(ApiError):
+        await cluster.client(timeout_ms=2_000).incremental_alter_configs(CHANGE)
+
+    async def is_gone() -> bool:
+        return not is_listened_to(cluster.urls[0])
+
+    try:
+        await eventually(is_gone, "the controller's end", WAIT_S)
+        assert cluster.running == frozenset()
+    finally:
+        with pytest.raises(testing.ControllerFault, match="the disk is gone"):
+            await block.__aexit__(None, None, None)
