@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from quorate.metadata_log.errors import ApiError, ErrorCode
 from tests.unit.controller.manual_quorum import RecordingFaults
 
 # In a process of its own: in this one, other tests have long loaded everything.
+_ROOT = Path(__file__).parents[4]
 _PROGRAM = """
 import asyncio, sys
 import quorate.controller.process.server
@@ -43,7 +46,11 @@ assert after[1:] == once[1:], (once, after)
 
 
 def test_warm_up_first_writes_after_it_load_and_make_nothing() -> None:
-    done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False, timeout=60)
+    # Tests are no installed package.
+    environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+    command = [sys.executable, "-c", _PROGRAM]
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
 
     assert done.returncode == 0, done.stderr
 
