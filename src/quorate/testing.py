@@ -8,7 +8,8 @@
 See docs/library.md.
 """
 
+from quorate.controller.process.settings_source import InvalidSettings
 from quorate.scripts.embedded.cluster import EmbeddedCluster, InvalidCluster, WrongState, cluster
 from quorate.scripts.embedded.faults import ControllerFault
 
-__all__ = ["ControllerFault", "EmbeddedCluster", "InvalidCluster", "WrongState", "cluster"]
+__all__ = ["ControllerFault", "EmbeddedCluster", "InvalidCluster", "InvalidSettings", "WrongState", "cluster"]

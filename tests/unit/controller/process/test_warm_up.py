@@ -15,8 +15,8 @@ from quorate.controller.process.warm_up import warm_up
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from tests.unit.controller.manual_quorum import RecordingFaults
 
-# In a process of its own: in this one, other tests have long loaded everything.
 _ROOT = Path(__file__).parents[4]
+# In a process of its own: in this one, other tests have long loaded everything.
 _PROGRAM = """
 import asyncio, sys
 import quorate.controller.process.server
