@@ -17,7 +17,7 @@ from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
 from quorate.pipeline.planning.bounds import fewest_moves
-from quorate.pipeline.planning.cluster import Brokers, Cluster, Role, TooFewBrokers
+from quorate.pipeline.planning.cluster import BrokerRole, Brokers, ClusterLayout, TooFewBrokers
 from quorate.pipeline.planning.planner import plan
 from quorate.pipeline.planning.tables import named_cluster
 from quorate.pipeline.planning.validator import judge
@@ -26,17 +26,17 @@ from tests.random_clusters import random_cluster
 _SEEDS = 1500
 
 
-def made_up(partitions: int, brokers: int, new: int, drained: tuple[int, ...] = (), racks: int = 4) -> Cluster:
+def made_up(partitions: int, brokers: int, new: int, drained: tuple[int, ...] = (), racks: int = 4) -> ClusterLayout:
     """Three replicas of each partition in different racks, on any of the brokers but the new ones, which are last."""
     chance = np.random.default_rng(1)
-    known = Brokers.of({one: f"r{one % racks}" for one in range(brokers)}, dict.fromkeys(drained, Role.DRAINS))
+    known = Brokers.of({one: f"r{one % racks}" for one in range(brokers)}, dict.fromkeys(drained, BrokerRole.DRAINS))
     start = chance.integers(0, racks, partitions)
     old = (brokers - new) // racks
     columns = [(start + at) % racks + racks * chance.integers(0, old, partitions) for at in range(3)]
-    return Cluster(known, np.column_stack(columns).astype(np.int32))
+    return ClusterLayout(known, np.column_stack(columns).astype(np.int32))
 
 
-def of_log(log: str, drained: list[int]) -> Iterator[tuple[str, Cluster]]:
+def of_log(log: str, drained: list[int]) -> Iterator[tuple[str, ClusterLayout]]:
     (cluster,) = find_inputs([log])
     tasks = [fold_task(one.task, one.wanted, (LAST,))[0] for one in readings(cluster, None)]
     tables = state_tables(state_at(tasks, LAST))
@@ -44,14 +44,14 @@ def of_log(log: str, drained: list[int]) -> Iterator[tuple[str, Cluster]]:
     yield f"the same, {drained} drained", named_cluster(*tables, drained=drained).cluster
 
 
-def clusters() -> Iterator[tuple[str, Cluster]]:
+def clusters() -> Iterator[tuple[str, ClusterLayout]]:
     yield "100,000 partitions, 40 brokers, 4 new, one drained", made_up(100_000, 40, 4, (7,))
     yield "1,000,000 partitions, 200 brokers, 20 new", made_up(1_000_000, 200, 20)
     if len(sys.argv) > 2:
         yield from of_log(sys.argv[1], [int(one) for one in sys.argv[2].split(",")])
 
 
-def figures(cluster: Cluster) -> tuple[int, int, float]:
+def figures(cluster: ClusterLayout) -> tuple[int, int, float]:
     """Return moves, bound, and processor seconds of plan, judgement and bound together."""
     start = time.process_time()
     found = plan(cluster)

@@ -11,7 +11,7 @@ from quorate.pipeline.incidents.brokers import BrokerEvent
 from quorate.pipeline.incidents.min_isr import ConfigSpan, min_isr_steps
 from quorate.pipeline.incidents.partitions.bucket import Known, tables_of
 from quorate.pipeline.incidents.partitions.changes import NAMES, Changes
-from quorate.pipeline.incidents.partitions.versions import Versions
+from quorate.pipeline.incidents.partitions.versions import PartitionVersions
 from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.tables.history_schema import PARTITION_VERSIONS
 
@@ -53,11 +53,13 @@ def partition(
     return rows
 
 
-def versions_of(*partitions: Sequence[Mapping[str, Any]]) -> Versions:
+def versions_of(*partitions: Sequence[Mapping[str, Any]]) -> PartitionVersions:
     """The versions of these partitions, read from the table backwards."""
     rows = [row for versions in partitions for row in versions][::-1]
     columns = {name: [row[name] for row in rows] for name in PARTITION_VERSIONS.names}
-    return Versions.of(pa.table({name: pa.array(column) for name, column in columns.items()}).cast(PARTITION_VERSIONS))
+    return PartitionVersions.of(
+        pa.table({name: pa.array(column) for name, column in columns.items()}).cast(PARTITION_VERSIONS)
+    )
 
 
 def known(
@@ -68,7 +70,7 @@ def known(
     return Known.of(list(events), min_isr_steps(min_isr, thresholds.min_isr), thresholds, 1_000 * SECOND)
 
 
-def changes_of(versions: Versions, of: Known | None = None) -> Changes:
+def changes_of(versions: PartitionVersions, of: Known | None = None) -> Changes:
     return (of or known()).changes(versions)
 
 

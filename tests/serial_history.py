@@ -12,13 +12,13 @@ from deltalake import DeltaTable
 
 from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.files.ranges import task_from_json
-from quorate.pipeline.files.walk import Wanted
+from quorate.pipeline.files.walk import RecordSelection
 from quorate.pipeline.history.appended import AppendedTables
 from quorate.pipeline.history.catalogue import CatalogueVersions
 from quorate.pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
 from quorate.pipeline.history.held import changes_of, is_held, read_held
 from quorate.pipeline.history.partitions import partition_versions
-from quorate.pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPlan
+from quorate.pipeline.history.plan import ClusterHistoryPlan, HistoryOptions, HistoryPlan
 from quorate.pipeline.history.reading import read_task
 from quorate.pipeline.history.resuming import ClusterRead
 from quorate.pipeline.history.states import States
@@ -68,8 +68,8 @@ def _work(plan: HistoryPlan, directory: str, states: States) -> tuple[list[Clust
     return read, written
 
 
-def _history(cluster: ClusterPlan, tasks: Sequence[str]) -> tuple[ClusterRead, int, bytes, dict[str, pa.Table]]:
-    wanted = Wanted(cluster.first_offset, cluster.end_offset)
+def _history(cluster: ClusterHistoryPlan, tasks: Sequence[str]) -> tuple[ClusterRead, int, bytes, dict[str, pa.Table]]:
+    wanted = RecordSelection(cluster.first_offset, cluster.end_offset)
     found = [
         read_held(task, cluster.cluster_id) if is_held(task) else read_task(task_from_json(task), wanted)
         for task in tasks

@@ -13,7 +13,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class SampleTimes:
     """Times `step_us` apart, the first at `first`; microseconds since 1970, UTC."""
 
     first_us: int
@@ -21,7 +21,7 @@ class Moments:
     count: int
 
     @classmethod
-    def between(cls, first: datetime, last: datetime) -> Moments:
+    def between(cls, first: datetime, last: datetime) -> SampleTimes:
         """Return the days' ends from the first day to the last, or evenly spread times of a shorter or longer history.
 
         The last one is not before `last`: it shows how everything ended.

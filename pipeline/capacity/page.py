@@ -6,15 +6,15 @@ from typing import Any
 
 from quorate.pipeline.capacity.report import plan_lines
 from quorate.pipeline.capacity.trend import RecordsByDay, Trend, by_racks
-from quorate.pipeline.pages import Page, bars, by_day, heat_map, over_time
+from quorate.pipeline.pages import HtmlPage, bars, by_day, heat_map, over_time
 from quorate.pipeline.planning.summary import BrokerFigures, PlanSummary
 
 
 def capacity_page(
     cluster_id: str, summary: PlanSummary, trend: Trend | None, records: RecordsByDay, racks: dict[int, str | None]
-) -> Page:
+) -> HtmlPage:
     """Return the page of a cluster."""
-    page = Page(f"Capacity of cluster {cluster_id}", "growth, balance, and a plan that evens it out")
+    page = HtmlPage(f"Capacity of cluster {cluster_id}", "growth, balance, and a plan that evens it out")
     verdict = summary.verdict
     facts: list[tuple[str, Any]] = [
         ("Partitions", summary.partitions),
@@ -39,7 +39,7 @@ def capacity_page(
     return page
 
 
-def _plan_plots(page: Page, brokers: tuple[BrokerFigures, ...]) -> None:
+def _plan_plots(page: HtmlPage, brokers: tuple[BrokerFigures, ...]) -> None:
     # Those whose load changes most stand first, where there are too many to draw.
     shown = sorted(brokers, key=lambda one: -abs(one.replicas_after - one.replicas_before))[:200]
     shown.sort(key=lambda one: (one.rack or "", one.broker))
@@ -93,7 +93,7 @@ def _row(one: BrokerFigures, *, has_sizes: bool) -> tuple[Any, ...]:
     return (*row, one.bytes_before, one.bytes_after) if has_sizes else row
 
 
-def _growth(page: Page, trend: Trend | None, records: RecordsByDay) -> None:
+def _growth(page: HtmlPage, trend: Trend | None, records: RecordsByDay) -> None:
     page.section("Growth")
     if trend is not None:
         counts = {"partitions": trend.partitions, "replicas": trend.replicas, "topics": trend.topics}
@@ -103,7 +103,7 @@ def _growth(page: Page, trend: Trend | None, records: RecordsByDay) -> None:
         page.plot("Records by type and day", by_day(records.days, records.counts, unit="records", is_stacked=True))
 
 
-def _balance(page: Page, trend: Trend, racks: dict[int, str | None]) -> None:
+def _balance(page: HtmlPage, trend: Trend, racks: dict[int, str | None]) -> None:
     page.section("Balance in time", "An even cluster has lines that lie on one another, and rows of one colour.")
     count = len(trend.times)
     for what, counts in (("Leaders", trend.leaders_on), ("Replicas", trend.replicas_on)):

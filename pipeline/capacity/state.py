@@ -13,7 +13,7 @@ from quorate.metadata_log.ids import uuid_text
 from quorate.pipeline.files.inputs import InputCluster
 from quorate.pipeline.files.ranges import Task, plan_checkpoint, plan_log
 from quorate.pipeline.files.replay_bases import replay_base
-from quorate.pipeline.files.walk import EVERYTHING, Wanted
+from quorate.pipeline.files.walk import EVERYTHING, RecordSelection
 from quorate.pipeline.fold.fields import DIRECTORIES
 from quorate.pipeline.fold.state import FoldedState
 from quorate.pipeline.tables.state_tables import directory_texts
@@ -27,7 +27,7 @@ class Reading:
     """A task to be folded, and which of its records count."""
 
     task: Task
-    wanted: Wanted
+    wanted: RecordSelection
 
 
 def readings(cluster: InputCluster, at: int | None) -> list[Reading]:
@@ -42,7 +42,7 @@ def readings(cluster: InputCluster, at: int | None) -> list[Reading]:
         if base.checkpoint is None
         else [Reading(one, EVERYTHING) for one in plan_checkpoint(cluster, base.checkpoint)]
     )
-    tail = Wanted(first_offset=base.first_offset, end_offset=at)
+    tail = RecordSelection(first_offset=base.first_offset, end_offset=at)
     tasks: Iterable[Task] = plan_log(cluster, first_offset=base.first_offset, end_offset=at)
     return [*found, *(Reading(one, tail) for one in tasks)]
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorate.pipeline.comparing.report import Differences, Side, not_compared_text
-from quorate.pipeline.pages import Page, bars
+from quorate.pipeline.pages import HtmlPage, bars
 
 _ROWS_SHOWN = 500
 
 
-def compare_page(a: Side, b: Side, found: list[Differences], not_compared: Sequence[str]) -> Page:
+def compare_page(a: Side, b: Side, found: list[Differences], not_compared: Sequence[str]) -> HtmlPage:
     """Counts of each kind, and the first differences with old and new."""
     clusters = (
         f"Two states of cluster {a.cluster_id}"
         if a.cluster_id == b.cluster_id
         else f"Clusters {a.cluster_id} and {b.cluster_id}"
     )
-    page = Page(f"{clusters} compared", f"A: {a.moment} of {a.path}; B: {b.moment} of {b.path}")
+    page = HtmlPage(f"{clusters} compared", f"A: {a.moment} of {a.path}; B: {b.moment} of {b.path}")
     page.facts(
         [
             ("Equal", all(kind.is_equal for kind in found)),

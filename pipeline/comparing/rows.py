@@ -19,7 +19,7 @@ _TIME: Final = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ComparedMoment:
     """An offset: all records below it; or a time: all records up to it; or neither: the end."""
 
     offset: int | None = None
@@ -52,10 +52,10 @@ class Rows:
     columns: tuple[str, ...]
     cluster_id: str
     #: Of versions when they have to hold; None: the table has no versions.
-    moment: Moment | None = None
+    moment: ComparedMoment | None = None
 
     @classmethod
-    def of(cls, table: str, cluster_id: str, moment: Moment | None = None) -> Rows:
+    def of(cls, table: str, cluster_id: str, moment: ComparedMoment | None = None) -> Rows:
         """Those of a table as it is now; what is not Parquet in its directory is passed over."""
         files = table_files(table)
         names = (name for name in column_names(list(files)) if name not in _VALIDITY)

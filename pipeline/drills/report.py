@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any, Final
 
-from quorate.pipeline.pages import Page, over_time
+from quorate.pipeline.pages import HtmlPage, over_time
 
 _ROWS_SHOWN: Final = 500
 #: The last run against the median of those before: beyond that it is worth a word.
@@ -16,7 +16,7 @@ _NOTABLE: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class DrillRun:
     """One value that one run measured; None: it did not get so far."""
 
     begun_at_ms: int
@@ -25,7 +25,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class DrillSeries:
     """All runs of one drill, as far as one measurement is concerned, the oldest first."""
 
     drill: str
@@ -33,7 +33,7 @@ class Series:
     meaning: str
     #: Of the last run.
     at_most: float
-    runs: tuple[Run, ...]
+    runs: tuple[DrillRun, ...]
 
     @property
     def values(self) -> list[float]:
@@ -62,7 +62,7 @@ class Series:
         }
 
 
-def lines(series: Sequence[Series]) -> list[str]:
+def lines(series: Sequence[DrillSeries]) -> list[str]:
     """A drill after the other, a line a measurement."""
     said: list[str] = []
     for drill, measured in _by_drill(series).items():
@@ -71,7 +71,7 @@ def lines(series: Sequence[Series]) -> list[str]:
     return said or ["There is no outcome of a drill."]
 
 
-def _line(one: Series) -> str:
+def _line(one: DrillSeries) -> str:
     if not one.values:
         return f"  {one.meaning}: never measured"
     told = one.as_json()
@@ -80,22 +80,22 @@ def _line(one: Series) -> str:
     return text + (f": {one.change:.1f} times the usual" if one.change and one.change > _NOTABLE else "")
 
 
-def _by_drill(series: Iterable[Series]) -> dict[str, list[Series]]:
-    found: dict[str, list[Series]] = {}
+def _by_drill(series: Iterable[DrillSeries]) -> dict[str, list[DrillSeries]]:
+    found: dict[str, list[DrillSeries]] = {}
     for one in series:
         found.setdefault(one.drill, []).append(one)
     return found
 
 
-def _passed(measured: Sequence[Series]) -> str:
+def _passed(measured: Sequence[DrillSeries]) -> str:
     """Every measurement of a drill has the same runs."""
     runs = measured[0].runs
     return f"{sum(run.verdict == 'passed' for run in runs)} of {len(runs)} runs passed"
 
 
-def page(series: Iterable[Series]) -> Page:
+def page(series: Iterable[DrillSeries]) -> HtmlPage:
     """A section a drill: what its runs measured, over time."""
-    made = Page("Drills over time", "what each run measured beside what it expected")
+    made = HtmlPage("Drills over time", "what each run measured beside what it expected")
     found = _by_drill(series)
     if not found:
         made.text("There is no outcome of a drill.")

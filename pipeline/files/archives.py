@@ -56,7 +56,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileLocation:
     """Where a log file's bytes are."""
 
     #: Of the file on disk, as it was given: that is how it is named.
@@ -88,7 +88,7 @@ def form_of(path: str) -> Form:
 
 
 @contextmanager
-def open_place(place: Place) -> Iterator[BinaryIO]:
+def open_place(place: FileLocation) -> Iterator[BinaryIO]:
     """The bytes from the first on; only a plain file can be sought in.
 
     Raises:
@@ -112,11 +112,11 @@ def open_place(place: Place) -> Iterator[BinaryIO]:
         raise unreadable(place, error) from error
 
 
-def _packed(place: Place) -> BinaryIO:
+def _packed(place: FileLocation) -> BinaryIO:
     return storage.open_file(place.full_path, buffering=_PACKED_BLOCK_BYTES)
 
 
-def skip(stream: BinaryIO, count: int, place: Place) -> None:
+def skip(stream: BinaryIO, count: int, place: FileLocation) -> None:
     """Leave out the first bytes of a stream that was just opened."""
     if place.form is Form.PLAIN:
         stream.seek(count)
@@ -142,7 +142,7 @@ def read_fully(stream: BinaryIO, size: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A file of an archive."""
 
     name: str
@@ -152,13 +152,13 @@ class Member:
     head: bytes
 
 
-def members(path: str, form: Form, head_bytes: int) -> list[Member]:
+def members(path: str, form: Form, head_bytes: int) -> list[ArchiveMember]:
     """The files in a zip or tar.
 
     Raises:
         StorageError: the archive cannot be read, or holds too many files.
     """
-    place = Place(path, form)
+    place = FileLocation(path, form)
     try:
         with _packed(place) as packed:
             look = _zip_members if form is Form.ZIP else _tar_members
@@ -168,7 +168,7 @@ def members(path: str, form: Form, head_bytes: int) -> list[Member]:
     return found
 
 
-def unreadable(place: Place, error: Exception) -> StorageError:
+def unreadable(place: FileLocation, error: Exception) -> StorageError:
     """The sentence for what went wrong below us."""
     if isinstance(error, FileNotFoundError):
         return StorageError(f"{place}: no such file; if retention removed it meanwhile, run again")
@@ -178,16 +178,16 @@ def unreadable(place: Place, error: Exception) -> StorageError:
     return StorageError(f"{place}: the archive cannot be read ({reason}); copy or pack it again")
 
 
-def _zip_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[Member]:
+def _zip_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[ArchiveMember]:
     with zipfile.ZipFile(packed) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
         _require_few(path, len(infos))
         for info in infos:
             with archive.open(info) as stream:
-                yield Member(info.filename, info.file_size, stream.read(head_bytes))
+                yield ArchiveMember(info.filename, info.file_size, stream.read(head_bytes))
 
 
-def _tar_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[Member]:
+def _tar_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[ArchiveMember]:
     is_plain = _is_plain_tar(packed)
     with _open_tar(packed) as tape:
         count = size = 0
@@ -203,7 +203,7 @@ def _tar_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[Membe
                     f"{path}: holds more than {COMPRESSED_TAR_BYTES_MAX} bytes in a compressed tar, which each task "
                     "would unpack from its start; unpack it, or pack it as .zip or .tar"
                 )
-            yield Member(info.name, info.size, stream.read(head_bytes))
+            yield ArchiveMember(info.name, info.size, stream.read(head_bytes))
 
 
 def _open_tar(packed: BinaryIO) -> tarfile.TarFile:
@@ -227,7 +227,7 @@ def _require_few(path: str, count: int) -> None:
         raise StorageError(f"{path}: holds more than {MEMBERS_MAX} files; pack the log's directory alone")
 
 
-def _tar_member(tape: tarfile.TarFile, place: Place) -> io.BufferedIOBase:
+def _tar_member(tape: tarfile.TarFile, place: FileLocation) -> io.BufferedIOBase:
     for info in tape:
         stream = tape.extractfile(info) if info.name == place.member else None
         if stream is not None:
@@ -235,14 +235,14 @@ def _tar_member(tape: tarfile.TarFile, place: Place) -> io.BufferedIOBase:
     raise StorageError(f"{place}: is no longer in the archive; run again")
 
 
-def _limited(place: Place, stream: object) -> BinaryIO:
+def _limited(place: FileLocation, stream: object) -> BinaryIO:
     return cast(BinaryIO, _Limited(place, cast(BinaryIO, stream)))
 
 
 class _Limited:
     """A stream that ends in an error where it is longer than any file of a log."""
 
-    def __init__(self, place: Place, stream: BinaryIO) -> None:
+    def __init__(self, place: FileLocation, stream: BinaryIO) -> None:
         self._place = place
         self._stream = stream
         self._left = FILE_BYTES_MAX

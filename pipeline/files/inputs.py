@@ -30,7 +30,7 @@ from quorate.metadata_log.errors import MalformedData, QuorateError, StorageErro
 from quorate.metadata_log.segments.mark import MARK_NAME, Mark, decode_mark, read_mark
 from quorate.metadata_log.segments.segment_files import segment_base
 from quorate.pipeline.files import storage
-from quorate.pipeline.files.archives import Form, Member, Place, form_of, members, open_place, read_fully
+from quorate.pipeline.files.archives import ArchiveMember, FileLocation, Form, form_of, members, open_place, read_fully
 
 #: What a member of an archive is read for at first: the header of its first batch, or all of a meta.properties.
 _HEAD_BYTES: Final = 4096
@@ -52,7 +52,7 @@ class InputError(StorageError):
 class InputFile:
     """A segment or a checkpoint."""
 
-    place: Place
+    place: FileLocation
     is_checkpoint: bool
     #: First offset of a segment; the (exclusive) end offset of the state in a checkpoint.
     offset: int
@@ -204,12 +204,12 @@ def _file_in(directory: str, name: str) -> InputFile | None:
     bare = name.removesuffix(".gz")
     if checkpoint_id(bare) is None and segment_base(bare) is None:
         return None
-    place = Place(os.path.join(directory, name), Form.GZIP if name.endswith(".gz") else Form.PLAIN)
+    place = FileLocation(os.path.join(directory, name), Form.GZIP if name.endswith(".gz") else Form.PLAIN)
     return _file(place, bare, _size(place), None)
 
 
 def _single(path: str, form: Form) -> InputFile:
-    place = Place(path, form)
+    place = FileLocation(path, form)
     name = os.path.basename(path).removesuffix(".gz")
     file = _file(place, name, _size(place), None)
     if file is not None:
@@ -233,7 +233,7 @@ def _archive(path: str, form: Form, cluster_id: str | None) -> Iterator[_Found]:
         directory, _, name = member.name.replace("\\", "/").rpartition("/")
         if name == META_PROPERTIES_NAME:
             metas[directory] = decode_meta_properties(member.head, f"{path}!{member.name}").cluster_id
-        file = _file_of_member(Place(path, form, member.name), name, member)
+        file = _file_of_member(FileLocation(path, form, member.name), name, member)
         if file is not None:
             groups.setdefault(directory, _Found(f"{path}!{directory}" if directory else path, "", []))
             groups[directory].files.append(file)
@@ -247,13 +247,13 @@ def _archive(path: str, form: Form, cluster_id: str | None) -> Iterator[_Found]:
         yield found
 
 
-def _file_of_member(place: Place, name: str, member: Member) -> InputFile | None:
+def _file_of_member(place: FileLocation, name: str, member: ArchiveMember) -> InputFile | None:
     if name.endswith(".gz"):
         return None  # packed twice: nobody does that
     return _file(place, name, member.size, member.head)
 
 
-def _file(place: Place, name: str, size: int, head: bytes | None) -> InputFile | None:
+def _file(place: FileLocation, name: str, size: int, head: bytes | None) -> InputFile | None:
     """The file of that name, None for files of other kinds."""
     checkpoint = checkpoint_id(name)
     if checkpoint is not None:
@@ -271,7 +271,7 @@ def _file(place: Place, name: str, size: int, head: bytes | None) -> InputFile |
     return InputFile(place, False, base, epoch, size)
 
 
-def _size(place: Place) -> int:
+def _size(place: FileLocation) -> int:
     """Bytes to be read, for planning: of a gzip, what it says of itself, which is right below 4 GiB."""
     if place.form is not Form.GZIP:
         return storage.size(place.full_path)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from quorate.pipeline.files.archives import Form, Place
+from quorate.pipeline.files.archives import FileLocation, Form
 from quorate.pipeline.files.headers import batch_headers
 from quorate.pipeline.files.inputs import InputCluster, InputFile
 
@@ -96,7 +96,7 @@ def task_from_json(text: str) -> Task:
     for one in data["ranges"]:
         file = one.pop("file")
         place = file.pop("place")
-        ranges.append(Range(InputFile(Place(**place | {"form": Form(place["form"])}), **file), **one))
+        ranges.append(Range(InputFile(FileLocation(**place | {"form": Form(place["form"])}), **file), **one))
     return Task(data["number"], data["cluster_id"], tuple(ranges))
 
 

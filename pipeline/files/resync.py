@@ -27,10 +27,10 @@ def next_batch(one: Range, position: int, offset: int) -> NextBatch | None:
     """The first whole batch of the range behind ``position`` of a higher offset than ``offset``, None at its end."""
     with open_place(one.file.place) as stream:
         skip(stream, position + 1, one.file.place)
-        return _Search(one, stream, position + 1).find(offset + 1)
+        return _BatchSearch(one, stream, position + 1).find(offset + 1)
 
 
-class _Search:
+class _BatchSearch:
     def __init__(self, one: Range, stream: BinaryIO, position: int) -> None:
         self._range = one
         self._stream = stream

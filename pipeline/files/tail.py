@@ -30,7 +30,7 @@ UNKNOWN: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TailPosition:
     """Up to where a log was read."""
 
     #: Of the next record.
@@ -61,13 +61,15 @@ def readable_end(cluster: InputCluster, *, uncommitted: bool) -> int | None:
     return None
 
 
-def first_place(cluster: InputCluster, offset: int | None) -> Place:
+def first_place(cluster: InputCluster, offset: int | None) -> TailPosition:
     """Where following begins: at ``offset``, or where the log does."""
     first = cluster.first_offset or 0
-    return Place(first if offset is None else offset)
+    return TailPosition(first if offset is None else offset)
 
 
-def advance(cluster: InputCluster, start: Place, end: int | None, records_max: int | None = None) -> Place:
+def advance(
+    cluster: InputCluster, start: TailPosition, end: int | None, records_max: int | None = None
+) -> TailPosition:
     """Past the batches from ``start`` on that end at or before ``end``, at most about ``records_max`` records.
 
     At least one batch if there is one; ``start`` itself if there is none.
@@ -88,7 +90,7 @@ def advance(cluster: InputCluster, start: Place, end: int | None, records_max: i
             continue
         if limit is not None and batch_end > limit and place.offset > start.offset:
             break
-        place = Place(batch_end, segment.offset, position + size, position, epoch)
+        place = TailPosition(batch_end, segment.offset, position + size, position, epoch)
     else:
         if end is not None and place.offset < end:
             last = cluster.segments[-1]
@@ -96,7 +98,7 @@ def advance(cluster: InputCluster, start: Place, end: int | None, records_max: i
     return place
 
 
-def tasks_between(cluster: InputCluster, start: Place, end: Place, range_bytes: int) -> list[Task]:
+def tasks_between(cluster: InputCluster, start: TailPosition, end: TailPosition, range_bytes: int) -> list[Task]:
     """Tasks that together hold the batches from one place to another that ``advance`` gave; the same every time.
 
     Raises:
@@ -138,7 +140,9 @@ def _range(opened: tuple[InputFile, int, int, int], end_byte: int | None, end: i
     return Range(segment, position, size, base, end, epoch_min=epoch, epoch_max=epoch_max)
 
 
-def _batches(cluster: InputCluster, start: Place, *, whole: bool) -> Iterator[tuple[InputFile, int, HeaderFields]]:
+def _batches(
+    cluster: InputCluster, start: TailPosition, *, whole: bool
+) -> Iterator[tuple[InputFile, int, HeaderFields]]:
     """Segment, position and header of the batches from ``start`` on; ``whole``: those that are there to their end."""
     segments = cluster.segments[_segment_of(cluster, start) :]
     is_known = segments[0].offset == start.segment
@@ -168,7 +172,7 @@ def _batches(cluster: InputCluster, start: Place, *, whole: bool) -> Iterator[tu
         position = 0
 
 
-def _require_last_batch(segment: InputFile, place: Place) -> None:
+def _require_last_batch(segment: InputFile, place: TailPosition) -> None:
     """The batch that was read last is still there, at its byte."""
     if place.last_epoch == UNKNOWN or place.position > segment.size:
         return
@@ -177,7 +181,7 @@ def _require_last_batch(segment: InputFile, place: Place) -> None:
     _require_epoch(segment, place, fields[2] if fields is not None and is_there else UNKNOWN)
 
 
-def _require_epoch(segment: InputFile, place: Place, epoch: int) -> None:
+def _require_epoch(segment: InputFile, place: TailPosition, epoch: int) -> None:
     """``epoch``: of the batch that ends at the place, ``UNKNOWN`` where none does."""
     if place.last_epoch not in (UNKNOWN, epoch):
         here = "no batch ends there" if epoch == UNKNOWN else f"the batch that ends there is of epoch {epoch}"
@@ -193,7 +197,7 @@ def _rest(segment: InputFile, position: int, due: int) -> Range:
     return Range(segment, position, segment.size, due, None)
 
 
-def _segment_of(cluster: InputCluster, start: Place) -> int:
+def _segment_of(cluster: InputCluster, start: TailPosition) -> int:
     """The index of the segment that holds the record, or will hold it."""
     first = cluster.first_offset
     if first is None or first > start.offset:

@@ -4,8 +4,8 @@ What is checked: CRC of every batch, offsets dense from where the range begins t
 fall, framing of every record, values of those that are decoded. A failure is ``CorruptBatch`` with file, position and
 offset; everything yielded before it is good.
 
-A ``Chunk`` is some consecutive batches, so its offsets are dense: record ``i`` has offset ``first_offset + i``. Records
-of one chunk are indexed together, however small the batches are, and mass records gathered by their shape::
+A ``LogChunk`` is some consecutive batches, so its offsets are dense: record ``i`` has offset ``first_offset + i``.
+Records of one chunk are indexed together, however small the batches are, and mass records gathered by their shape::
 
     for chunk in read_range(one):
         for run, offsets in chunk.runs():      # PartitionRun | PartitionChangeRun, int64[n] ascending
@@ -78,7 +78,7 @@ class BatchTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecordSelection:
     """Which records are wanted. All are checked; what is not wanted is not decoded."""
 
     first_offset: int = 0
@@ -100,10 +100,10 @@ class Wanted:
         )
 
 
-EVERYTHING: Final = Wanted()
+EVERYTHING: Final = RecordSelection()
 
 
-class Chunk:
+class LogChunk:
     """Consecutive batches, checked. Never without a record that is wanted.
 
     Methods that look at records raise ``CorruptBatch`` where one is not the format, and ``StorageError`` where it is of
@@ -111,7 +111,13 @@ class Chunk:
     """
 
     def __init__(
-        self, source: Range, data: bytes, position: int, starts: list[int], fields: list[HeaderFields], wanted: Wanted
+        self,
+        source: Range,
+        data: bytes,
+        position: int,
+        starts: list[int],
+        fields: list[HeaderFields],
+        wanted: RecordSelection,
     ) -> None:
         """``starts``: of the batches in ``data``. ``position``: of ``data`` in the file."""
         self.range = source
@@ -199,7 +205,9 @@ class Chunk:
             raise CorruptBatch(name, position, offset, str(error)) from error
 
 
-def read_range(one: Range, wanted: Wanted = EVERYTHING, *, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+def read_range(
+    one: Range, wanted: RecordSelection = EVERYTHING, *, chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[LogChunk]:
     """The records of a range that are wanted, in order. Holds little more than one chunk.
 
     Raises:
@@ -210,13 +218,13 @@ def read_range(one: Range, wanted: Wanted = EVERYTHING, *, chunk_bytes: int = CH
         return
     with open_place(one.file.place) as stream:
         skip(stream, one.first_byte, one.file.place)
-        yield from _Reader(one, stream, wanted, chunk_bytes).chunks()
+        yield from _RangeReader(one, stream, wanted, chunk_bytes).chunks()
 
 
-class _Reader:
+class _RangeReader:
     """Walks the batches of a range; ``_position``, ``_due`` and ``_epoch`` are what is due of the next one."""
 
-    def __init__(self, one: Range, stream: BinaryIO, wanted: Wanted, chunk_bytes: int) -> None:
+    def __init__(self, one: Range, stream: BinaryIO, wanted: RecordSelection, chunk_bytes: int) -> None:
         self._range = one
         self._stream = stream
         self._wanted = wanted
@@ -228,14 +236,14 @@ class _Reader:
         self._epoch = one.epoch_min
         self._last_batch = b""
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[LogChunk]:
         data = b""
         size = self._chunk_bytes
         while True:
             data += self._more(size - len(data))
             start = self._position
             for starts, fields in self._batches(data):
-                yield Chunk(self._range, data, start, starts, fields, self._wanted)
+                yield LogChunk(self._range, data, start, starts, fields, self._wanted)
             if self._is_past_wanted():
                 return
             data = data[self._position - start :]

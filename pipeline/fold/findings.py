@@ -34,7 +34,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class FoldFindings:
     """Of one bucket, or of the catalogue, at one moment."""
 
     moment: int
@@ -44,11 +44,11 @@ class Findings:
     problems: list[Problem]
 
 
-def bucket_findings(elements: Elements, records: list[Located], moments: Sequence[int]) -> Iterator[Findings]:
+def bucket_findings(elements: Elements, records: list[Located], moments: Sequence[int]) -> Iterator[FoldFindings]:
     """What is found at each moment, in order; the last one that can be told where a record is refused."""
     before = empty_elements()
 
-    def find(moment: int) -> Findings:
+    def find(moment: int) -> FoldFindings:
         nonlocal before
         transactions = Transactions.of(located for located in records if located.offset < moment)
         topics = Topics(transactions.counted(records, moment))
@@ -56,7 +56,7 @@ def bucket_findings(elements: Elements, records: list[Located], moments: Sequenc
         names = {topic_id: life.name for topic_id, life in topics.alive().items()}
         problems = list(_problems(before, state, names))
         before = state
-        return Findings(moment, topic_leaves(state, names), len(state), len(names), problems)
+        return FoldFindings(moment, topic_leaves(state, names), len(state), len(names), problems)
 
     end = max([*(located.offset for located in records), int(elements.last_offset.max(initial=-1))])
     return _at_moments(moments, end, find)
@@ -74,23 +74,23 @@ def _named(rule: str, rows: Longs, state: Elements, names: dict[bytes, str]) -> 
         yield Problem(int(state.last_offset[row]), rule, topic, int(state.partition_ids[row]))
 
 
-def catalogue_findings(records: list[Located], moments: Sequence[int]) -> Iterator[Findings]:
+def catalogue_findings(records: list[Located], moments: Sequence[int]) -> Iterator[FoldFindings]:
     """The same of all that is no partition."""
 
-    def find(moment: int) -> Findings:
+    def find(moment: int) -> FoldFindings:
         transactions = Transactions.of(located for located in records if located.offset < moment)
-        return Findings(moment, catalogue_leaves(replayed(transactions.counted(records, moment))), 0, 0, [])
+        return FoldFindings(moment, catalogue_leaves(replayed(transactions.counted(records, moment))), 0, 0, [])
 
     return _at_moments(moments, max((located.offset for located in records), default=-1), find)
 
 
-def _at_moments(moments: Sequence[int], end: int, find: Callable[[int], Findings]) -> Iterator[Findings]:
+def _at_moments(moments: Sequence[int], end: int, find: Callable[[int], FoldFindings]) -> Iterator[FoldFindings]:
     """What is found at each moment; a moment before which nothing happened since the last one has what that had.
 
     Args:
         end: offset of the last record. find: called in order.
     """
-    last: Findings | None = None
+    last: FoldFindings | None = None
     for moment in sorted(moments):
         if last is not None and end < last.moment:
             last = replace(last, moment=moment)
@@ -98,7 +98,7 @@ def _at_moments(moments: Sequence[int], end: int, find: Callable[[int], Findings
             try:
                 last = find(moment)
             except FoldRefused as error:
-                yield Findings(moment, 0, 0, 0, [Problem(error.offset, error.reason)])
+                yield FoldFindings(moment, 0, 0, 0, [Problem(error.offset, error.reason)])
                 return
         yield last
 
@@ -117,7 +117,7 @@ _SCHEMA: Final = pa.schema(
 )
 
 
-def findings_table(findings: Iterator[Findings], counts: str | None = None) -> pa.Table:
+def findings_table(findings: Iterator[FoldFindings], counts: str | None = None) -> pa.Table:
     """Findings as rows of ``COLUMNS``; ``counts`` is handed on."""
     rows = [
         {

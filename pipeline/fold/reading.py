@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quorate.pipeline.files.ranges import Task
-from quorate.pipeline.files.walk import Chunk, Wanted, read_range
+from quorate.pipeline.files.walk import LogChunk, RecordSelection, read_range
 from quorate.pipeline.fold.task import FoldedTask, TaskFold
 
 
@@ -31,7 +31,7 @@ class ReadCounts:
         return not self.records
 
 
-def fold_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> tuple[FoldedTask, ReadCounts]:
+def fold_task(task: Task, wanted: RecordSelection, moments: Iterable[int]) -> tuple[FoldedTask, ReadCounts]:
     """Read the ranges of a task, of a log or of a checkpoint, and fold their records.
 
     Args:
@@ -44,7 +44,7 @@ def fold_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> tuple[Folde
     return fold.finish(), counts
 
 
-def read_task(task: Task, wanted: Wanted, moments: Iterable[int]) -> tuple[TaskFold, ReadCounts]:
+def read_task(task: Task, wanted: RecordSelection, moments: Iterable[int]) -> tuple[TaskFold, ReadCounts]:
     """As ``fold_task``, without its second half: the records are read, and still to be folded."""
     is_base = any(one.file.is_checkpoint for one in task.ranges)
     fold = TaskFold(moments, is_base=is_base)
@@ -78,7 +78,7 @@ def joined_counts(counts: Sequence[ReadCounts]) -> ReadCounts:
     )
 
 
-def _counts(chunk: Chunk) -> ReadCounts:
+def _counts(chunk: LogChunk) -> ReadCounts:
     batches = chunk.batches
     return ReadCounts(
         records=chunk.count,

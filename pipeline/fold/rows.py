@@ -43,7 +43,7 @@ _SCALARS: Final = ("leader", "leader_recovery_state", "leader_epoch", "partition
 
 
 @dataclass(slots=True)
-class _Part:
+class _RowPart:
     """Some rows of one shape: columns by name, as runs have them."""
 
     offsets: Longs
@@ -54,7 +54,7 @@ class MassRows:
     """Gathers the mass records of a task. They may come in any order."""
 
     def __init__(self) -> None:
-        self._parts: dict[_Shape, list[_Part]] = {}
+        self._parts: dict[_Shape, list[_RowPart]] = {}
         self._singles: dict[_Shape, list[tuple[int, MassRecord]]] = {}
 
     def add_run(self, offsets: Longs, run: Run) -> None:
@@ -66,7 +66,7 @@ class MassRows:
             "leader" in columns,
             "leader_recovery_state" in columns,
         )
-        self._parts.setdefault(shape, []).append(_Part(offsets, columns))
+        self._parts.setdefault(shape, []).append(_RowPart(offsets, columns))
 
     def add_record(self, offset: int, record: MassRecord) -> None:
         """One record that is not in a run."""
@@ -85,7 +85,7 @@ class MassRows:
         return RowTable(tables)
 
 
-def _part_of(shape: _Shape, singles: Sequence[tuple[int, MassRecord]]) -> _Part:
+def _part_of(shape: _Shape, singles: Sequence[tuple[int, MassRecord]]) -> _RowPart:
     is_base, lengths, has_leader, has_recovery = shape
     records = [record for _, record in singles]
     count = len(records)
@@ -106,7 +106,7 @@ def _part_of(shape: _Shape, singles: Sequence[tuple[int, MassRecord]]) -> _Part:
     for name in _SCALARS:
         if present.get(name, is_base):
             columns[name] = _ints(records, name)
-    return _Part(np.array([offset for offset, _ in singles], np.int64), columns)
+    return _RowPart(np.array([offset for offset, _ in singles], np.int64), columns)
 
 
 def _bytes_column(uuids: Sequence[bytes]) -> ByteColumn:
@@ -129,7 +129,7 @@ class ShapeTable:
         return len(self.offsets)
 
 
-def _joined(shape: _Shape, parts: list[_Part]) -> ShapeTable:
+def _joined(shape: _Shape, parts: list[_RowPart]) -> ShapeTable:
     if len(parts) == 1:
         return ShapeTable(shape[0], parts[0].offsets, parts[0].columns)
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}

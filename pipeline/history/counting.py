@@ -66,7 +66,7 @@ class TopicCounts:
 
 
 @dataclass(slots=True)
-class Counts:
+class HistoryCounts:
     """Of one bucket, or of all of a cluster."""
 
     #: When the last version began.
@@ -90,7 +90,7 @@ class Counts:
                 found.topics = _topics(table, began, ended)
         return found
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: HistoryCounts) -> None:
         """Take in those of another bucket."""
         self.last_us = max(self.last_us, other.last_us)
         for name, days in other.days.items():

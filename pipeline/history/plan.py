@@ -55,7 +55,7 @@ class HeldTables(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterPlan:
+class ClusterHistoryPlan:
     """What is read of one cluster, and into which buckets."""
 
     cluster_id: str
@@ -78,7 +78,7 @@ class ClusterPlan:
 class HistoryPlan:
     """What is read, and how it is shared out. Travels to the workers."""
 
-    clusters: list[ClusterPlan]
+    clusters: list[ClusterHistoryPlan]
     #: By bucket the number of its cluster.
     cluster_of_bucket: list[int]
     #: The number of a task's cluster, and the task as JSON, or as ``held.held_tasks`` names it; those of what a cluster
@@ -130,7 +130,7 @@ class HistoryPlan:
             raise InputError(
                 cluster.segments[0].name, "is empty, and there is no checkpoint", "give a log with records"
             )
-        its = ClusterPlan(cluster.cluster_id, self._buckets(size, options), first, end, base)
+        its = ClusterHistoryPlan(cluster.cluster_id, self._buckets(size, options), first, end, base)
         self._add(its, [task_to_json(task) for task in (*held, *log)])
 
     def _go_on(self, cluster: InputCluster, options: HistoryOptions, held: ClusterRead, tables: HeldTables) -> None:
@@ -139,14 +139,14 @@ class HistoryPlan:
         log = plan_log(cluster, first_offset=resume.offset, end_offset=end, range_bytes=options.range_bytes)
         files = tables.open_files(cluster.cluster_id)
         size = sum(one.file.size for one in all_ranges(log)) + sum(files.values())
-        its = ClusterPlan(cluster.cluster_id, self._buckets(size, options), resume.offset, end, None, held)
+        its = ClusterHistoryPlan(cluster.cluster_id, self._buckets(size, options), resume.offset, end, None, held)
         self._add(its, [*held_tasks(files, tables.state_of(held), options.range_bytes), *map(task_to_json, log)])
 
     def _buckets(self, size: int, options: HistoryOptions) -> range:
         before = len(self.cluster_of_bucket)
         return range(before, before + max(1, -(-size // options.bucket_bytes)))
 
-    def _add(self, cluster: ClusterPlan, tasks: Sequence[str]) -> None:
+    def _add(self, cluster: ClusterHistoryPlan, tasks: Sequence[str]) -> None:
         number = len(self.clusters)
         self.clusters.append(cluster)
         self.cluster_of_bucket.extend([number] * len(cluster.buckets))

@@ -17,7 +17,7 @@ from quorate.metadata_log.records.records import (
     SnapshotHeaderRecord,
 )
 from quorate.pipeline.files.ranges import Task
-from quorate.pipeline.files.walk import EVERYTHING, Chunk, Wanted, read_range
+from quorate.pipeline.files.walk import EVERYTHING, LogChunk, RecordSelection, read_range
 from quorate.pipeline.fold.rows import MassRows, RowTable
 from quorate.pipeline.fold.timeline import BASE_OFFSET
 from quorate.pipeline.history.cells import TIMES, RareRecord
@@ -37,7 +37,7 @@ class ReadTask:
     end_offset: int
 
 
-def read_task(task: Task, wanted: Wanted) -> ReadTask:
+def read_task(task: Task, wanted: RecordSelection) -> ReadTask:
     """Read a task, every check made. Records of a checkpoint get offsets before those of every log, in their order.
 
     Args:
@@ -66,7 +66,7 @@ class _Gathered:
         self._times: list[tuple[Any, Any]] = []
         self.rare: list[RareRecord] = []
 
-    def add(self, chunk: Chunk) -> None:
+    def add(self, chunk: LogChunk) -> None:
         batches = chunk.batches
         for run, offsets in chunk.runs():
             self._rows.add_run(offsets + self._shift, run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from quorate.pipeline.history.counting import Counts
+from quorate.pipeline.history.counting import HistoryCounts
 from quorate.pipeline.history.resuming import ClusterRead
 from quorate.pipeline.tables.written import Written
 
@@ -28,7 +28,7 @@ class HistoryReport:
     #: By cluster, or path where that is not known: why nothing of it is in the tables. Only of several clusters.
     failed: dict[str, str] = field(default_factory=dict)
     #: By cluster, for a page; not in the manifest.
-    counts: dict[str, Counts] = field(default_factory=dict)
+    counts: dict[str, HistoryCounts] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         found = {name: value for name, value in asdict(replace(self, counts={})).items() if name != "counts"}

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from quorate.pipeline.files.inputs import InputCluster, InputError
 from quorate.pipeline.files.ranges import all_ranges, plan_log
-from quorate.pipeline.files.walk import Wanted, read_range
+from quorate.pipeline.files.walk import RecordSelection, read_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def batch_at(cluster: InputCluster, offset: int) -> LastBatch | None:
     Raises:
         CorruptBatch, StorageError: what is read on the way is damaged.
     """
-    wanted = Wanted(offset, offset + 1)
+    wanted = RecordSelection(offset, offset + 1)
     for one in all_ranges(plan_log(cluster, first_offset=offset, end_offset=offset + 1)):
         for chunk in read_range(one, wanted):
             found = chunk.batches

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from quorate.pipeline.history.counting import PARTITIONS, Counts, DayCounts, date_of
+from quorate.pipeline.history.counting import PARTITIONS, DayCounts, HistoryCounts, date_of
 from quorate.pipeline.tables.history_schema import TABLES
 
 #: What is counted day by day: its name, and the table of its versions.
@@ -41,7 +41,7 @@ class HistorySeries:
     topics: list[BusyTopic]
 
 
-def history_series(counts: Counts) -> HistorySeries:
+def history_series(counts: HistoryCounts) -> HistorySeries:
     """The series of one cluster."""
     days_of = {name: counts.days.get(name, {}) for name in TABLES}
     begun = {name: {day: one.begun for day, one in days_of[name].items() if one.begun} for name in TABLES}

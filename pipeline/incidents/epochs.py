@@ -15,7 +15,7 @@ from quorate.metadata_log.records.records import LeaderChangeMessage
 from quorate.pipeline.errors import WorkerError, error_from_json, error_to_json
 from quorate.pipeline.files.inputs import InputCluster
 from quorate.pipeline.files.ranges import Range, Task, plan_log, task_from_json, task_to_json
-from quorate.pipeline.files.walk import EVERYTHING, Chunk, Wanted, read_range
+from quorate.pipeline.files.walk import EVERYTHING, LogChunk, RecordSelection, read_range
 from quorate.pipeline.incidents.failovers import Epoch
 
 _SCHEMA: Final = pa.schema(
@@ -62,7 +62,7 @@ def _plan(cluster: InputCluster, end: int, range_bytes: int) -> list[Task]:
 def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
-            wanted, ranges = Wanted(end_offset=row["end"]), task_from_json(row["task"]).ranges
+            wanted, ranges = RecordSelection(end_offset=row["end"]), task_from_json(row["task"]).ranges
             try:
                 parts = [part for one in ranges for part in epochs_of(row["cluster_id"], one, wanted)]
             except QuorateError as error:
@@ -72,12 +72,12 @@ def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 yield pa.RecordBatch.from_pylist([part._asdict() for part in parts], _SCHEMA)
 
 
-def epochs_of(cluster_id: str, one: Range, wanted: Wanted = EVERYTHING) -> list[Epoch]:
+def epochs_of(cluster_id: str, one: Range, wanted: RecordSelection = EVERYTHING) -> list[Epoch]:
     """The epochs of the batches in a range, each as far as the range goes; pure but for the reading."""
     return merged(part for chunk in read_range(one, wanted) for part in _of_chunk(cluster_id, chunk))
 
 
-def _of_chunk(cluster_id: str, chunk: Chunk) -> Iterator[Epoch]:
+def _of_chunk(cluster_id: str, chunk: LogChunk) -> Iterator[Epoch]:
     table = chunk.batches
     leaders = _leaders(chunk) if table.is_control.any() else {}
     for epoch in np.unique(table.epochs).tolist():
@@ -97,7 +97,7 @@ def _of_chunk(cluster_id: str, chunk: Chunk) -> Iterator[Epoch]:
         )
 
 
-def _leaders(chunk: Chunk) -> dict[int, int]:
+def _leaders(chunk: LogChunk) -> dict[int, int]:
     """Who was elected, by epoch."""
     table = chunk.batches
     found = {}

@@ -23,7 +23,7 @@ def at_or_none(us: int | None) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class HistorySpan:
     """The stretch of one cluster's history that was looked at; the offsets are those of the first and last change."""
 
     cluster_id: str
@@ -35,10 +35,10 @@ class Span:
 
 
 @dataclass(slots=True)
-class Findings:
+class IncidentFindings:
     """Everything that the report is made of; lists of rows are as the functions of the same name return them."""
 
-    spans: list[Span]
+    spans: list[HistorySpan]
     events: list[BrokerEvent] = field(default_factory=list)
     incarnations: list[Incarnation] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)

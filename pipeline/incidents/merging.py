@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorate.pipeline.incidents.findings import Findings, Row, Span
+from quorate.pipeline.incidents.findings import HistorySpan, IncidentFindings, Row
 from quorate.pipeline.incidents.kinds import OPEN
 from quorate.pipeline.incidents.partitions.bucket import slow
 from quorate.pipeline.incidents.partitions.elections import grouped_elections
@@ -38,14 +38,16 @@ _GROUPINGS: Final[Mapping[str, Grouping]] = {
 }
 
 
-def merge(findings: Findings, parts: Mapping[str, Sequence[pa.Table]], thresholds: Thresholds, now_us: int) -> None:
+def merge(
+    findings: IncidentFindings, parts: Mapping[str, Sequence[pa.Table]], thresholds: Thresholds, now_us: int
+) -> None:
     """Set the findings about partitions: of the parts of all buckets, by the names that ``bucket.parts_of`` gives.
 
     Args:
         now_us: until when what lasts was counted; here it counts to the end of its cluster's history.
     """
     counts = {name: _grouped(parts.get(name, ()), by) for name, by in _GROUPINGS.items()}
-    findings.spans = [Span(*row.values()) for row in counts["spans"]]
+    findings.spans = [HistorySpan(*row.values()) for row in counts["spans"]]
     findings.effects = counts["effects"]
     findings.unclean_stops = counts["unclean_stops"]
     behind_ms = {span.cluster_id: now_us // 1000 - int(span.end.timestamp() * 1000) for span in findings.spans}
@@ -77,7 +79,7 @@ def _to_the_end(row: Row, behind_ms: int) -> Row:
     return dict(row, total_ms=total, longest_ms=longest)
 
 
-def _reassignments(spans: Sequence[Span], parts: Sequence[pa.Table], thresholds: Thresholds) -> list[Row]:
+def _reassignments(spans: Sequence[HistorySpan], parts: Sequence[pa.Table], thresholds: Thresholds) -> list[Row]:
     """The slow and open ones, each with how long it ``lasted``."""
     if not parts:
         return []

@@ -27,7 +27,7 @@ class ConfigSpan(NamedTuple):
     to_us: int | None
 
 
-class Step(NamedTuple):
+class MinIsrStep(NamedTuple):
     """A value that holds from one offset to another (exclusive; None: to the end)."""
 
     from_offset: int
@@ -40,11 +40,11 @@ class Step(NamedTuple):
 class MinIsrSteps:
     """Steps by cluster and topic; under None those of topics without a value of their own."""
 
-    by_topic: dict[tuple[str, str | None], list[Step]]
+    by_topic: dict[tuple[str, str | None], list[MinIsrStep]]
     #: Where the log says nothing.
     default: int
 
-    def rows(self) -> list[tuple[str, str | None, list[Step]]]:
+    def rows(self) -> list[tuple[str, str | None, list[MinIsrStep]]]:
         """As rows of a table."""
         return [(*key, steps) for key, steps in self.by_topic.items()]
 
@@ -58,7 +58,7 @@ def min_isr_steps(spans: Iterable[ConfigSpan], default: int) -> MinIsrSteps:
             own.setdefault((span.cluster_id, span.resource_name), []).append(span)
         elif span.resource_type == BROKER and not span.resource_name:
             wide.setdefault(span.cluster_id, []).append(span)
-    found: dict[tuple[str, str | None], list[Step]] = {
+    found: dict[tuple[str, str | None], list[MinIsrStep]] = {
         (cluster, None): _steps([], spans, default) for cluster, spans in wide.items()
     }
     for (cluster, topic), spans_of_topic in own.items():
@@ -66,7 +66,7 @@ def min_isr_steps(spans: Iterable[ConfigSpan], default: int) -> MinIsrSteps:
     return MinIsrSteps(found, default)
 
 
-def _steps(first: list[ConfigSpan], second: list[ConfigSpan], default: int) -> list[Step]:
+def _steps(first: list[ConfigSpan], second: list[ConfigSpan], default: int) -> list[MinIsrStep]:
     edges = {(-1, 0)}
     for span in (*first, *second):
         edges.add((span.from_offset, span.from_us))
@@ -78,7 +78,7 @@ def _steps(first: list[ConfigSpan], second: list[ConfigSpan], default: int) -> l
         if not values or values[-1][2] != value:
             values.append((offset, us, value))
     ends = [offset for offset, _, _ in values[1:]]
-    return [Step(start, end, us, value) for (start, us, value), end in zip(values, [*ends, None], strict=True)]
+    return [MinIsrStep(start, end, us, value) for (start, us, value), end in zip(values, [*ends, None], strict=True)]
 
 
 def _value_at(spans: list[ConfigSpan], offset: int, otherwise: int) -> int:

@@ -27,7 +27,7 @@ _OFFSETS: Final = {"valid_from_offset": "from_offset", "valid_to_offset": "to_of
 _TIMES: Final = {"valid_from": "from_us", "valid_to": "to_us"}
 
 
-class NoTables(PipelineError):
+class NoHistoryTables(PipelineError):
     """A directory that does not hold the tables of the history job."""
 
 
@@ -44,11 +44,11 @@ class VersionTables:
         """The tables in a directory.
 
         Raises:
-            NoTables: one of them is not there.
+            NoHistoryTables: one of them is not there.
         """
         for name in (_PARTITIONS, _BROKERS, _CONFIGS):
             if not is_directory(f"{directory}/{name}"):
-                raise NoTables(f"{directory}: holds no {name}; make the tables with: quorate pipeline history")
+                raise NoHistoryTables(f"{directory}: holds no {name}; make the tables with: quorate pipeline history")
         return cls(directory)
 
     def of_clusters(self, clusters: Iterable[str]) -> Self:

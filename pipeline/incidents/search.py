@@ -26,13 +26,13 @@ from quorate.pipeline.fold.table_cells import from_bytes, shared_out, to_bytes
 from quorate.pipeline.history.bucket_keys import partition_keys
 from quorate.pipeline.incidents.brokers import events, incarnations, outages
 from quorate.pipeline.incidents.failovers import Epoch, failovers
-from quorate.pipeline.incidents.findings import Findings
+from quorate.pipeline.incidents.findings import IncidentFindings
 from quorate.pipeline.incidents.merging import merge, merged_instants
 from quorate.pipeline.incidents.min_isr import NAME as MIN_ISR
 from quorate.pipeline.incidents.min_isr import min_isr_steps
 from quorate.pipeline.incidents.partitions.bucket import Known, by_time_of, parts_of, tables_of
-from quorate.pipeline.incidents.partitions.series import Series, series, stretches_of, summed_up, widths_us
-from quorate.pipeline.incidents.partitions.versions import COLUMNS, Versions
+from quorate.pipeline.incidents.partitions.series import ClusterSeries, series, stretches_of, summed_up, widths_us
+from quorate.pipeline.incidents.partitions.versions import COLUMNS, PartitionVersions
 from quorate.pipeline.incidents.reading import UNCLEAN_ALLOWED, VersionTables
 from quorate.pipeline.incidents.tables import INSTANTS, TABLES, rows_of
 from quorate.pipeline.incidents.thresholds import Thresholds
@@ -62,7 +62,7 @@ _COMPRESSION: Final[Mapping[str, Any]] = {"compression": "zstd", "compression_le
 class Search:
     """What was found, and what stands behind it as long as the context that gave it."""
 
-    findings: Findings
+    findings: IncidentFindings
     use: WorkerUse
     _results: DataFrame
     _keys: list[int]
@@ -89,7 +89,7 @@ class Search:
                 found[name] = write_part(schema.empty_table(), _part(directory, name, 0))
         return found
 
-    def series(self) -> dict[str, Series]:
+    def series(self) -> dict[str, ClusterSeries]:
         """What the page draws, by cluster."""
         spans = self.findings.spans
         widths = widths_us(spans)
@@ -115,7 +115,7 @@ def searched(
     """The findings, and while the context lasts what stands behind them: it is kept on disk until then."""
     configs = tables.configs()
     found = events(brokers := tables.brokers())
-    findings = Findings([], found, incarnations(brokers), outages(found), failovers(epochs))
+    findings = IncidentFindings([], found, incarnations(brokers), outages(found), failovers(epochs))
     # Topics that allowed it at some time; the empty name stands for the cluster's default.
     findings.unclean_allowed = frozenset(
         (span.cluster_id, span.resource_name)
@@ -217,7 +217,7 @@ def _search_bucket(
     cells.clear()
     if not len(table):
         return
-    versions = Versions.of(table)
+    versions = PartitionVersions.of(table)
     del table
     clock.stop("sort")
     changes = known.changes(versions)

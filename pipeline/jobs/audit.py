@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from quorate.pipeline.errors import BadSetting, PipelineError, WorkerError
 from quorate.pipeline.failures import translated
-from quorate.pipeline.files.archives import Form, Place, open_place, read_fully
+from quorate.pipeline.files.archives import FileLocation, Form, open_place, read_fully
 from quorate.pipeline.files.inputs import InputCluster, InputFile, find_inputs
 from quorate.pipeline.files.ranges import plan_checkpoint, task_from_json, task_to_json
 from quorate.pipeline.files.replay_bases import ReplayBase, replay_base
@@ -61,7 +61,7 @@ class AuditOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DigestComparison:
     """One digest held against the fold's."""
 
     #: Where the expected one is from: "manifest", "checkpoint", "given" or "replay".
@@ -87,7 +87,7 @@ class AuditResult:
     digest: str | None
     topics: int
     partitions: int
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[DigestComparison, ...]
     #: By offset: the first one is where things went wrong first.
     problems: tuple[Problem, ...]
     files: tuple[dict[str, Any], ...]
@@ -158,7 +158,9 @@ def audit_cluster(
     is_unsaid = not found.problems and not any(one.source in ("manifest", "given") for one in comparisons)
     if is_unsaid and options.replay is not None and is_replayable(paths):
         expected = options.replay(paths[0], counts.end_offset).digest
-        comparisons.append(Comparison("replay", paths[0], counts.end_offset, expected, digests[counts.end_offset]))
+        comparisons.append(
+            DigestComparison("replay", paths[0], counts.end_offset, expected, digests[counts.end_offset])
+        )
     if not comparisons and not found.problems:
         remedy = "give a metadata directory, or the checkpoints with the segments"
         raise PipelineError(f"{paths[0]}: there is nothing to compare the state with: {remedy}")
@@ -260,19 +262,19 @@ def _folded(spark: SparkSession, plan: FoldPlan, use: WorkerUse) -> _Folded:
 
 def _compared(
     spark: SparkSession, cluster: InputCluster, audited: list[InputFile], digests: dict[int, str | None]
-) -> Iterator[Comparison]:
+) -> Iterator[DigestComparison]:
     contents = _checkpoint_digests(spark, cluster, audited)
     for file in audited:
         found = digests.get(file.offset)
         expected = manifest_digest(file)
         if expected is not None:
-            yield Comparison("manifest", file.name, file.offset, expected, found)
-        yield Comparison("checkpoint", file.name, file.offset, contents[file.name], found)
+            yield DigestComparison("manifest", file.name, file.offset, expected, found)
+        yield DigestComparison("checkpoint", file.name, file.offset, contents[file.name], found)
 
 
-def _given(path: str, given: Mapping[int, str], digests: Mapping[int, str | None]) -> Iterator[Comparison]:
+def _given(path: str, given: Mapping[int, str], digests: Mapping[int, str | None]) -> Iterator[DigestComparison]:
     for offset, digest in sorted(given.items()):
-        yield Comparison("given", path, offset, digest, digests.get(offset))
+        yield DigestComparison("given", path, offset, digest, digests.get(offset))
 
 
 def _checkpoint_digests(spark: SparkSession, cluster: InputCluster, files: list[InputFile]) -> dict[str, str]:
@@ -298,7 +300,7 @@ def _explained(
     spark: SparkSession,
     cluster: InputCluster,
     plan: FoldPlan,
-    comparisons: list[Comparison],
+    comparisons: list[DigestComparison],
     replay: OtherReplay | None,
 ) -> Iterator[Problem]:
     """What differs first where a digest does. Of a digest that was given there is no state to look into."""
@@ -336,7 +338,7 @@ def _hashed(spark: SparkSession, files: list[InputFile], use: WorkerUse) -> Iter
     def hashed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             clock = use.clock()
-            places = [Place(row["path"], Form(row["form"]), row["member"]) for row in batch.to_pylist()]
+            places = [FileLocation(row["path"], Form(row["form"]), row["member"]) for row in batch.to_pylist()]
             sizes = batch.column("size").to_pylist()
             found = [_sha256(place, size) for place, size in zip(places, sizes, strict=True)]
             clock.stop("hash")
@@ -351,7 +353,7 @@ def _hashed(spark: SparkSession, files: list[InputFile], use: WorkerUse) -> Iter
         yield row.asDict()
 
 
-def _sha256(place: Place, size: int) -> tuple[int, str]:
+def _sha256(place: FileLocation, size: int) -> tuple[int, str]:
     """Bytes and hash. A live segment grows: what was there when the audit began counts."""
     state, count = hashlib.sha256(), 0
     with open_place(place) as stream:

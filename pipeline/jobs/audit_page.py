@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from quorate.pipeline.jobs.audit import AuditResult
-from quorate.pipeline.pages import Page, bars
+from quorate.pipeline.pages import HtmlPage, bars
 
 _FILES_DRAWN = 200
 
 
-def audit_page(result: AuditResult, document: dict[str, Any]) -> Page:
+def audit_page(result: AuditResult, document: dict[str, Any]) -> HtmlPage:
     """Verdict, comparisons, problems and files of a sealed certificate."""
     counts = result.counts
     offsets = (
         f"offsets {counts.first_offset:,} to {counts.end_offset:,}, epochs {counts.first_epoch} to {counts.last_epoch}"
     )
-    page = Page(f"Audit of cluster {result.cluster_id}: {document['verdict']}", offsets)
+    page = HtmlPage(f"Audit of cluster {result.cluster_id}: {document['verdict']}", offsets)
     page.facts(
         [
             ("Verdict", document["verdict"]),

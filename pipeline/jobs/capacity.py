@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
-from quorate.pipeline.capacity.moments import Moments
+from quorate.pipeline.capacity.moments import SampleTimes
 from quorate.pipeline.capacity.state import LAST, readings, state_tables
 from quorate.pipeline.capacity.trend import RecordsByDay, Trend, standing, standing_on
 from quorate.pipeline.errors import PipelineError
@@ -24,7 +24,7 @@ from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.files.storage import checked, is_directory
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
-from quorate.pipeline.planning.cluster import Plan
+from quorate.pipeline.planning.cluster import ReassignmentPlan
 from quorate.pipeline.planning.summary import PlanSummary, planned
 from quorate.pipeline.planning.tables import NamedCluster, named_cluster
 from quorate.pipeline.source.data_source import FORMAT
@@ -53,7 +53,7 @@ class Capacity:
 
     cluster_id: str
     named: NamedCluster
-    plan: Plan
+    plan: ReassignmentPlan
     summary: PlanSummary
     trend: Trend | None
     records: RecordsByDay
@@ -95,7 +95,7 @@ class Wishes:
 
     Attributes:
         at: plan for the state of all records below this offset; None: the last. drained, excluded: broker ids (see
-            `planning.cluster.Role`). sizes: bytes of a replica, by topic and partition.
+            `planning.cluster.BrokerRole`). sizes: bytes of a replica, by topic and partition.
     """
 
     at: int | None = None
@@ -181,7 +181,7 @@ def _trend(versions: DataFrame) -> Trend | None:
     row = ends.head()
     if row is None or row[0] is None:
         return None
-    moments = Moments.between(_utc(row[0]), _utc(row[1]))
+    moments = SampleTimes.between(_utc(row[0]), _utc(row[1]))
     seen = _seen(versions, moments).cache()
     try:
         whole = seen.groupBy("at").agg(
@@ -203,7 +203,7 @@ def _trend(versions: DataFrame) -> Trend | None:
     return Trend(moments.times(), **of, replicas_on=replicas_on, leaders_on=leaders_on)
 
 
-def _seen(versions: DataFrame, moments: Moments) -> DataFrame:
+def _seen(versions: DataFrame, moments: SampleTimes) -> DataFrame:
     """Return what changes at a moment: each version that holds at one is there once with +1 and once with -1.
 
     A version that begins and ends between two moments is not seen. Its moments are those from the first at or after
@@ -226,7 +226,7 @@ def _seen(versions: DataFrame, moments: Moments) -> DataFrame:
     return seen.select("partition", "replicas", "leader", "step.at", "step.more").where(f.col("at") < moments.count)
 
 
-def _by_broker(changes: DataFrame, moments: Moments) -> dict[int, Any]:
+def _by_broker(changes: DataFrame, moments: SampleTimes) -> dict[int, Any]:
     rows = changes.groupBy("broker", "at").agg(f.sum("more").alias("more")).collect()
     return standing_on(((row["broker"], row["at"], row["more"]) for row in rows), moments.count)
 

@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 from quorate.pipeline.comparing.differences import differences
 from quorate.pipeline.comparing.entries import ENTRY_KINDS, entry_differences
 from quorate.pipeline.comparing.report import Differences, Side
-from quorate.pipeline.jobs.compared_sides import Asked, State, state_of
+from quorate.pipeline.jobs.compared_sides import ComparedSide, RequestedSide, state_of
 from quorate.pipeline.spark.scratch import scratch_directory
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StateComparison:
     """What was compared, and what differs."""
 
     a: Side
@@ -30,7 +30,7 @@ class Comparison:
         return all(kind.is_equal for kind in self.kinds)
 
 
-def compare(spark: SparkSession, a: Asked, b: Asked, *, match_ids: bool, limit: int) -> Comparison:
+def compare(spark: SparkSession, a: RequestedSide, b: RequestedSide, *, match_ids: bool, limit: int) -> StateComparison:
     """Compare two states.
 
     Args:
@@ -46,7 +46,9 @@ def compare(spark: SparkSession, a: Asked, b: Asked, *, match_ids: bool, limit: 
         return _compared(spark, left, right, match_ids=match_ids, limit=limit)
 
 
-def _compared(spark: SparkSession, left: State, right: State, *, match_ids: bool, limit: int) -> Comparison:
+def _compared(
+    spark: SparkSession, left: ComparedSide, right: ComparedSide, *, match_ids: bool, limit: int
+) -> StateComparison:
     same_cluster = left.cluster_id == right.cluster_id
     found = differences(spark, left.tables, right.tables, match_ids=match_ids, same_cluster=same_cluster, limit=limit)
     not_compared: tuple[str, ...] = ()
@@ -56,4 +58,4 @@ def _compared(spark: SparkSession, left: State, right: State, *, match_ids: bool
         own = same_cluster or match_ids
         found += [entry_differences(kind, left.entries, right.entries, own=own, limit=limit) for kind in ENTRY_KINDS]
     a_side, b_side = (Side(state.path, state.cluster_id, state.moment) for state in (left, right))
-    return Comparison(a_side, b_side, match_ids, found, not_compared)
+    return StateComparison(a_side, b_side, match_ids, found, not_compared)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from quorate.pipeline.comparing.entries import OF_TABLES
-from quorate.pipeline.comparing.rows import Moment, Rows
+from quorate.pipeline.comparing.rows import ComparedMoment, Rows
 from quorate.pipeline.errors import BadSetting, PipelineError
 from quorate.pipeline.files.inputs import InputError, find_inputs
 from quorate.pipeline.files.storage import is_directory, read
@@ -42,35 +42,35 @@ class NoState(PipelineError):
     """A side that has no state to compare."""
 
 
-def moment(text: str | None) -> Moment:
+def moment(text: str | None) -> ComparedMoment:
     """The moment that somebody wrote: an offset, or an ISO time, in UTC where it names no zone.
 
     Raises:
         BadSetting: it is neither.
     """
     if text is None:
-        return Moment()
+        return ComparedMoment()
     if text.isascii() and text.isdigit():
-        return Moment(offset=int(text))
+        return ComparedMoment(offset=int(text))
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise BadSetting(f"{text!r} is no moment: give an offset, or a time as 2026-01-31T12:00:00Z") from None
-    return Moment(time=time if time.tzinfo else time.replace(tzinfo=UTC))
+    return ComparedMoment(time=time if time.tzinfo else time.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedSide:
     """One side as it was asked for."""
 
     path: str
-    moment: Moment
+    moment: ComparedMoment
     #: Of tables which of their clusters, None where there is one; of a log whose it is where no file tells it.
     cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ComparedSide:
     """One side: its rows by kind."""
 
     path: str
@@ -81,7 +81,7 @@ class State:
     entries: list[Mapping[str, str]] | None
 
 
-def state_of(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> State:
+def state_of(spark: SparkSession, asked: RequestedSide, scratch: Path, option: str) -> ComparedSide:
     """The state of one cluster at a moment.
 
     Args:
@@ -104,7 +104,7 @@ def state_of(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> S
 # --- a log -------------------------------------------------------------------------------------------
 
 
-def _of_log(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> State:
+def _of_log(spark: SparkSession, asked: RequestedSide, scratch: Path, option: str) -> ComparedSide:
     at, time = asked.moment.offset, asked.moment.time
     try:
         (cluster,) = find_inputs([asked.path], cluster_id=asked.cluster_id)
@@ -114,7 +114,9 @@ def _of_log(spark: SparkSession, asked: Asked, scratch: Path, option: str) -> St
         at = cluster.checkpoints[-1].offset
     time_ms = None if time is None else int(time.timestamp() * 1000)
     replay(spark, [asked.path], scratch, ReplayOptions(at, time_ms, cluster_id=asked.cluster_id))
-    return _of_tables(spark, Asked(asked.path, Moment(), asked.cluster_id), str(scratch), option, str(asked.moment))
+    return _of_tables(
+        spark, RequestedSide(asked.path, ComparedMoment(), asked.cluster_id), str(scratch), option, str(asked.moment)
+    )
 
 
 # --- tables -------------------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ def _readable(directory: str) -> Iterator[None]:
         raise NoState(f"{directory}: its tables cannot be read ({error}); make them again") from error
 
 
-def _rows(directory: str, name: str, cluster_id: str, at: Moment | None = None) -> Rows:
+def _rows(directory: str, name: str, cluster_id: str, at: ComparedMoment | None = None) -> Rows:
     with _readable(directory):
         found = Rows.of(f"{directory}/{name}", cluster_id, at)
     if not found.files:
@@ -139,7 +141,9 @@ def _rows(directory: str, name: str, cluster_id: str, at: Moment | None = None) 
 # --- tables of one state -----------------------------------------------------------------------------
 
 
-def _of_tables(spark: SparkSession, asked: Asked, directory: str, option: str, at: str | None = None) -> State:
+def _of_tables(
+    spark: SparkSession, asked: RequestedSide, directory: str, option: str, at: str | None = None
+) -> ComparedSide:
     """``at``: of which moment they are, in words; None where their offset says it."""
     manifest = state_manifest(directory)
     offset, wanted = manifest["offset"], asked.moment
@@ -151,13 +155,13 @@ def _of_tables(spark: SparkSession, asked: Asked, directory: str, option: str, a
     with _readable(directory):
         entries = read_table(f"{directory}/{_ENTRIES}", ("kind", "data"), is_other).to_pylist()
     said = f"offset {offset}" if at in (None, f"offset {offset}") else f"{at}, offset {offset}"
-    return State(asked.path, chosen, said, tables, entries)
+    return ComparedSide(asked.path, chosen, said, tables, entries)
 
 
 # --- tables of a history -----------------------------------------------------------------------------
 
 
-def _of_history(spark: SparkSession, asked: Asked, option: str) -> State:
+def _of_history(spark: SparkSession, asked: RequestedSide, option: str) -> ComparedSide:
     directory, at = asked.path, asked.moment
     missing = [name for name in _TABLES.values() if not is_directory(f"{directory}/{name}")]
     if missing:
@@ -166,7 +170,7 @@ def _of_history(spark: SparkSession, asked: Asked, option: str) -> State:
     chosen = chosen_cluster(directory, bases, asked.cluster_id, option)
     _require_moment(directory, at, bases[chosen], chosen)
     tables = {kind: _rows(directory, name, chosen, at) for kind, name in _TABLES.items()}
-    return State(directory, chosen, str(at), tables, None)
+    return ComparedSide(directory, chosen, str(at), tables, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,7 @@ def _bases(directory: str) -> dict[str, _Base]:
     return found
 
 
-def _require_moment(directory: str, at: Moment, base: _Base, cluster_id: str) -> None:
+def _require_moment(directory: str, at: ComparedMoment, base: _Base, cluster_id: str) -> None:
     if at.offset is not None:
         if base.offset is not None and at.offset <= base.offset:
             raise NoState(f"{directory}: begins at offset {base.offset + 1}, after {at}; ask for a later one")

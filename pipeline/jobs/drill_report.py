@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from quorate.pipeline.drills.report import Run, Series
+from quorate.pipeline.drills.report import DrillRun, DrillSeries
 from quorate.pipeline.errors import PipelineError
 
 #: As `quorate drill run --report` writes them; what a comparison does not need is left out.
@@ -28,7 +28,7 @@ class NoOutcome(PipelineError):
     """A directory without outcomes, or a file that is none."""
 
 
-def gather(spark: SparkSession, directories: Sequence[Path]) -> list[Series]:
+def gather(spark: SparkSession, directories: Sequence[Path]) -> list[DrillSeries]:
     """Every measurement of every drill, by drill and in the order in which it is measured.
 
     Raises:
@@ -60,15 +60,15 @@ def gather(spark: SparkSession, directories: Sequence[Path]) -> list[Series]:
     return _series(rows)
 
 
-def _series(rows: list[dict[str, Any]]) -> list[Series]:
-    runs: dict[tuple[str, str], list[Run]] = {}
+def _series(rows: list[dict[str, Any]]) -> list[DrillSeries]:
+    runs: dict[tuple[str, str], list[DrillRun]] = {}
     last: dict[tuple[str, str], dict[str, Any]] = {}
     for row in sorted(rows, key=lambda row: (row["drill"], row["begun_at_ms"])):
         for one in row["measured"]:
             key = (row["drill"], one["expectation"]["name"])
-            runs.setdefault(key, []).append(Run(row["begun_at_ms"], row["verdict"], one["value"]))
+            runs.setdefault(key, []).append(DrillRun(row["begun_at_ms"], row["verdict"], one["value"]))
             last[key] = one["expectation"]
     return [
-        Series(drill, name, last[drill, name]["meaning"], last[drill, name]["at_most"], tuple(found[-RUNS_MAX:]))
+        DrillSeries(drill, name, last[drill, name]["meaning"], last[drill, name]["at_most"], tuple(found[-RUNS_MAX:]))
         for (drill, name), found in runs.items()
     ]

@@ -20,7 +20,7 @@ from quorate.pipeline.files.inputs import InputCluster, InputFile
 from quorate.pipeline.files.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from quorate.pipeline.files.replay_bases import ReplayBase
 from quorate.pipeline.files.storage import open_file
-from quorate.pipeline.files.walk import EVERYTHING, Wanted
+from quorate.pipeline.files.walk import EVERYTHING, RecordSelection
 from quorate.pipeline.fold.cells import join, split
 from quorate.pipeline.fold.elements import Elements, empty_elements
 from quorate.pipeline.fold.reading import ReadCounts, read_task
@@ -52,7 +52,7 @@ class FoldPlan:
     """What is read, for which moments."""
 
     #: Tasks as JSON, and the records that each reads.
-    tasks: tuple[tuple[str, Wanted], ...]
+    tasks: tuple[tuple[str, RecordSelection], ...]
     moments: tuple[int, ...]
     buckets: int
 
@@ -75,11 +75,11 @@ def plan_fold(
     Raises:
         StorageError: a file cannot be read.
     """
-    tasks: list[tuple[Task, Wanted]] = []
+    tasks: list[tuple[Task, RecordSelection]] = []
     if base.checkpoint is not None:
         tasks += [(task, EVERYTHING) for task in plan_checkpoint(cluster, base.checkpoint, range_bytes=task_bytes)]
     first = base.first_offset
-    tail = Wanted(first_offset=first, end_offset=end)
+    tail = RecordSelection(first_offset=first, end_offset=end)
     tasks += [(task, tail) for task in plan_log(cluster, first_offset=first, end_offset=end, range_bytes=task_bytes)]
     size = sum(file.size for file in _files(cluster, base))
     buckets = max(4, size // _LOG_BYTES_OF_BUCKET)
@@ -136,7 +136,7 @@ def _cells(spark: SparkSession, plan: FoldPlan, use: WorkerUse) -> DataFrame:
                 if text.startswith(_TABLE):
                     folded, counts = _folded_table(text.removeprefix(_TABLE)), ReadCounts()
                 else:
-                    reading, counts = read_task(task_from_json(text), Wanted(first, end), moments)
+                    reading, counts = read_task(task_from_json(text), RecordSelection(first, end), moments)
                     clock.stop("read")
                     folded = reading.finish()
                 clock.stop("fold")

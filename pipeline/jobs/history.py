@@ -27,15 +27,15 @@ from quorate.pipeline.errors import BadSetting, error_from_json, error_to_json
 from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.files.ranges import task_from_json
 from quorate.pipeline.files.storage import files_under, remove_file
-from quorate.pipeline.files.walk import Wanted
+from quorate.pipeline.files.walk import RecordSelection
 from quorate.pipeline.history.appended import AppendedTables
 from quorate.pipeline.history.bucket_keys import partition_keys
 from quorate.pipeline.history.catalogue import CatalogueVersions
 from quorate.pipeline.history.cells import decode_rare, decode_tables, encode_rare, encode_tables, split_rows
-from quorate.pipeline.history.counting import Counts
+from quorate.pipeline.history.counting import HistoryCounts
 from quorate.pipeline.history.held import changes_of, is_held, read_held
 from quorate.pipeline.history.partitions import partition_versions
-from quorate.pipeline.history.plan import ClusterPlan, HistoryOptions, HistoryPlan
+from quorate.pipeline.history.plan import ClusterHistoryPlan, HistoryOptions, HistoryPlan
 from quorate.pipeline.history.reading import read_task
 from quorate.pipeline.history.report import HistoryReport
 from quorate.pipeline.history.resuming import ClusterRead
@@ -148,10 +148,12 @@ def _remove(directory: str, plan: HistoryPlan, failed: Collection[str]) -> None:
 def _report(plan: HistoryPlan, rows: Sequence[Any], use: WorkerUse) -> HistoryReport:
     tables = dict.fromkeys(TABLES, NOTHING)
     read: dict[int, ClusterRead] = {}
-    counts: dict[str, Counts] = {}
+    counts: dict[str, HistoryCounts] = {}
     for row in rows:
         if row.name == _COUNTS:
-            counts.setdefault(plan.clusters[row.cluster].cluster_id, Counts()).add(Counts.from_json(row.text))
+            counts.setdefault(plan.clusters[row.cluster].cluster_id, HistoryCounts()).add(
+                HistoryCounts.from_json(row.text)
+            )
             continue
         if row.name in tables:
             tables[row.name] += Written(row.rows, row.files, row.size)
@@ -191,12 +193,12 @@ def _cells(spark: SparkSession, plan: HistoryPlan, keys: list[int], use: WorkerU
     return spark.range(0, count, 1, max(1, count)).mapInArrow(read, _CELLS)
 
 
-def _read_task(task: str, cluster: ClusterPlan, keys: list[int], clock: Clock) -> pa.RecordBatch:
+def _read_task(task: str, cluster: ClusterHistoryPlan, keys: list[int], clock: Clock) -> pa.RecordBatch:
     try:
         if is_held(task):
             found = read_held(task, cluster.cluster_id)
         else:
-            found = read_task(task_from_json(task), Wanted(cluster.first_offset, cluster.end_offset))
+            found = read_task(task_from_json(task), RecordSelection(cluster.first_offset, cluster.end_offset))
     except QuorateError as error:
         # All buckets of the cluster hear of it; other clusters do not suffer.
         return _cell_batch(keys, error=[error_to_json(error)] * len(keys))
@@ -255,13 +257,13 @@ def _write_bucket(cells: pa.Table, bucket: int, plan: HistoryPlan, directory: st
     written = {name: write_days(table, directory, name, part_name(bucket)) for name, table in tables.items()}
     clock.stop("write")
     rows: list[tuple[Any, ...]] = [(number, name, *astuple(one), None, None) for name, one in written.items()]
-    rows.append((number, _COUNTS, 0, 0, 0, Counts.of(tables).to_json(), None))
+    rows.append((number, _COUNTS, 0, 0, 0, HistoryCounts.of(tables).to_json(), None))
     clock.stop("count")
     return _result_batch([*rows, (number, _READ, 0, 0, end_offset, str(timeline.settled), state)])
 
 
 def _versions(
-    cells: pa.Table, timeline: Timeline, cluster: ClusterPlan, bucket: int, clock: Clock
+    cells: pa.Table, timeline: Timeline, cluster: ClusterHistoryPlan, bucket: int, clock: Clock
 ) -> tuple[dict[str, pa.Table], bytes | None]:
     """A bucket's tables, or their changes; and from the first bucket the state at the end, but for partitions."""
     rows = decode_tables(cells["mass"].to_pylist())

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from quorate.pipeline.jobs.replay import ReplayResult
-from quorate.pipeline.pages import Page, bars
+from quorate.pipeline.pages import HtmlPage, bars
 from quorate.pipeline.tables.state_tables import PARTITIONS
 from quorate.pipeline.tables.table_frames import table_frame
 
@@ -18,9 +18,9 @@ _LISTS = ("replicas", "isr", "adding_replicas", "removing_replicas")
 _READ = pa.schema([PARTITIONS.field(name) for name in ("topic", "leader", *_LISTS)])
 
 
-def replay_page(spark: SparkSession, tables: str | Path, result: ReplayResult) -> Page:
+def replay_page(spark: SparkSession, tables: str | Path, result: ReplayResult) -> HtmlPage:
     """Count what the replay job has written."""
-    page = Page(f"State of cluster {result.cluster_id} at offset {result.offset:,}", f"digest {result.digest}")
+    page = HtmlPage(f"State of cluster {result.cluster_id} at offset {result.offset:,}", f"digest {result.digest}")
     names = {"entries": "Records of the state that are no partition's"}
     facts = [(names.get(name, name.capitalize()), count) for name, count in sorted(result.rows.items())]
     if not result.rows.get("partitions"):

@@ -25,7 +25,7 @@ _STARTS_MAX: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StreamStep:
     """One step of the stream, done."""
 
     number: int
@@ -48,7 +48,7 @@ def follow(
     *,
     every_s: float | None,
     options: Mapping[str, str],
-    tell: Callable[[Step], None],
+    tell: Callable[[StreamStep], None],
 ) -> StreamTable:
     """Put the records of the logs into the table ``out``, from where it ends.
 
@@ -74,7 +74,7 @@ def follow(
     return table
 
 
-def _run(writer: DataStreamWriter, tell: Callable[[Step], None]) -> None:
+def _run(writer: DataStreamWriter, tell: Callable[[StreamStep], None]) -> None:
     """Run the query to its end. It may be started again at any time: what was done is in the table."""
     told, starts = -1, 0
     while True:
@@ -96,9 +96,9 @@ def _run(writer: DataStreamWriter, tell: Callable[[Step], None]) -> None:
             query.stop()
 
 
-def _step(progress: Mapping[str, Any]) -> Step:
+def _step(progress: Mapping[str, Any]) -> StreamStep:
     (source,) = progress["sources"]
-    return Step(
+    return StreamStep(
         progress["batchId"],
         progress["numInputRows"],
         progress["durationMs"].get("triggerExecution", 0) / 1000,

@@ -2,12 +2,12 @@
 
 A job's `--html OUT` is made of this:
 
-    from quorate.pipeline.pages import UP_TIME_COLOURS, Page, Span, bars, heat_map, over_time, spans
+    from quorate.pipeline.pages import UP_TIME_COLOURS, HtmlPage, TimelineSpan, bars, heat_map, over_time, spans
 
-    page = Page("Incidents of cluster CGX0FmftRoq9tiEOLU7vAA", "offsets 0 to 21247")
+    page = HtmlPage("Incidents of cluster CGX0FmftRoq9tiEOLU7vAA", "offsets 0 to 21247")
     page.facts([("Partitions", 3061), ("Without a leader", 782), ("Longest outage", timedelta(seconds=151))])
     page.section("Brokers", "What each of them was, by the records of its registration.")
-    page.plot("Up-time", spans([Span("broker 11", start, end, "up"), ...], colours=UP_TIME_COLOURS))
+    page.plot("Up-time", spans([TimelineSpan("broker 11", start, end, "up"), ...], colours=UP_TIME_COLOURS))
     page.table("Outages", ["topic", "partition", "from", "lasted"], rows, total=len(everything))
     page.write(out)
 
@@ -20,16 +20,16 @@ too many to read or to draw, and say so.
 """
 
 from quorate.pipeline.pages.cells import cell, duration
-from quorate.pipeline.pages.page import Link, Page, PageNotWritten
+from quorate.pipeline.pages.page import HtmlPage, PageLink, PageNotWritten
 from quorate.pipeline.pages.plots import bars, by_day, heat_map, over_time
-from quorate.pipeline.pages.spans import UP_TIME_COLOURS, Span, spans
+from quorate.pipeline.pages.spans import UP_TIME_COLOURS, TimelineSpan, spans
 
 __all__ = [
     "UP_TIME_COLOURS",
-    "Link",
-    "Page",
+    "HtmlPage",
+    "PageLink",
     "PageNotWritten",
-    "Span",
+    "TimelineSpan",
     "bars",
     "by_day",
     "cell",

@@ -30,7 +30,7 @@ class PageNotWritten(QuorateError):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PageLink:
     """A value of a table that leads to the section with this anchor."""
 
     text: str
@@ -47,8 +47,8 @@ class _Cell:
 
     @classmethod
     def of(cls, value: Any) -> _Cell:
-        anchor = value.anchor if isinstance(value, Link) else ""
-        text = value.text if isinstance(value, Link) else cell(value)
+        anchor = value.anchor if isinstance(value, PageLink) else ""
+        text = value.text if isinstance(value, PageLink) else cell(value)
         if is_number(value):
             return cls(text, "number")
         return cls(text, "long" if len(text) > _WORDS_MAX else "short" if len(text) <= _SHORT_MAX else "", anchor)
@@ -71,7 +71,7 @@ class _Block:
     anchor: str = ""
 
 
-class Page:
+class HtmlPage:
     """A page that is added to from top to bottom.
 
     Args:
@@ -88,7 +88,7 @@ class Page:
         self._blocks.append(_Block("facts", "", facts=tuple((name, cell(value)) for name, value in facts)))
 
     def section(self, title: str, text: str = "", anchor: str = "") -> None:
-        """Begin a part of the page; the text says how to read what follows, a `Link` to the anchor leads here."""
+        """Begin a part of the page; the text says how to read what follows, a `PageLink` to the anchor leads here."""
         self._blocks.append(_Block("section", title, text, anchor=anchor))
 
     def text(self, text: str) -> None:

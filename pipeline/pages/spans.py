@@ -21,7 +21,7 @@ SPANS_MAX: Final = 6_000
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimelineSpan:
     """A row of the time-line was in a state from `start` to before `end`; `note` is shown where the pointer is."""
 
     row: str
@@ -31,7 +31,7 @@ class Span:
     note: str = ""
 
 
-def spans(given: Iterable[Span], *, colours: Mapping[str, str] | None = None, rows_max: int = ROWS_MAX) -> Plot:
+def spans(given: Iterable[TimelineSpan], *, colours: Mapping[str, str] | None = None, rows_max: int = ROWS_MAX) -> Plot:
     """Draw a time-line: leadership of partitions (a state is a leader), up-time of brokers, activity of controllers.
 
     Rows stand in the order in which they first come: the most telling first. Of more than `rows_max` rows the first
@@ -40,7 +40,7 @@ def spans(given: Iterable[Span], *, colours: Mapping[str, str] | None = None, ro
     Args:
         colours: by state, which also gives the order of the legend; states that are not in it get what is left.
     """
-    by_row: dict[str, list[Span]] = {}
+    by_row: dict[str, list[TimelineSpan]] = {}
     for span in given:
         by_row.setdefault(span.row, []).append(span)
     rows = list(by_row)[:rows_max]
@@ -49,7 +49,7 @@ def spans(given: Iterable[Span], *, colours: Mapping[str, str] | None = None, ro
     if len(kept) > SPANS_MAX:
         cut += f"The longest {SPANS_MAX:,} of {len(kept):,} bars."
         kept = sorted(kept, key=lambda span: span.end - span.start)[-SPANS_MAX:]
-    by_state: dict[str, list[Span]] = {state: [] for state in colours or ()}
+    by_state: dict[str, list[TimelineSpan]] = {state: [] for state in colours or ()}
     for span in kept:
         by_state.setdefault(span.state, []).append(span)
     figure = go.Figure()
@@ -70,7 +70,7 @@ def _cycle(taken: Collection[str]) -> Iterable[str]:
         yield from (colour for colour in COLOURS if colour not in taken)
 
 
-def _bars(state: str, those: list[Span], colour: str) -> go.Bar:
+def _bars(state: str, those: list[TimelineSpan], colour: str) -> go.Bar:
     starts, ends = utc([span.start for span in those]), utc([span.end for span in those])
     lasted = (ends - starts).astype("timedelta64[us]").astype(np.int64) / 1_000
     hover = [

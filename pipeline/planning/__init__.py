@@ -1,9 +1,9 @@
 """Plans replica places: evens a cluster out with few replica moves. numpy only, no Spark, no input.
 
-`planner.plan` takes a `cluster.Cluster` and gives a `cluster.Plan`; `validator.judge`, which knows nothing of how it
-was made, says whether it may be carried out and how even it is; `bounds.fewest_moves` says what no plan can do with
-less. `tables` makes a cluster of the pipeline's tables; `files` writes a plan in the form that Kafka's reassignment
-tool and `quorate reassign apply` take.
+`planner.plan` takes a `cluster.ClusterLayout` and gives a `cluster.ReassignmentPlan`; `validator.judge`, which knows
+nothing of how it was made, says whether it may be carried out and how even it is; `bounds.fewest_moves` says what no
+plan can do with less. `tables` makes a layout of the pipeline's tables; `files` writes a plan in the form that Kafka's
+reassignment tool and `quorate reassign apply` take.
 
 The rules, hard: the number of replicas is kept, no broker twice; replicas stand in as many racks as there can be (never
 two in one while another has none); nothing new comes to a broker that takes none, nothing stays on one that is drained.

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from quorate.pipeline.planning.cluster import Counts, Mask
-from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.placement import ReplicaPlacement
 
 #: Paths are followed so often for each broker at most: a bound of the time, far above what was ever needed.
 _PATHS_PER_BROKER: Final = 200
@@ -25,14 +25,14 @@ Ways = Callable[[int], Counts]
 Move = Callable[[int, int, int], int]
 
 
-def even_replicas(placement: Placement) -> bool:
+def even_replicas(placement: ReplicaPlacement) -> bool:
     """Even the replica counts of a placement that follows the rules; return whether nothing is evener."""
     _between_racks(placement)
     _straight(placement)
     return level(placement.loads, placement.brokers.takers, placement.ways, placement.move)
 
 
-def _between_racks(placement: Placement) -> None:
+def _between_racks(placement: ReplicaPlacement) -> None:
     """Move what whole racks have too many, as long as there is most to choose from: in a rack all can go to all."""
     brokers = placement.brokers
     for source, sink in _rack_pairs(placement):
@@ -41,13 +41,13 @@ def _between_racks(placement: Placement) -> None:
             _give(placement, int(giver), brokers.takers & (brokers.racks == sink), _net(placement))
 
 
-def _net(placement: Placement) -> Counts:
+def _net(placement: ReplicaPlacement) -> Counts:
     brokers = placement.brokers
     over = np.where(brokers.takers, placement.loads - placement.wanted, 0)
     return np.bincount(brokers.racks, over, minlength=brokers.rack_count).astype(np.int64)
 
 
-def _rack_pairs(placement: Placement) -> Iterator[tuple[int, int]]:
+def _rack_pairs(placement: ReplicaPlacement) -> Iterator[tuple[int, int]]:
     net = _net(placement)
     for source in np.argsort(-net, kind="stable"):
         for sink in np.argsort(net, kind="stable"):
@@ -56,14 +56,14 @@ def _rack_pairs(placement: Placement) -> Iterator[tuple[int, int]]:
                 yield int(source), int(sink)
 
 
-def _straight(placement: Placement) -> None:
+def _straight(placement: ReplicaPlacement) -> None:
     over = placement.loads - placement.wanted
     for giver in np.argsort(-over, kind="stable"):
         if placement.brokers.takers[giver] and over[giver] > 0:
             _give(placement, int(giver), placement.brokers.takers, None)
 
 
-def _give(placement: Placement, giver: int, to: Mask, net: Counts | None) -> None:
+def _give(placement: ReplicaPlacement, giver: int, to: Mask, net: Counts | None) -> None:
     """Move what a broker has too many to those that lack most; between racks no more than makes these even."""
     racks = placement.brokers.racks
     ways = placement.ways(giver)

@@ -22,29 +22,29 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import Cluster, Counts, Plan, Role, counts_of
+from quorate.pipeline.planning.cluster import BrokerRole, ClusterLayout, Counts, ReassignmentPlan, counts_of
 from quorate.pipeline.planning.costs import NO_WAY, least_costs, potentials, replacements
 from quorate.pipeline.planning.exchange import reachable, replica_exchanges
 from quorate.pipeline.planning.move_count import save_moves
-from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.placement import ReplicaPlacement
 from quorate.pipeline.planning.rules import holds, kept, racks_needed
 
 #: Partitions looked at together: the arrays of so many fit a processor's cache.
 _ROWS: Final = 4096
 
 
-def fewest_moves(plan: Plan) -> int:
+def fewest_moves(plan: ReassignmentPlan) -> int:
     """Return a number of moves that every plan as even as this one needs.
 
     Args:
-        plan: the evenest there is (`validator.Verdict.are_replicas_evenest`).
+        plan: the evenest there is (`validator.PlanVerdict.are_replicas_evenest`).
     """
     cluster = plan.before
     brokers = cluster.brokers
     counts = counts_of(plan.after, len(brokers))
     prices = _prices(plan, counts)
     # Every plan as even leaves as many replicas where they are kept: that they cost nearly nothing makes them stay.
-    keeps = brokers.roles == Role.KEEPS
+    keeps = brokers.roles == BrokerRole.KEEPS
     prices[keeps] = prices.min(initial=0) - 2
     worth = int((prices * counts)[keeps].sum())
     has_left = int(np.count_nonzero(kept(cluster))) > int(counts[keeps].sum())
@@ -54,15 +54,15 @@ def fewest_moves(plan: Plan) -> int:
     return max(0, _cheapest(cluster, prices) - worth)
 
 
-def _prices(plan: Plan, counts: Counts) -> Counts:
+def _prices(plan: ReassignmentPlan, counts: Counts) -> Counts:
     """Return the prices of a placement with these counts that cannot be made cheaper."""
-    cheapest = Placement(plan.before, counts, plan.after)
+    cheapest = ReplicaPlacement(plan.before, counts, plan.after)
     save_moves(cheapest)
     costs = least_costs(replacements(plan.before, cheapest.replicas))
     return potentials(costs, cheapest.loads, plan.before.brokers.takers)
 
 
-def _blocks(plan: Plan, counts: Counts) -> Iterator[Counts]:
+def _blocks(plan: ReassignmentPlan, counts: Counts) -> Iterator[Counts]:
     """Yield the brokers that those with the highest count can give to, then the same of the rest."""
     brokers = plan.before.brokers
     reach = reachable(replica_exchanges(brokers, plan.after))
@@ -74,14 +74,14 @@ def _blocks(plan: Plan, counts: Counts) -> Iterator[Counts]:
         yield block
 
 
-def _cheapest(cluster: Cluster, prices: Counts) -> int:
+def _cheapest(cluster: ClusterLayout, prices: Counts) -> int:
     """Return what all partitions cost if each stands where it is cheapest under the rules."""
     needed, newcomers = racks_needed(cluster), _newcomers(cluster, prices)
     starts = range(0, len(cluster.replicas), _ROWS)
     return sum(_cheapest_of(cluster, prices, newcomers, needed, slice(at, at + _ROWS)) for at in starts)
 
 
-def _newcomers(cluster: Cluster, prices: Counts) -> Counts:
+def _newcomers(cluster: ClusterLayout, prices: Counts) -> Counts:
     """Return brokers among which every partition finds those that it may get and that are cheapest for it."""
     brokers, width = cluster.brokers, cluster.replicas.shape[1]
     takers = np.flatnonzero(brokers.takers)
@@ -95,13 +95,13 @@ def _newcomers(cluster: Cluster, prices: Counts) -> Counts:
     return np.unique(np.concatenate([ordered[: 3 * width], *(one[: width + 1] for one in in_racks)]))
 
 
-def _cheapest_of(cluster: Cluster, prices: Counts, newcomers: Counts, needed: Counts, part: slice) -> int:
+def _cheapest_of(cluster: ClusterLayout, prices: Counts, newcomers: Counts, needed: Counts, part: slice) -> int:
     """Return the same of some partitions: the cheapest of as many racks as are needed, then the cheapest of the rest.
 
     That this is the least that they can cost is the greedy algorithm's theorem for matroids.
     """
     brokers, before, needed, widths = cluster.brokers, cluster.replicas[part], needed[part], cluster.widths[part]
-    may_stay = np.append(brokers.roles != Role.DRAINS, False)[before]
+    may_stay = np.append(brokers.roles != BrokerRole.DRAINS, False)[before]
     comes = np.broadcast_to(prices[newcomers] + 1, (len(before), len(newcomers))).copy()
     for column in before.T:
         comes[column[:, None] == newcomers[None, :]] = NO_WAY

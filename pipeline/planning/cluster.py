@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 NONE: Final = -1
 
 
-class Role(IntEnum):
+class BrokerRole(IntEnum):
     """What a plan may do with a broker."""
 
     #: Gets its share, and no more.
@@ -61,7 +61,7 @@ class Brokers:
 
     Attributes:
         ids: ascending. racks: a number for each rack; where no broker has a rack, each broker has a number of its own,
-            which is no rule but that of different brokers. roles: of `Role`.
+            which is no rule but that of different brokers. roles: of `BrokerRole`.
     """
 
     ids: Indexes
@@ -71,7 +71,7 @@ class Brokers:
     rack_names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, racks: Mapping[int, str | None], roles: Mapping[int, Role] | None = None) -> Brokers:
+    def of(cls, racks: Mapping[int, str | None], roles: Mapping[int, BrokerRole] | None = None) -> Brokers:
         """Return brokers by id with their racks; those without a rack are in one of their own if others have any."""
         ids = sorted(racks)
         names = sorted({rack for rack in racks.values() if rack is not None})
@@ -85,7 +85,7 @@ class Brokers:
         return cls(
             np.array(ids, np.int32),
             np.array(codes, np.int32),
-            np.array([role_of.get(one, Role.TAKES) for one in ids], np.int8),
+            np.array([role_of.get(one, BrokerRole.TAKES) for one in ids], np.int8),
             tuple(names),
         )
 
@@ -95,7 +95,7 @@ class Brokers:
     @cached_property
     def takers(self) -> Mask:
         """Those among which counts are evened."""
-        return np.asarray(self.roles == Role.TAKES)
+        return np.asarray(self.roles == BrokerRole.TAKES)
 
     @cached_property
     def rack_count(self) -> int:
@@ -104,7 +104,7 @@ class Brokers:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterLayout:
     """Partitions and where their replicas are.
 
     Attributes:
@@ -119,7 +119,7 @@ class Cluster:
     lost: Mask | None = None
 
     @classmethod
-    def of(cls, brokers: Brokers, assignment: Sequence[Sequence[int]], **rest: Any) -> Cluster:
+    def of(cls, brokers: Brokers, assignment: Sequence[Sequence[int]], **rest: Any) -> ClusterLayout:
         """Return a cluster from lists of broker ids: for tests and small inputs."""
         width = max(map(len, assignment), default=1)
         replicas = np.full((len(assignment), width), NONE, np.int32)
@@ -135,10 +135,10 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReassignmentPlan:
     """Where the replicas of a cluster are to be: `after` has the rows of `before.replicas`, in the same order."""
 
-    before: Cluster
+    before: ClusterLayout
     after: Indexes
 
     @cached_property

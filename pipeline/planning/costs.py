@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, Cluster, Counts, Indexes, Mask
+from quorate.pipeline.planning.cluster import NONE, ClusterLayout, Counts, Indexes, Mask
 from quorate.pipeline.planning.exchange import pairs
 from quorate.pipeline.planning.rules import holds, racks_of
 
@@ -21,7 +21,7 @@ NO_WAY: Final = 1 << 40
 COSTS: Final = (-1, 0, 1)
 
 
-def replacements(cluster: Cluster, replicas: Indexes) -> Counts:
+def replacements(cluster: ClusterLayout, replicas: Indexes) -> Counts:
     """Return for (cost, from, to) how many replicas on the one broker could be replaced by one on the other.
 
     For a placement that follows the rules, among brokers that take replicas. The first index is a place in `COSTS`.
@@ -46,7 +46,7 @@ def least_costs(ways: Counts) -> Counts:
     return costs
 
 
-def _any(cluster: Cluster, replicas: Indexes, column: int) -> Counts:
+def _any(cluster: ClusterLayout, replicas: Indexes, column: int) -> Counts:
     """Return for (from, to) how many replicas in this column could be replaced."""
     brokers, count = cluster.brokers, len(cluster.brokers)
     source, others, beside, is_alone = _around(cluster, replicas, column)
@@ -57,7 +57,7 @@ def _any(cluster: Cluster, replicas: Indexes, column: int) -> Counts:
     return alone[:, None] - in_rack[:, brokers.racks] + shared[:, None] - on_broker
 
 
-def _back(cluster: Cluster, rows: Counts, replicas: Indexes, column: int) -> Counts:
+def _back(cluster: ClusterLayout, rows: Counts, replicas: Indexes, column: int) -> Counts:
     """Return the same of those only that would be replaced by one that was there before and is not now."""
     brokers, count = cluster.brokers, len(cluster.brokers)
     found = np.zeros((count, count), np.int64)
@@ -71,7 +71,7 @@ def _back(cluster: Cluster, rows: Counts, replicas: Indexes, column: int) -> Cou
     return found
 
 
-def _around(cluster: Cluster, replicas: Indexes, column: int) -> tuple[Indexes, Indexes, Indexes, Mask]:
+def _around(cluster: ClusterLayout, replicas: Indexes, column: int) -> tuple[Indexes, Indexes, Indexes, Mask]:
     """Return a column, the other columns, their racks, and whether the column's is none of these."""
     source, others = replicas[:, column], np.delete(replicas, column, axis=1)
     beside = racks_of(cluster.brokers, others)

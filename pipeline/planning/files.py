@@ -11,7 +11,7 @@ from typing import Any
 
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.pipeline.errors import PipelineError
-from quorate.pipeline.planning.cluster import NONE, Plan
+from quorate.pipeline.planning.cluster import NONE, ReassignmentPlan
 from quorate.pipeline.planning.tables import NamedCluster
 
 
@@ -19,7 +19,7 @@ class PlanNotWritten(PipelineError):
     """The files of a plan cannot be made; none of them is there."""
 
 
-def documents(named: NamedCluster, plan: Plan) -> Iterator[dict[str, Any]]:
+def documents(named: NamedCluster, plan: ReassignmentPlan) -> Iterator[dict[str, Any]]:
     """Yield the changed partitions of a plan, as many at once as one request may name.
 
     Each document can be carried out by itself: a partition is in one of them only, and follows the rules before and
@@ -40,7 +40,7 @@ def documents(named: NamedCluster, plan: Plan) -> Iterator[dict[str, Any]]:
         yield {"version": 1, "partitions": partitions}
 
 
-def write_plan(named: NamedCluster, plan: Plan, directory: Path) -> list[Path]:
+def write_plan(named: NamedCluster, plan: ReassignmentPlan, directory: Path) -> list[Path]:
     """Write a plan into a new directory, all files of it or none; return them in the order to be carried out.
 
     Raises:

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, Counts, Indexes, Mask, Role
-from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.cluster import NONE, BrokerRole, Counts, Indexes, Mask
+from quorate.pipeline.planning.placement import ReplicaPlacement
 from quorate.pipeline.planning.rules import distinct, lost_in, racks_of
 
 #: Parts in which a step is done, unless there are fewer rows.
@@ -22,7 +22,7 @@ _ROUNDS = 8
 _LAST: Final = 1 << 40
 
 
-def follow_rules(placement: Placement, needed: Counts) -> None:
+def follow_rules(placement: ReplicaPlacement, needed: Counts) -> None:
     """Make a placement follow the rules, with as few moves as each partition needs.
 
     Args:
@@ -33,13 +33,13 @@ def follow_rules(placement: Placement, needed: Counts) -> None:
     _fill(placement, needed)
 
 
-def _leave_drained(placement: Placement) -> None:
-    is_drained = np.append(placement.brokers.roles == Role.DRAINS, False)
+def _leave_drained(placement: ReplicaPlacement) -> None:
+    is_drained = np.append(placement.brokers.roles == BrokerRole.DRAINS, False)
     rows, columns = np.nonzero(is_drained[placement.replicas])
     _empty(placement, rows, columns)
 
 
-def _empty(placement: Placement, rows: Counts, columns: Counts) -> None:
+def _empty(placement: ReplicaPlacement, rows: Counts, columns: Counts) -> None:
     held = placement.replicas[rows, columns]
     placement.replicas[rows, columns] = NONE
     placement.loads -= np.bincount(held, minlength=len(placement.brokers))
@@ -48,11 +48,11 @@ def _empty(placement: Placement, rows: Counts, columns: Counts) -> None:
         placement.bytes_on -= np.bincount(held, sizes, minlength=len(placement.brokers))
 
 
-def _open(placement: Placement) -> Mask:
+def _open(placement: ReplicaPlacement) -> Mask:
     return np.asarray((placement.replicas == NONE) & (placement.cluster.replicas != NONE))
 
 
-def _leave_crowded_racks(placement: Placement, needed: Counts) -> None:
+def _leave_crowded_racks(placement: ReplicaPlacement, needed: Counts) -> None:
     """Empty places whose rack holds another replica, where the open places do not suffice for the racks needed."""
     racks = racks_of(placement.brokers, placement.replicas)
     lacking = needed - distinct(racks) - np.count_nonzero(_open(placement), axis=1)
@@ -62,7 +62,7 @@ def _leave_crowded_racks(placement: Placement, needed: Counts) -> None:
         # Those stay that must, then those on the brokers that have the least too many, and lost ones do not.
         excess = np.append(placement.loads - placement.wanted, _LAST)[replicas]
         excess[is_lost[rows]] = _LAST - 1
-        excess[np.append(placement.brokers.roles == Role.KEEPS, False)[replicas]] = -_LAST
+        excess[np.append(placement.brokers.roles == BrokerRole.KEEPS, False)[replicas]] = -_LAST
         order = np.argsort(excess, axis=1, kind="stable")
         ordered = np.take_along_axis(racks_of(placement.brokers, replicas), order, axis=1)
         is_second = _is_second(ordered) & (ordered != NONE)
@@ -87,14 +87,14 @@ def _parts(rows: Counts) -> Iterator[Counts]:
     yield from (rows[start::parts] for start in range(parts))
 
 
-def _fill(placement: Placement, needed: Counts) -> None:
+def _fill(placement: ReplicaPlacement, needed: Counts) -> None:
     """Give every open place a broker: one place of each row at a time, as the first may rule out the next."""
     while len(rows := np.flatnonzero(_open(placement).any(axis=1))):
         for part in _parts(rows):
             _fill_first(placement, part, needed[part])
 
 
-def _fill_first(placement: Placement, rows: Counts, needed: Counts) -> None:
+def _fill_first(placement: ReplicaPlacement, rows: Counts, needed: Counts) -> None:
     """Fill the first open place of each row."""
     is_open = (placement.replicas[rows] == NONE) & (placement.cluster.replicas[rows] != NONE)
     columns = np.argmax(is_open, axis=1)
@@ -111,7 +111,7 @@ def _fill_first(placement: Placement, rows: Counts, needed: Counts) -> None:
         _fill_one(placement, row, column, taken, is_new=bool(is_new))
 
 
-def _drawn(placement: Placement, racks: Indexes, must_be_new: Mask) -> Indexes:
+def _drawn(placement: ReplicaPlacement, racks: Indexes, must_be_new: Mask) -> Indexes:
     """Return for each row a broker that lacks replicas, in a rack that it may have; `NONE` where none is left."""
     brokers = placement.brokers
     lacks = np.where(brokers.takers, np.maximum(0, placement.wanted - placement.loads), 0)
@@ -148,7 +148,7 @@ def _by_lack(members: Counts, lacks: Counts, most: int) -> Counts:
     return offers
 
 
-def _fill_one(placement: Placement, row: int, column: int, racks: Indexes, *, is_new: bool) -> None:
+def _fill_one(placement: ReplicaPlacement, row: int, column: int, racks: Indexes, *, is_new: bool) -> None:
     """Fill one place with the best of all brokers that may have it."""
     brokers = placement.brokers
     may = brokers.takers & ~np.isin(np.arange(len(brokers)), placement.replicas[row])

@@ -13,31 +13,31 @@ from typing import Final
 import numpy as np
 
 from quorate.pipeline.planning.balancing import level, reached_from
-from quorate.pipeline.planning.cluster import Cluster, Counts, Indexes, Role, counts_of, even_shares
-from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.cluster import BrokerRole, ClusterLayout, Counts, Indexes, counts_of, even_shares
+from quorate.pipeline.planning.placement import ReplicaPlacement
 from quorate.pipeline.planning.rules import holds, may_lead, passes_over
 
 #: A bound of the time: that many rounds were never needed.
 _EXCHANGES_PER_BROKER: Final = 50
 
 
-def wanted_leads(cluster: Cluster) -> Counts:
+def wanted_leads(cluster: ClusterLayout) -> Counts:
     """Return how many partitions each broker is to lead; brokers that take none keep theirs and are given 0."""
     brokers = cluster.brokers
     leads = counts_of(cluster.replicas[:, 0], len(brokers))
     if not brokers.takers.any():
         return np.zeros(len(brokers), np.int64)
-    kept = int(leads[brokers.roles == Role.KEEPS].sum())
+    kept = int(leads[brokers.roles == BrokerRole.KEEPS].sum())
     return even_shares(len(cluster.replicas) - kept, np.flatnonzero(brokers.takers), leads)
 
 
-def even_leaders(placement: Placement) -> None:
+def even_leaders(placement: ReplicaPlacement) -> None:
     """Even the preferred leaders of a placement whose replica counts are even, and stay so."""
     left = _EXCHANGES_PER_BROKER * len(placement.brokers)
     while True:
         # Again after each exchange: a partition that had lost all its replicas may have got one that can lead.
         _pass_over_lost(placement)
-        leaders = Leaders(placement.cluster, placement.replicas)
+        leaders = PreferredLeaders(placement.cluster, placement.replicas)
         leaders.even()
         placement.index()
         if left <= 0 or not _exchange(placement, leaders):
@@ -45,7 +45,7 @@ def even_leaders(placement: Placement) -> None:
         left -= 1
 
 
-def _pass_over_lost(placement: Placement) -> None:
+def _pass_over_lost(placement: ReplicaPlacement) -> None:
     """Let the next replica lead where the first is lost: the next of those that can, on a broker that takes."""
     cluster, replicas = placement.cluster, placement.replicas
     rows = np.flatnonzero(passes_over(cluster, replicas))
@@ -58,7 +58,7 @@ def _pass_over_lost(placement: Placement) -> None:
     replicas[rows, columns] = first
 
 
-def _exchange(placement: Placement, leaders: Leaders) -> bool:
+def _exchange(placement: ReplicaPlacement, leaders: PreferredLeaders) -> bool:
     """Exchange replicas between a broker that leads too many and one that leads too few; return whether it was done."""
     counts, members = leaders.counts, placement.brokers.takers
     if not members.any() or np.ptp(counts[members]) <= 1:
@@ -75,14 +75,14 @@ def _exchange(placement: Placement, leaders: Leaders) -> bool:
     return False
 
 
-class Leaders:
+class PreferredLeaders:
     """The choice of a preferred leader among the replicas of each partition.
 
     Args:
         replicas: changed in place.
     """
 
-    def __init__(self, cluster: Cluster, replicas: Indexes) -> None:
+    def __init__(self, cluster: ClusterLayout, replicas: Indexes) -> None:
         brokers = cluster.brokers
         self._brokers = brokers
         self._replicas = replicas

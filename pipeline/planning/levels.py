@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, Cluster, Counts, counts_of, even_shares
+from quorate.pipeline.planning.cluster import NONE, ClusterLayout, Counts, counts_of, even_shares
 from quorate.pipeline.planning.rules import kept, racks_of
 
 
-def targets(cluster: Cluster) -> Counts:
+def targets(cluster: ClusterLayout) -> Counts:
     """Return the number of replicas that each broker is to have; brokers that take none get 0.
 
     Within a level counts differ by one at most; the larger ones go to those that have most now.
@@ -39,7 +39,7 @@ def targets(cluster: Cluster) -> Counts:
     return wanted
 
 
-def _held_by_largest(cluster: Cluster, racks: Counts, brokers_in: Counts) -> Counts:
+def _held_by_largest(cluster: ClusterLayout, racks: Counts, brokers_in: Counts) -> Counts:
     """Return what the first 0, 1, 2, ... of these racks can hold of all replicas that may be moved."""
     is_kept = kept(cluster)
     free = cluster.widths - np.count_nonzero(is_kept, axis=1)

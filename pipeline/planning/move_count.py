@@ -14,13 +14,13 @@ import numpy as np
 
 from quorate.pipeline.planning.cluster import Counts
 from quorate.pipeline.planning.costs import COSTS, least_costs, replacements, with_swaps
-from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.placement import ReplicaPlacement
 
 #: Times that the graph is drawn anew: a bound of the time, far above what was ever needed.
 _DRAWINGS: Final = 200
 
 
-def save_moves(placement: Placement) -> None:
+def save_moves(placement: ReplicaPlacement) -> None:
     """Save moves of a placement whose counts are even, and stay so."""
     for _ in range(_DRAWINGS):
         placement.index()
@@ -28,7 +28,7 @@ def save_moves(placement: Placement) -> None:
             return
 
 
-def _save(placement: Placement) -> bool:
+def _save(placement: ReplicaPlacement) -> bool:
     """Turn the rings that one drawing of the graph shows; return whether any saved a move.
 
     What the turns change in the graph is followed for the replacements that were made only. So a ring may turn out to
@@ -46,7 +46,7 @@ def _save(placement: Placement) -> bool:
             has_saved |= _turn(placement, ring, costs, graph, ways)
 
 
-def _turn(placement: Placement, ring: Sequence[int], costs: Counts, graph: Counts, ways: Counts) -> bool:
+def _turn(placement: ReplicaPlacement, ring: Sequence[int], costs: Counts, graph: Counts, ways: Counts) -> bool:
     """Make the replacements of a ring, as many as all of its edges have; return whether there were any."""
     edges = [(source, sink) for source, sink in _edges(ring) if graph[source, sink] == costs[source, sink]]
     # Who has one more can change once.

@@ -11,22 +11,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.pipeline.planning.cluster import NONE, Cluster, Counts, Indexes, Mask, counts_of
+from quorate.pipeline.planning.cluster import NONE, ClusterLayout, Counts, Indexes, Mask, counts_of
 from quorate.pipeline.planning.rules import holds, racks_of
 
 #: Multiplied with a row's number it gives an order that has nothing to do with that of topics (Knuth).
 _SCATTER = 2_654_435_761
 
 
-class Placement:
+class ReplicaPlacement:
     """Replicas that follow the rules, and stay so with each move.
 
     Attributes:
-        replicas: as `Cluster.replicas`. loads, leads: how many replicas, and how many preferred leaders, each broker
-            has. wanted, wanted_leads: how many it is to have.
+        replicas: as `ClusterLayout.replicas`. loads, leads: how many replicas, and how many preferred leaders, each
+            broker has. wanted, wanted_leads: how many it is to have.
     """
 
-    def __init__(self, cluster: Cluster, wanted: Counts, replicas: Indexes | None = None) -> None:
+    def __init__(self, cluster: ClusterLayout, wanted: Counts, replicas: Indexes | None = None) -> None:
         """Begin with the cluster as it is, or with other replicas of its partitions."""
         self.cluster = cluster
         self.brokers = cluster.brokers

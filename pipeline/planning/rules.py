@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, Brokers, Cluster, Counts, Indexes, Mask, Role, TooFewBrokers
+from quorate.pipeline.planning.cluster import (
+    NONE,
+    BrokerRole,
+    Brokers,
+    ClusterLayout,
+    Counts,
+    Indexes,
+    Mask,
+    TooFewBrokers,
+)
 
 
 def racks_of(brokers: Brokers, replicas: Indexes) -> Indexes:
@@ -28,13 +37,13 @@ def holds(rows: Indexes, values: Indexes | int) -> Mask:
     return found
 
 
-def kept(cluster: Cluster) -> Mask:
+def kept(cluster: ClusterLayout) -> Mask:
     """Return which places hold a replica on a broker that keeps what it has."""
     brokers = cluster.brokers
-    return np.asarray(np.append(brokers.roles == Role.KEEPS, False)[cluster.replicas])
+    return np.asarray(np.append(brokers.roles == BrokerRole.KEEPS, False)[cluster.replicas])
 
 
-def racks_needed(cluster: Cluster) -> Counts:
+def racks_needed(cluster: ClusterLayout) -> Counts:
     """Return in how many racks each partition must stand: as many as it has replicas, or as there are for it.
 
     The racks for it are those of the brokers that take replicas, and those of brokers that keep one of it.
@@ -57,7 +66,7 @@ def racks_needed(cluster: Cluster) -> Counts:
     return np.asarray(np.minimum(cluster.widths, np.count_nonzero(rack_takes) + distinct(beside)))
 
 
-def lost_in(cluster: Cluster, replicas: Indexes) -> Mask:
+def lost_in(cluster: ClusterLayout, replicas: Indexes) -> Mask:
     """Return which places of another arrangement hold a replica that is lost: it stands where it was.
 
     A replica on another broker than before is a new copy, in a directory that is online.
@@ -70,7 +79,7 @@ def lost_in(cluster: Cluster, replicas: Indexes) -> Mask:
     return found
 
 
-def may_lead(cluster: Cluster, replicas: Indexes) -> Indexes:
+def may_lead(cluster: ClusterLayout, replicas: Indexes) -> Indexes:
     """Return the arrangement without the replicas that could be given the preferred leadership but cannot lead.
 
     The first of each row is that which has it now, and stays.
@@ -80,7 +89,7 @@ def may_lead(cluster: Cluster, replicas: Indexes) -> Indexes:
     return np.where(is_lost, NONE, replicas).astype(np.int32)
 
 
-def passes_over(cluster: Cluster, replicas: Indexes) -> Mask:
+def passes_over(cluster: ClusterLayout, replicas: Indexes) -> Mask:
     """Return which rows have a lost replica first and another, on a broker that takes replicas, that could lead."""
     is_lost = lost_in(cluster, replicas)
     takes = np.append(cluster.brokers.takers, False)[replicas]

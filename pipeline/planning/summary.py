@@ -8,14 +8,22 @@ from typing import Any
 import numpy as np
 
 from quorate.pipeline.planning.bounds import fewest_moves
-from quorate.pipeline.planning.cluster import NONE, Indexes, NoPlan, Plan, Role, TooFewBrokers, counts_of
+from quorate.pipeline.planning.cluster import (
+    NONE,
+    BrokerRole,
+    Indexes,
+    NoPlan,
+    ReassignmentPlan,
+    TooFewBrokers,
+    counts_of,
+)
 from quorate.pipeline.planning.exchange import breaks_rack_rule
 from quorate.pipeline.planning.planner import plan as plan_of
 from quorate.pipeline.planning.rules import lost_in, racks_needed
 from quorate.pipeline.planning.tables import NamedCluster
-from quorate.pipeline.planning.validator import Verdict, judge
+from quorate.pipeline.planning.validator import PlanVerdict, judge
 
-_ROLES = {Role.TAKES: "takes", Role.KEEPS: "keeps", Role.DRAINS: "drained"}
+_ROLES = {BrokerRole.TAKES: "takes", BrokerRole.KEEPS: "keeps", BrokerRole.DRAINS: "drained"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class PlanSummary:
     rack_rule_broken_before: int
     lost: int
     lost_moved: int
-    verdict: Verdict
+    verdict: PlanVerdict
     changed: int
     moves: int
     fewest_moves: int | None
@@ -66,7 +74,7 @@ class UnsoundPlan(AssertionError):
     """The validator refuses a plan of ours: a bug. It is not shown."""
 
 
-def planned(named: NamedCluster) -> tuple[Plan, PlanSummary]:
+def planned(named: NamedCluster) -> tuple[ReassignmentPlan, PlanSummary]:
     """Plan, have the plan judged, and sum it up.
 
     Raises:
@@ -100,7 +108,7 @@ def planned(named: NamedCluster) -> tuple[Plan, PlanSummary]:
     )
 
 
-def _figures(named: NamedCluster, plan: Plan) -> list[BrokerFigures]:
+def _figures(named: NamedCluster, plan: ReassignmentPlan) -> list[BrokerFigures]:
     brokers, before, after = plan.before.brokers, plan.before.replicas, plan.after
     count, sizes = len(brokers), plan.before.sizes
 
@@ -119,7 +127,7 @@ def _figures(named: NamedCluster, plan: Plan) -> list[BrokerFigures]:
         BrokerFigures(
             broker=int(brokers.ids[at]),
             rack=names[brokers.racks[at]] if names else None,
-            role=_ROLES[Role(brokers.roles[at])],
+            role=_ROLES[BrokerRole(brokers.roles[at])],
             replicas_before=replicas_before[at],
             replicas_after=replicas_after[at],
             leaders_now=leaders[at],

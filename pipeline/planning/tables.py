@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from quorate.pipeline.errors import PipelineError
-from quorate.pipeline.planning.cluster import NONE, Brokers, Cluster, Counts, Indexes, Role
+from quorate.pipeline.planning.cluster import NONE, BrokerRole, Brokers, ClusterLayout, Counts, Indexes
 from quorate.pipeline.planning.directories import lost_replicas
 
 
@@ -36,7 +36,7 @@ class NamedCluster:
             partitions had a reassignment open; they stand where it would have brought them.
     """
 
-    cluster: Cluster
+    cluster: ClusterLayout
     topics: NDArray[np.object_]
     partitions: Counts
     leaders: Indexes
@@ -88,7 +88,7 @@ def named_cluster(
         bytes_of = np.array([sizes.get(key, 0.0) for key in keys], np.float64)
     in_motion = _lengths(partitions["removing_replicas"]) + _lengths(partitions["adding_replicas"])
     return NamedCluster(
-        Cluster(known, replicas, bytes_of, lost if lost.any() else None),
+        ClusterLayout(known, replicas, bytes_of, lost if lost.any() else None),
         topics,
         numbers,
         leaders,
@@ -128,14 +128,14 @@ def _brokers(table: pa.Table, ids: Indexes, drained: Collection[int], excluded: 
     """Return the brokers: the registered ones, and those that only hold replicas, which are drained."""
     rows: list[dict[str, Any]] = table.select(["broker_id", "rack", "fenced"]).to_pylist()
     racks: dict[int, str | None] = {row["broker_id"]: row["rack"] for row in rows}
-    roles = {row["broker_id"]: Role.KEEPS for row in rows if row["fenced"]}
+    roles = {row["broker_id"]: BrokerRole.KEEPS for row in rows if row["fenced"]}
     for gone in np.unique(ids[ids != NONE]).tolist():
         if gone not in racks:
-            racks[gone], roles[gone] = None, Role.DRAINS
+            racks[gone], roles[gone] = None, BrokerRole.DRAINS
     unknown = sorted({*drained, *excluded} - set(racks))
     if unknown:
         raise UnknownBroker(f"there is no broker {', '.join(map(str, unknown))}: {', '.join(map(str, sorted(racks)))}")
-    roles |= dict.fromkeys(excluded, Role.KEEPS) | dict.fromkeys(drained, Role.DRAINS)
+    roles |= dict.fromkeys(excluded, BrokerRole.KEEPS) | dict.fromkeys(drained, BrokerRole.DRAINS)
     return Brokers.of(racks, roles)
 
 

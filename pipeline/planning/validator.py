@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, Brokers, Counts, Indexes, Mask, Plan, Role, counts_of
+from quorate.pipeline.planning.cluster import (
+    NONE,
+    BrokerRole,
+    Brokers,
+    Counts,
+    Indexes,
+    Mask,
+    ReassignmentPlan,
+    counts_of,
+)
 from quorate.pipeline.planning.exchange import (
     breaks_rack_rule,
     is_evenest,
@@ -36,7 +45,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PlanVerdict:
     """What is to be said of a plan.
 
     Attributes:
@@ -54,13 +63,13 @@ class Verdict:
     are_leaders_evenest: bool
 
 
-def judge(plan: Plan) -> Verdict:
+def judge(plan: ReassignmentPlan) -> PlanVerdict:
     """Hold a plan against the rules and against what is possible."""
     brokers, before, after = plan.before.brokers, plan.before.replicas, plan.after
     count, takers = len(brokers), brokers.takers
     problems = tuple(_problems(plan))
     loads, leads = counts_of(after, count), counts_of(after[:, 0], count)
-    return Verdict(
+    return PlanVerdict(
         problems,
         Spread.of(counts_of(before, count), takers),
         Spread.of(loads, takers),
@@ -71,7 +80,7 @@ def judge(plan: Plan) -> Verdict:
     )
 
 
-def _problems(plan: Plan) -> list[str]:
+def _problems(plan: ReassignmentPlan) -> list[str]:
     brokers, before, after = plan.before.brokers, plan.before.replicas, plan.after
     if after.shape != before.shape:
         return [f"the plan has {after.shape} places, the cluster {before.shape}"]
@@ -82,8 +91,8 @@ def _problems(plan: Plan) -> list[str]:
     broken = {
         "have more or fewer replicas than before": ((after == NONE) != (before == NONE)).any(axis=1),
         "have a broker twice": _has_twice(after),
-        "have a replica on a drained broker": (role == Role.DRAINS).any(axis=1),
-        "get a replica on a broker that takes none": (came & (after != NONE) & (role != Role.TAKES)).any(axis=1),
+        "have a replica on a drained broker": (role == BrokerRole.DRAINS).any(axis=1),
+        "get a replica on a broker that takes none": (came & (after != NONE) & (role != BrokerRole.TAKES)).any(axis=1),
         "stand in fewer racks than they could": breaks_rack_rule(brokers, after, racks_needed(plan.before)),
         "prefer a lost replica though another could lead": passes_over(plan.before, after),
     }
@@ -99,6 +108,6 @@ def _has_twice(replicas: Indexes) -> Mask:
     return np.asarray(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NONE)).any(axis=1))
 
 
-def unsafe_before(brokers: Brokers, plan: Plan) -> int:
+def unsafe_before(brokers: Brokers, plan: ReassignmentPlan) -> int:
     """Return how many partitions broke the rack rule before the plan."""
     return int(np.count_nonzero(breaks_rack_rule(brokers, plan.before.replicas, racks_needed(plan.before))))

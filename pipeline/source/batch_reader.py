@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from quorate.pipeline.files.inputs import InputCluster, find_inputs
 from quorate.pipeline.files.ranges import Task, plan_checkpoint, plan_log, task_from_json, task_to_json
 from quorate.pipeline.files.replay_bases import require_offset
-from quorate.pipeline.files.walk import Wanted, read_range
+from quorate.pipeline.files.walk import RecordSelection, read_range
 from quorate.pipeline.source.options import SourceOptions
 from quorate.pipeline.source.quarantine import make_quarantine, read_around_damage
 from quorate.pipeline.source.rows import RowPlan, chunk_rows
@@ -26,7 +26,7 @@ class LogReader(DataSourceReader):
     def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
         self._options = options
         self._schema = schema
-        wanted = Wanted(options.start_offset or 0, options.end_offset)
+        wanted = RecordSelection(options.start_offset or 0, options.end_offset)
         self._selection = Selection(wanted, options.types)
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
@@ -62,7 +62,7 @@ class LogReader(DataSourceReader):
                 yield from plan_checkpoint(cluster, file, range_bytes=size)
 
 
-def read_task(task: Task, plan: RowPlan, wanted: Wanted, quarantine: str | None) -> Iterator[pa.RecordBatch]:
+def read_task(task: Task, plan: RowPlan, wanted: RecordSelection, quarantine: str | None) -> Iterator[pa.RecordBatch]:
     """The rows of a task, in order; damage is an error, or a row in the quarantine directory where there is one."""
     is_collecting = gc.isenabled()
     # Millions of small objects come and go, none of them in a cycle: looking for cycles would double the time.

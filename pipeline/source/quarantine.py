@@ -17,7 +17,7 @@ import pyarrow as pa
 from quorate.metadata_log.errors import CorruptBatch
 from quorate.pipeline.files.ranges import Range
 from quorate.pipeline.files.resync import next_batch
-from quorate.pipeline.files.walk import Chunk, Wanted, read_range
+from quorate.pipeline.files.walk import LogChunk, RecordSelection, read_range
 from quorate.pipeline.tables.written import require_directory, write_part
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def make_quarantine(directory: str | None) -> None:
 
 
 def read_around_damage(
-    one: Range, wanted: Wanted, look: Callable[[Chunk], T], directory: str, cluster_id: str
+    one: Range, wanted: RecordSelection, look: Callable[[LogChunk], T], directory: str, cluster_id: str
 ) -> Iterator[T]:
     """``look`` at every chunk of a range that is good, and note what is not."""
     while True:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from quorate.metadata_log.batches.run_layout import RUN_CLASSES
 from quorate.metadata_log.records.schema import DATA_SCHEMAS
-from quorate.pipeline.files.walk import Chunk
+from quorate.pipeline.files.walk import LogChunk
 from quorate.pipeline.source.record_arrays import RecordStructs
 from quorate.pipeline.source.schema import CONTROL_TYPE_NAMES, DATA_TYPE_NAMES, RECORD_COLUMNS
 
@@ -45,15 +45,15 @@ class RowPlan:
         return ids
 
 
-def chunk_rows(chunk: Chunk, cluster_id: str, plan: RowPlan) -> pa.RecordBatch:
-    """The rows of a chunk, in order of offset; raises as ``Chunk`` does."""
+def chunk_rows(chunk: LogChunk, cluster_id: str, plan: RowPlan) -> pa.RecordBatch:
+    """The rows of a chunk, in order of offset; raises as ``LogChunk`` does."""
     rows = _Rows(chunk, cluster_id, plan)
     arrays = [rows.column(name) for name in plan.schema.names]
     return pa.RecordBatch.from_arrays(arrays, schema=plan.schema)
 
 
 class _Rows:
-    def __init__(self, chunk: Chunk, cluster_id: str, plan: RowPlan) -> None:
+    def __init__(self, chunk: LogChunk, cluster_id: str, plan: RowPlan) -> None:
         self._chunk = chunk
         self._cluster_id = cluster_id
         self._plan = plan

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from quorate.pipeline.files.walk import EVERYTHING, Wanted
+from quorate.pipeline.files.walk import EVERYTHING, RecordSelection
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class Selection:
     """Which records are wanted; all conditions hold together."""
 
-    wanted: Wanted = EVERYTHING
+    wanted: RecordSelection = EVERYTHING
     #: Names; None = all.
     types: frozenset[str] | None = None
     clusters: frozenset[str] | None = None

@@ -15,14 +15,14 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from quorate.pipeline.files.inputs import InputCluster, find_inputs
 from quorate.pipeline.files.ranges import task_from_json, task_to_json
-from quorate.pipeline.files.tail import UNKNOWN, Place, advance, first_place, readable_end, tasks_between
-from quorate.pipeline.files.walk import Wanted
+from quorate.pipeline.files.tail import UNKNOWN, TailPosition, advance, first_place, readable_end, tasks_between
+from quorate.pipeline.files.walk import RecordSelection
 from quorate.pipeline.source.batch_reader import read_task
 from quorate.pipeline.source.options import SourceOptions
 from quorate.pipeline.source.quarantine import make_quarantine
 from quorate.pipeline.source.rows import RowPlan
 
-#: By cluster id: a ``Place``. Spark keeps it as JSON.
+#: By cluster id: a ``TailPosition``. Spark keeps it as JSON.
 Offsets = dict[str, dict[str, int]]
 
 
@@ -62,7 +62,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> Offsets:  # noqa: N802
         """What could be read, for the lag in the query's progress."""
-        return {one.cluster_id: _as_json(Place(self._end_now(one))) for one in self._clusters()}
+        return {one.cluster_id: _as_json(TailPosition(self._end_now(one))) for one in self._clusters()}
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         """One for each task between two places."""
@@ -79,7 +79,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The rows of one task."""
         if partition.value is None:  # Spark's stand-in where there is no task
             return
-        wanted = Wanted(self._options.start_offset or 0)
+        wanted = RecordSelection(self._options.start_offset or 0)
         yield from read_task(task_from_json(partition.value), self._plan, wanted, self._options.quarantine)
 
     def _clusters(self) -> list[InputCluster]:
@@ -96,17 +96,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end is not None:
             return end
         last = cluster.segments[-1].offset if cluster.segments else 0
-        return advance(cluster, Place(last), None).offset
+        return advance(cluster, TailPosition(last), None).offset
 
 
-def _as_json(place: Place) -> dict[str, int]:
+def _as_json(place: TailPosition) -> dict[str, int]:
     return asdict(place)
 
 
-def _from_json(data: dict[str, Any] | None) -> Place | None:
+def _from_json(data: dict[str, Any] | None) -> TailPosition | None:
     if data is None:
         return None
-    return Place(
+    return TailPosition(
         data["offset"],
         data.get("segment", UNKNOWN),
         data.get("position", 0),

@@ -53,7 +53,7 @@ class ClusterProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class StandaloneCluster:
     """A cluster as its directory tells of it."""
 
     master_url: str
@@ -69,16 +69,16 @@ def start_time(pid: int) -> str | None:
     return None if fields[0] == "Z" else fields[19]
 
 
-def read_cluster(directory: Path) -> Cluster | None:
+def read_cluster(directory: Path) -> StandaloneCluster | None:
     """Return the cluster that was started in this directory and not stopped; None where there is none."""
     try:
         state = json.loads((directory / _STATE_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return Cluster(state["master_url"], tuple(ClusterProcess(**process) for process in state["processes"]))
+    return StandaloneCluster(state["master_url"], tuple(ClusterProcess(**process) for process in state["processes"]))
 
 
-def start_cluster(directory: Path, workers: int, cores: int, memory: str) -> Cluster:
+def start_cluster(directory: Path, workers: int, cores: int, memory: str) -> StandaloneCluster:
     """Start a master and its workers, and return when all workers are registered.
 
     Args:
@@ -108,14 +108,14 @@ def start_cluster(directory: Path, workers: int, cores: int, memory: str) -> Clu
     except BaseException:
         _end(started)
         raise
-    cluster = Cluster(url, tuple(started))
+    cluster = StandaloneCluster(url, tuple(started))
     unfinished = directory / f"{_STATE_FILE}.part"
     unfinished.write_text(json.dumps(asdict(cluster), indent=2), encoding="utf-8")
     unfinished.rename(directory / _STATE_FILE)
     return cluster
 
 
-def stop_cluster(directory: Path) -> Cluster | None:
+def stop_cluster(directory: Path) -> StandaloneCluster | None:
     """End all processes of the cluster that are still alive, and return what it was; None where there is none."""
     cluster = read_cluster(directory)
     if cluster is not None:

@@ -14,7 +14,7 @@ from quorate.metadata_log.records.json_form import record_from_data
 from quorate.pipeline.files.inputs import InputCluster, find_inputs
 from quorate.pipeline.files.ranges import plan_checkpoint, plan_log
 from quorate.pipeline.files.replay_bases import replay_base
-from quorate.pipeline.files.walk import EVERYTHING, Wanted
+from quorate.pipeline.files.walk import EVERYTHING, RecordSelection
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import FoldedState, state_at
 from quorate.snapshots.checkpoints.loading import load_image
@@ -44,7 +44,7 @@ def state_from(directory: Path, base: int, moment: int, range_bytes: int = 10_00
         if file.offset == base
         for task in plan_checkpoint(cluster, file)
     ]
-    tail = Wanted(first_offset=base, end_offset=moment)
+    tail = RecordSelection(first_offset=base, end_offset=moment)
     plan += [(task, tail) for task in plan_log(cluster, first_offset=base, end_offset=moment, range_bytes=range_bytes)]
     return state_at([fold_task(task, wanted, (moment,))[0] for task, wanted in plan], moment)
 

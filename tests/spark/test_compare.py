@@ -12,12 +12,12 @@ from quorate.pipeline.comparing import differences
 from quorate.pipeline.comparing.entries import ENTRY_KINDS
 from quorate.pipeline.comparing.page import compare_page
 from quorate.pipeline.comparing.report import document, report
-from quorate.pipeline.comparing.rows import Moment
+from quorate.pipeline.comparing.rows import ComparedMoment
 from quorate.pipeline.errors import BadSetting, PipelineError
 from quorate.pipeline.files.inputs import InputError
 from quorate.pipeline.history.plan import HistoryOptions
-from quorate.pipeline.jobs.compare import Comparison, compare
-from quorate.pipeline.jobs.compared_sides import Asked, NoState, moment, state_of
+from quorate.pipeline.jobs.compare import StateComparison, compare
+from quorate.pipeline.jobs.compared_sides import NoState, RequestedSide, moment, state_of
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.replay import ReplayOptions, replay
 from quorate.pipeline.tables.table_clusters import WhichCluster
@@ -36,9 +36,11 @@ def tables(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempP
     return target
 
 
-def compared(spark: SparkSession, tables: Path, a: int | None, b: int | None, *, match_ids: bool = False) -> Comparison:
+def compared(
+    spark: SparkSession, tables: Path, a: int | None, b: int | None, *, match_ids: bool = False
+) -> StateComparison:
     """Two moments of the small cluster."""
-    sides = (Asked(str(tables), Moment(at), SMALL_CLUSTER) for at in (a, b))
+    sides = (RequestedSide(str(tables), ComparedMoment(at), SMALL_CLUSTER) for at in (a, b))
     return compare(spark, *sides, match_ids=match_ids, limit=50)
 
 
@@ -83,7 +85,10 @@ def test_a_topic_that_was_deleted_is_on_one_side_only(spark: SparkSession, table
 
 def test_two_clusters_are_matched_by_name_or_by_id(spark: SparkSession, tables: Path) -> None:
     """By name ids and epochs are not compared."""
-    sides = (Asked(str(tables), Moment(), SMALL_CLUSTER), Asked(str(tables), Moment(), LARGE_CLUSTER))
+    sides = (
+        RequestedSide(str(tables), ComparedMoment(), SMALL_CLUSTER),
+        RequestedSide(str(tables), ComparedMoment(), LARGE_CLUSTER),
+    )
 
     by_name = {kind.kind: kind for kind in compare(spark, *sides, match_ids=False, limit=3).kinds}
     by_id = {kind.kind: kind for kind in compare(spark, *sides, match_ids=True, limit=3).kinds}
@@ -103,7 +108,10 @@ def test_large_tables_are_read_and_compared_in_parts(
     spark: SparkSession, tables: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file a task, and some places where keys meet: it comes to the same."""
-    sides = (Asked(str(tables), Moment(17_000), LARGE_CLUSTER), Asked(str(tables), Moment(), LARGE_CLUSTER))
+    sides = (
+        RequestedSide(str(tables), ComparedMoment(17_000), LARGE_CLUSTER),
+        RequestedSide(str(tables), ComparedMoment(), LARGE_CLUSTER),
+    )
     at_once = compare(spark, *sides, match_ids=False, limit=300)
     monkeypatch.setattr(differences, "_TASK_BYTES", 1)
     monkeypatch.setattr(differences, "_PLACE_BYTES", 30_000)
@@ -120,9 +128,13 @@ def test_side_of_several_clusters_must_say_which(spark: SparkSession, tables: Pa
     """And one that begins with a checkpoint has no state before it; the other has one from the first record on."""
     with pytest.raises(WhichCluster, match=rf"2 clusters \({LARGE_CLUSTER}, {SMALL_CLUSTER}\): .* --cluster-b"):
         compare(
-            spark, Asked(str(tables), Moment(), SMALL_CLUSTER), Asked(str(tables), Moment()), match_ids=False, limit=3
+            spark,
+            RequestedSide(str(tables), ComparedMoment(), SMALL_CLUSTER),
+            RequestedSide(str(tables), ComparedMoment()),
+            match_ids=False,
+            limit=3,
         )
-    early = Asked(str(tables), Moment(70), LARGE_CLUSTER)
+    early = RequestedSide(str(tables), ComparedMoment(70), LARGE_CLUSTER)
     with pytest.raises(NoState, match="begins at offset 15719, after offset 70; ask for a later one"):
         compare(spark, early, early, match_ids=False, limit=3)
 
@@ -134,9 +146,19 @@ def test_logs_and_tables_of_a_state_are_sides_too(
     log, state = kafka_data / "dynamic-small/m1/log", tmp_path / "state"
     replay(spark, [str(log)], state, ReplayOptions(at=60))
 
-    found = compare(spark, Asked(str(log), Moment(47)), Asked(str(state), Moment(60)), match_ids=False, limit=9)
+    found = compare(
+        spark,
+        RequestedSide(str(log), ComparedMoment(47)),
+        RequestedSide(str(state), ComparedMoment(60)),
+        match_ids=False,
+        limit=9,
+    )
     same = compare(
-        spark, Asked(str(state), Moment()), Asked(str(tables), Moment(60), SMALL_CLUSTER), match_ids=False, limit=9
+        spark,
+        RequestedSide(str(state), ComparedMoment()),
+        RequestedSide(str(tables), ComparedMoment(60), SMALL_CLUSTER),
+        match_ids=False,
+        limit=9,
     )
 
     kinds = {kind.kind: kind for kind in found.kinds}
@@ -149,9 +171,15 @@ def test_logs_and_tables_of_a_state_are_sides_too(
     assert kinds["features"].rows_a > 0
     assert (same.is_equal, same.not_compared) == (True, tuple(kind.name for kind in ENTRY_KINDS))
     with pytest.raises(NoState, match="state: holds the state at offset 60 alone"):
-        compare(spark, Asked(str(log), Moment(47)), Asked(str(state), Moment(61)), match_ids=False, limit=9)
+        compare(
+            spark,
+            RequestedSide(str(log), ComparedMoment(47)),
+            RequestedSide(str(state), ComparedMoment(61)),
+            match_ids=False,
+            limit=9,
+        )
     with pytest.raises(WhichCluster, match=f"hold no cluster other: they hold {SMALL_CLUSTER}"):
-        state_of(spark, Asked(str(state), Moment(), "other"), tmp_path, "--cluster-a")
+        state_of(spark, RequestedSide(str(state), ComparedMoment(), "other"), tmp_path, "--cluster-a")
 
 
 def test_checkpoint_is_the_state_that_it_holds(spark: SparkSession, kafka_data: Path, tmp_path: Path) -> None:
@@ -160,12 +188,14 @@ def test_checkpoint_is_the_state_that_it_holds(spark: SparkSession, kafka_data: 
     shutil.copy(log / "00000000000000000073-0000000002.checkpoint", tmp_path)
     (file,) = tmp_path.iterdir()
 
-    held = state_of(spark, Asked(str(file), Moment(), SMALL_CLUSTER), tmp_path / "scratch", "--cluster-a")
+    held = state_of(
+        spark, RequestedSide(str(file), ComparedMoment(), SMALL_CLUSTER), tmp_path / "scratch", "--cluster-a"
+    )
 
     assert (held.cluster_id, held.moment) == (SMALL_CLUSTER, "the end, offset 73")
     assert set(held.tables["topics"].read(["topic"])["topic"].to_pylist()) == {"ants", "bees"}
     with pytest.raises(InputError, match="add the segments from offset 73 on, or ask for offset 73"):
-        state_of(spark, Asked(str(file), Moment(77)), tmp_path / "other", "--cluster-a")
+        state_of(spark, RequestedSide(str(file), ComparedMoment(77)), tmp_path / "other", "--cluster-a")
 
 
 def test_side_that_holds_no_such_state_is_refused(
@@ -176,23 +206,26 @@ def test_side_that_holds_no_such_state_is_refused(
     text.write_text("Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt.")
     (half / "partition_versions").mkdir(parents=True)
     log = kafka_data / "dynamic-small/m1/log"
-    early = Moment(time=datetime(2020, 1, 1, tzinfo=UTC))
+    early = ComparedMoment(time=datetime(2020, 1, 1, tzinfo=UTC))
 
     for asked, problem in (
         (
-            Asked(str(text), Moment()),
+            RequestedSide(str(text), ComparedMoment()),
             r"text: is neither a segment nor a checkpoint .*\(a side is a log, a checkpoint, or",
         ),
-        (Asked(str(tmp_path), Moment()), r"holds no segment .*\(a side is a log, a checkpoint, or tables of history"),
-        (Asked(str(tmp_path / "gone"), Moment()), "gone: no such file or directory"),
-        (Asked(str(half), Moment()), "half: holds no topic_versions; make the tables"),
-        (Asked(str(log), Moment(1000)), "the log ends at offset 77, before 1000"),
         (
-            Asked(str(tables), Moment(1000), SMALL_CLUSTER),
+            RequestedSide(str(tmp_path), ComparedMoment()),
+            r"holds no segment .*\(a side is a log, a checkpoint, or tables of history",
+        ),
+        (RequestedSide(str(tmp_path / "gone"), ComparedMoment()), "gone: no such file or directory"),
+        (RequestedSide(str(half), ComparedMoment()), "half: holds no topic_versions; make the tables"),
+        (RequestedSide(str(log), ComparedMoment(1000)), "the log ends at offset 77, before 1000"),
+        (
+            RequestedSide(str(tables), ComparedMoment(1000), SMALL_CLUSTER),
             "ends at offset 77, before offset 1000; ask for an offset up to",
         ),
         (
-            Asked(str(tables), early, LARGE_CLUSTER),
+            RequestedSide(str(tables), early, LARGE_CLUSTER),
             r"begins at 2026-11-21T.*, after 2020-01-01T.*; ask for a later time",
         ),
     ):
@@ -203,6 +236,6 @@ def test_side_that_holds_no_such_state_is_refused(
 
 def test_moment_that_is_none_is_refused() -> None:
 
-    assert moment("12") == Moment(offset=12)
+    assert moment("12") == ComparedMoment(offset=12)
     with pytest.raises(BadSetting, match="'yesterday' is no moment: give an offset, or a time"):
         moment("yesterday")

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.records.records import NoOpRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
 from quorate.metadata_log.segments.segment_files import segment_name
-from quorate.pipeline.comparing.rows import Moment
+from quorate.pipeline.comparing.rows import ComparedMoment
 from quorate.pipeline.errors import BadSetting, WorkerError
 from quorate.pipeline.failures import translated
 from quorate.pipeline.files.inputs import InputError
@@ -33,7 +33,7 @@ from quorate.pipeline.history.series import history_series
 from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.jobs.capacity import Wishes, capacity
 from quorate.pipeline.jobs.compare import compare
-from quorate.pipeline.jobs.compared_sides import Asked
+from quorate.pipeline.jobs.compared_sides import RequestedSide
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.incidents import find_incidents, version_tables, write_tables
 from quorate.pipeline.jobs.replay import ReplayOptions, replay
@@ -342,7 +342,7 @@ def test_tables_in_a_store_are_those_of_a_disk(
             write_tables(found, "s3://b/incidents")
         page = replay_page(spark, "s3://b/later", state).render()
         plans = [capacity(spark, [], Wishes(), tables=f"s3a://b/{name}").summary for name in ("tables", "later")]
-        sides = (Asked("s3://b/tables", Moment(40)), Asked("s3://b/state", Moment()))
+        sides = (RequestedSide("s3://b/tables", ComparedMoment(40)), RequestedSide("s3://b/state", ComparedMoment()))
         differing = compare(spark, *sides, match_ids=True, limit=9)
         forget_stores()
         for name, data in ((name, data) for name, data in store.objects.items() if name[-1] != "/"):

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from quorate.metadata_log.errors import StorageError
 from quorate.pipeline.history.plan import HistoryOptions
 from quorate.pipeline.incidents import search
-from quorate.pipeline.incidents.reading import NoTables
+from quorate.pipeline.incidents.reading import NoHistoryTables
 from quorate.pipeline.incidents.stretch import OtherStretch
 from quorate.pipeline.incidents.tables import TABLES
 from quorate.pipeline.incidents.telling.incident import Incident
@@ -204,7 +204,7 @@ def test_what_lasts_counts_to_the_end_of_the_history(found: IncidentsFound) -> N
 
 def test_directory_without_tables_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with (
-        pytest.raises(NoTables, match="holds no partition_versions; make the tables"),
+        pytest.raises(NoHistoryTables, match="holds no partition_versions; make the tables"),
         find_incidents(spark, tmp_path, [], THRESHOLDS),
     ):
         pass

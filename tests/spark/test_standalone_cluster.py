@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.pipeline.spark.standalone import Cluster, read_cluster
+from quorate.pipeline.spark.standalone import StandaloneCluster, read_cluster
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
 from tests.spark.processes import QUICK_JAVA, descendants
@@ -44,7 +44,7 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
     """A master and two workers with a core each, started and ended as a user does it."""
     directory = tmp_path / "cluster"
     command = (sys.executable, "-m", "quorate.scripts.spark_cluster")
@@ -58,7 +58,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
-    tmp_path: Path, log: Path, cluster: Cluster
+    tmp_path: Path, log: Path, cluster: StandaloneCluster
 ) -> None:
     """What the dead worker had done already is lost with it, and has to be done again by the other."""
     victim = cluster.processes[1]

@@ -12,20 +12,20 @@ from pyspark.sql import SparkSession
 
 from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.pipeline.failures import translated
-from quorate.pipeline.jobs.stream import Step, follow
+from quorate.pipeline.jobs.stream import StreamStep, follow
 from quorate.pipeline.tables.stream_table import BrokenTable, StreamTable
 from quorate.pipeline.tables.written import require_rows
 from tests.pipeline_logs import KAFKA_LOG, LogWriter
 
-Run = Callable[..., list[Step]]
+Run = Callable[..., list[StreamStep]]
 
 
 @pytest.fixture
 def run(spark: SparkSession, tmp_path: Path) -> Run:
     """Read what is there now into the table `tmp_path / "table"`."""
 
-    def run(*paths: Path, max_records: int = 3000, mixed: bool = False) -> list[Step]:
-        steps: list[Step] = []
+    def run(*paths: Path, max_records: int = 3000, mixed: bool = False) -> list[StreamStep]:
+        steps: list[StreamStep] = []
         options = {"uncommitted": "true", "maxRecords": str(max_records), "mixed": str(mixed)}
         names = [str(path) for path in paths]
         follow(spark, names, tmp_path / "table", every_s=None, options=options, tell=steps.append)

@@ -26,10 +26,16 @@ from quorate.pipeline.incidents.partitions.counts import (
 )
 from quorate.pipeline.incidents.partitions.elections import grouped_elections, of_one_election, risky_elections
 from quorate.pipeline.incidents.partitions.flapping import flapping
-from quorate.pipeline.incidents.partitions.intervals import Moments, leaderless, runs, under_min_isr, under_replicated
+from quorate.pipeline.incidents.partitions.intervals import (
+    IntervalBounds,
+    leaderless,
+    runs,
+    under_min_isr,
+    under_replicated,
+)
 from quorate.pipeline.incidents.partitions.reassignments import reassignments
 from quorate.pipeline.incidents.partitions.series import HEALTH, leaders_of, steps_of
-from quorate.pipeline.incidents.partitions.versions import Versions
+from quorate.pipeline.incidents.partitions.versions import PartitionVersions
 from quorate.pipeline.incidents.tables import ELECTION_GROUPS, lasted_ms, rows_of
 from quorate.pipeline.incidents.thresholds import Thresholds
 
@@ -54,14 +60,14 @@ class Known:
         """What a bucket is searched with."""
         return cls(BrokerTimeline(events), steps, thresholds, now_us)
 
-    def changes(self, versions: Versions) -> Changes:
+    def changes(self, versions: PartitionVersions) -> Changes:
         """The versions' changes, with their causes."""
         return Changes.of(versions, self.timeline, self.thresholds.same_event // timedelta(microseconds=1))
 
 
 def tables_of(changes: Changes, known: Known) -> dict[str, pa.Table]:
     """The tables of single partitions, by the names of ``tables.TABLES``."""
-    versions, moments = changes.versions, Moments.of(changes)
+    versions, moments = changes.versions, IntervalBounds.of(changes)
     return {
         "leaderless": runs(moments, leaderless(versions)),
         "under_replicated": runs(moments, under_replicated(versions)),

@@ -12,7 +12,7 @@ from quorate.pipeline.fold.fields import Bools, Ints, Longs
 from quorate.pipeline.incidents import kinds
 from quorate.pipeline.incidents.partitions.causes import CAUSES, NONE, BrokerTimeline
 from quorate.pipeline.incidents.partitions.lists import NOBODY, Lists
-from quorate.pipeline.incidents.partitions.versions import Versions
+from quorate.pipeline.incidents.partitions.versions import PartitionVersions
 
 #: All causes that a change or the end of a run can have; in the arrays they are places in it.
 NAMES: Final = (*CAUSES, *kinds.OWN_CAUSES, *kinds.ENDS)
@@ -28,7 +28,7 @@ def cause_names(codes: Longs) -> pa.Array:
 class Changes:
     """Versions, and what each changed of the one before; a partition's first one changed nothing."""
 
-    versions: Versions
+    versions: PartitionVersions
     #: Whether brokers left or joined the ISR, and the first of those.
     shrank: Bools
     grew: Bools
@@ -44,7 +44,7 @@ class Changes:
     cause_offset: Longs
 
     @classmethod
-    def of(cls, versions: Versions, timeline: BrokerTimeline, within_us: int) -> Self:
+    def of(cls, versions: PartitionVersions, timeline: BrokerTimeline, within_us: int) -> Self:
         """What changed.
 
         Args:
@@ -52,7 +52,7 @@ class Changes:
             timeline: what happened to brokers.
             within_us: how near a broker's event must be to be a loss's cause, whatever its state was.
         """
-        seen = _Seen(versions)
+        seen = _VersionPairs(versions)
         lost, gained = seen.differences(versions.isr)
         dropped, _ = seen.differences(versions.elr)
         deposed = seen.is_moved & (seen.led >= 0)
@@ -72,10 +72,10 @@ class Changes:
         )
 
 
-class _Seen:
+class _VersionPairs:
     """The versions beside those before them; a partition's first one is beside itself."""
 
-    def __init__(self, versions: Versions) -> None:
+    def __init__(self, versions: PartitionVersions) -> None:
         self.versions = versions
         self.rows = np.arange(len(versions))
         self.before = np.where(versions.is_start, self.rows, self.rows - 1)
@@ -98,7 +98,7 @@ class _Seen:
         return left, joined
 
 
-def _broker_causes(seen: _Seen, subject: Ints, timeline: BrokerTimeline, within_us: int) -> tuple[Longs, Longs]:
+def _broker_causes(seen: _VersionPairs, subject: Ints, timeline: BrokerTimeline, within_us: int) -> tuple[Longs, Longs]:
     """Of the changes in which a broker left the ISR against its will the event of it that lies behind.
 
     The last member of an ISR stays in it as it goes down, where there is no ELR: then nobody leads.
@@ -115,7 +115,7 @@ def _broker_causes(seen: _Seen, subject: Ints, timeline: BrokerTimeline, within_
     return cause, offset
 
 
-def _own_causes(seen: _Seen, lost: Ints, gained: Ints, dropped: Ints) -> Longs:
+def _own_causes(seen: _VersionPairs, lost: Ints, gained: Ints, dropped: Ints) -> Longs:
     """What each change says of itself: of the first rule that holds."""
     versions = seen.versions
     was_led = seen.led >= 0

@@ -11,7 +11,7 @@ from quorate.pipeline.incidents import kinds
 from quorate.pipeline.incidents.partitions.causes import NONE
 from quorate.pipeline.incidents.partitions.changes import CODES, Changes, cause_names
 from quorate.pipeline.incidents.partitions.lists import NOBODY
-from quorate.pipeline.incidents.partitions.versions import NEVER, Versions
+from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
 from quorate.pipeline.incidents.tables import (
     BY_CAUSE,
     BY_CLUSTER,
@@ -64,7 +64,7 @@ def unclean_stops(changes: Changes) -> pa.Table:
     )
 
 
-def spans(versions: Versions) -> pa.Table:
+def spans(versions: PartitionVersions) -> pa.Table:
     """First and last offset and time of each cluster, and how many partitions it ever had."""
     clusters = versions.cluster.array(np.arange(len(versions))).cast(pa.string())
     return BY_CLUSTER.of(
@@ -147,7 +147,7 @@ def _grouped(
     }
 
 
-def _removals(versions: Versions) -> pa.Table:
+def _removals(versions: PartitionVersions) -> pa.Table:
     """Removed partitions by time; what else is counted is of changes."""
     rows = np.flatnonzero(versions.is_start & (versions.gone_offset != NEVER))
     gone = pa.array(versions.gone_offset[rows])

@@ -12,7 +12,7 @@ from quorate.pipeline.fold.fields import Longs
 from quorate.pipeline.incidents import kinds
 from quorate.pipeline.incidents.findings import Row
 from quorate.pipeline.incidents.partitions.changes import CODES, NAMES, Changes
-from quorate.pipeline.incidents.partitions.versions import Versions
+from quorate.pipeline.incidents.partitions.versions import PartitionVersions
 from quorate.pipeline.incidents.tables import RISKY_ELECTIONS, table_of, times
 
 _TOPICS_MAX: Final = 20
@@ -34,7 +34,7 @@ def risky_elections(changes: Changes) -> pa.Table:
     return _table(versions, list(found.values()))
 
 
-def _table(versions: Versions, found: list[Row]) -> pa.Table:
+def _table(versions: PartitionVersions, found: list[Row]) -> pa.Table:
     rows = np.array([one.pop("row") for one in found], np.int64)
     columns = {
         **versions.key(rows),
@@ -48,7 +48,7 @@ def _table(versions: Versions, found: list[Row]) -> pa.Table:
     return table_of(columns, RISKY_ELECTIONS)
 
 
-def _cost(versions: Versions, row: int, versions_of: Longs) -> Row:
+def _cost(versions: PartitionVersions, row: int, versions_of: Longs) -> Row:
     """What others may have written before one election, by all versions of its partition."""
     past = versions_of[versions.offset[versions_of] < versions.offset[row]]
     ends = versions.time_us[np.minimum(past + 1, versions_of[-1])]
@@ -77,7 +77,7 @@ def _cost(versions: Versions, row: int, versions_of: Longs) -> Row:
     }
 
 
-def _has(versions: Versions, rows: Longs, broker: int) -> Any:
+def _has(versions: PartitionVersions, rows: Longs, broker: int) -> Any:
     return versions.isr.take(rows).contains(np.full(len(rows), broker, np.int32))
 
 

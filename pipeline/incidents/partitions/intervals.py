@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Bools, Ints, Longs
 from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.min_isr import MinIsrSteps, Step
+from quorate.pipeline.incidents.min_isr import MinIsrStep, MinIsrSteps
 from quorate.pipeline.incidents.partitions.causes import NONE
 from quorate.pipeline.incidents.partitions.changes import CODES, Changes, cause_names
 from quorate.pipeline.incidents.partitions.lists import NOBODY
-from quorate.pipeline.incidents.partitions.versions import NEVER, Versions
+from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
 from quorate.pipeline.incidents.tables import RUNS, table_of, times
 
 #: Room for an offset beside a topic's number in one int64.
@@ -22,10 +22,10 @@ _OFFSET_BITS: Final = 44
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class IntervalBounds:
     """What a run may begin or end with: changes, or whatever lies between them; in order."""
 
-    versions: Versions
+    versions: PartitionVersions
     #: The change in which each lies.
     rows: Longs
     offset: Longs
@@ -49,13 +49,13 @@ class Moments:
         )
 
 
-def leaderless(versions: Versions) -> Bools:
+def leaderless(versions: PartitionVersions) -> Bools:
     """No broker leads the partition."""
     found: Bools = versions.leader < 0
     return found
 
 
-def under_replicated(versions: Versions) -> Bools:
+def under_replicated(versions: PartitionVersions) -> Bools:
     """Fewer in the ISR than replicas, those not counted that a reassignment is still adding (as Kafka counts)."""
     needed = versions.replicas.lengths.copy()
     adding = np.flatnonzero(versions.adding.lengths)
@@ -81,7 +81,7 @@ def edges(group: Longs, holds: Bools) -> tuple[Longs, Longs]:
     return found[begins], following[begins]
 
 
-def runs(moments: Moments, holds: Bools) -> pa.Table:
+def runs(moments: IntervalBounds, holds: Bools) -> pa.Table:
     """One row per run of moments in which the condition holds: a table of ``RUNS``."""
     versions = moments.versions
     first, end = edges(versions.group[moments.rows], holds)
@@ -133,7 +133,7 @@ class _Values:
     value: Longs
 
     @classmethod
-    def of(cls, versions: Versions, steps: MinIsrSteps) -> Self:
+    def of(cls, versions: PartitionVersions, steps: MinIsrSteps) -> Self:
         clusters, names = versions.cluster.names, versions.topic.names
         pairs, topic = np.unique(
             versions.cluster.codes.astype(np.int64) * len(names) + versions.topic.codes, return_inverse=True
@@ -147,7 +147,7 @@ class _Values:
         keys = (columns[:, 0] << _OFFSET_BITS) | (columns[:, 1] + 1)
         return cls(topic, keys, columns[:, 1], columns[:, 2], columns[:, 3])
 
-    def moments(self, changes: Changes) -> tuple[Moments, Longs]:
+    def moments(self, changes: Changes) -> tuple[IntervalBounds, Longs]:
         """Each change once for every value that held while it did, and the values."""
         versions = changes.versions
         base = self.topic << _OFFSET_BITS
@@ -162,7 +162,7 @@ class _Values:
         rows = np.repeat(np.arange(len(versions)), count)
         step = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count) + first[rows]
         is_later = self.offset[step] > versions.offset[rows]
-        moments = Moments(
+        moments = IntervalBounds(
             versions,
             rows,
             np.maximum(versions.offset[rows], self.offset[step]),
@@ -174,8 +174,8 @@ class _Values:
         return moments, self.value[step]
 
 
-def _steps_of(cluster_id: str, topic: str, steps: MinIsrSteps) -> list[Step]:
+def _steps_of(cluster_id: str, topic: str, steps: MinIsrSteps) -> list[MinIsrStep]:
     for key in ((cluster_id, topic), (cluster_id, None)):
         if key in steps.by_topic:
             return steps.by_topic[key]
-    return [Step(-1, None, 0, steps.default)]
+    return [MinIsrStep(-1, None, 0, steps.default)]

@@ -11,20 +11,20 @@ from quorate.pipeline.fold.fields import Bools, Longs
 from quorate.pipeline.incidents.kinds import OPEN, TOPIC_REMOVED
 from quorate.pipeline.incidents.partitions.intervals import edges
 from quorate.pipeline.incidents.partitions.lists import Lists
-from quorate.pipeline.incidents.partitions.versions import NEVER, Versions
+from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
 from quorate.pipeline.incidents.tables import REASSIGNMENTS, table_of, times
 
 _OUTCOMES: Final = ("completed", "cancelled", TOPIC_REMOVED, OPEN)
 _COMPLETED, _CANCELLED, _REMOVED, _OPEN = range(len(_OUTCOMES))
 
 
-def reassignments(versions: Versions) -> pa.Table:
+def reassignments(versions: PartitionVersions) -> pa.Table:
     """The reassignments that took a while, and those that were done at once: a table of ``REASSIGNMENTS``."""
     is_open = versions.adding.lengths + versions.removing.lengths > 0
     return pa.concat_tables([_lasting(versions, is_open), _at_once(versions, is_open)])
 
 
-def _lasting(versions: Versions, is_open: Bools) -> pa.Table:
+def _lasting(versions: PartitionVersions, is_open: Bools) -> pa.Table:
     first, end = edges(versions.group, is_open)
     is_ended = end != NEVER
     lasts = np.append(np.flatnonzero(versions.is_start)[1:], len(versions)) - 1
@@ -56,7 +56,7 @@ def _lasting(versions: Versions, is_open: Bools) -> pa.Table:
     return table_of(columns, REASSIGNMENTS)
 
 
-def _at_once(versions: Versions, is_open: Bools) -> pa.Table:
+def _at_once(versions: PartitionVersions, is_open: Bools) -> pa.Table:
     """Those to replicas that were there already: one record."""
     rows = np.flatnonzero(~versions.is_start & ~is_open)
     rows = rows[~is_open[rows - 1]]

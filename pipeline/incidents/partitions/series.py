@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quorate.pipeline.fold.fields import Bools, Longs
-from quorate.pipeline.incidents.findings import Row, Span
+from quorate.pipeline.incidents.findings import HistorySpan, Row
 from quorate.pipeline.incidents.partitions.changes import Changes
 from quorate.pipeline.incidents.partitions.intervals import edges, leaderless
-from quorate.pipeline.incidents.partitions.versions import NEVER, Versions
+from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
 from quorate.pipeline.incidents.tables import TIME, Grouping, table_of, times
 
 #: More points than a picture is wide tell nothing.
@@ -67,7 +67,7 @@ Steps = list[tuple[datetime, int]]
 
 
 @dataclass(slots=True)
-class Series:
+class ClusterSeries:
     """The pictures of one cluster."""
 
     #: By name of what is counted: leaderless, under_replicated, under_min_isr.
@@ -115,7 +115,7 @@ def _led_steps(changes: Changes) -> list[pa.Table]:
     ]
 
 
-def _of_brokers(versions: Versions, rows: Longs, led: Longs, time_us: Longs, step: int) -> pa.Table:
+def _of_brokers(versions: PartitionVersions, rows: Longs, led: Longs, time_us: Longs, step: int) -> pa.Table:
     is_led = versions.leader[led] >= 0
     rows, led = rows[is_led], led[is_led]
     columns = {
@@ -162,7 +162,7 @@ def leaders_of(changes: Changes, now_us: int) -> pa.Table:
 # --- of one stretch of time --------------------------------------------------------------------------
 
 
-def widths_us(spans: Iterable[Span]) -> dict[str, int]:
+def widths_us(spans: Iterable[HistorySpan]) -> dict[str, int]:
     """By cluster the length of a stretch."""
     return {
         span.cluster_id: max(1, int((span.end - span.begin) / timedelta(microseconds=1)) // POINTS_MAX)
@@ -219,9 +219,9 @@ def _begins(steps: pa.Table, stretch: Longs) -> Bools:
 # --- of everything -----------------------------------------------------------------------------------
 
 
-def series(spans: Sequence[Span], stretches: Sequence[Row], leaders: Sequence[Row]) -> dict[str, Series]:
+def series(spans: Sequence[HistorySpan], stretches: Sequence[Row], leaders: Sequence[Row]) -> dict[str, ClusterSeries]:
     """The pictures of each cluster, of the rows of ``summed_up`` and of ``leaders_of``."""
-    found = {span.cluster_id: Series() for span in spans}
+    found = {span.cluster_id: ClusterSeries() for span in spans}
     ordered = sorted(stretches, key=lambda row: (*_series(row), row["stretch"]))
     for (cluster_id, name, broker), rows in groupby(ordered, key=_series):
         if name == _LED:

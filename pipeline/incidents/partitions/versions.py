@@ -58,7 +58,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
+class PartitionVersions:
     """One row a version, by partition, offset, and within a transaction by record."""
 
     cluster: Texts

@@ -11,12 +11,11 @@ from typing import Any, Final
 from quorate.pipeline.incidents import brokers
 from quorate.pipeline.incidents.brokers import BrokerEvent
 from quorate.pipeline.incidents.failovers import Failover
-from quorate.pipeline.incidents.findings import Findings, at, at_or_none
-from quorate.pipeline.incidents.findings import Span as Stretch
-from quorate.pipeline.incidents.partitions.series import Series, Steps
+from quorate.pipeline.incidents.findings import HistorySpan, IncidentFindings, at, at_or_none
+from quorate.pipeline.incidents.partitions.series import ClusterSeries, Steps
 from quorate.pipeline.incidents.telling.incident import Incident
 from quorate.pipeline.incidents.telling.severity import SEVERITIES, by_severity, severity, worst
-from quorate.pipeline.pages import UP_TIME_COLOURS, Link, Page, Span, cell, over_time, spans
+from quorate.pipeline.pages import UP_TIME_COLOURS, HtmlPage, PageLink, TimelineSpan, cell, over_time, spans
 from quorate.pipeline.pages.drawing import BAD
 
 #: Incidents before the plots, and all of them behind these.
@@ -42,7 +41,7 @@ _HEALTH_NAMES: Final = {
 }
 
 
-def incidents_page(found: Findings, told: Sequence[Incident], drawn: Mapping[str, Series]) -> Page:
+def incidents_page(found: IncidentFindings, told: Sequence[Incident], drawn: Mapping[str, ClusterSeries]) -> HtmlPage:
     """The page.
 
     Args:
@@ -50,7 +49,7 @@ def incidents_page(found: Findings, told: Sequence[Incident], drawn: Mapping[str
     """
     names = [span.cluster_id for span in found.spans]
     title = f"Incidents of {len(names)} clusters" if len(names) > 1 else " of cluster ".join(["Incidents", *names])
-    page = Page(title, "outages reconstructed from the metadata log")
+    page = HtmlPage(title, "outages reconstructed from the metadata log")
     if not found.spans:
         page.text("The tables hold no partition: there is no history to look at.")
     of = {name: [one for one in told if one.cluster_id == name] for name in names}
@@ -61,13 +60,13 @@ def incidents_page(found: Findings, told: Sequence[Incident], drawn: Mapping[str
     return page
 
 
-def _fleet(page: Page, stretches: Sequence[Stretch], of: Mapping[str, Sequence[Incident]]) -> None:
+def _fleet(page: HtmlPage, stretches: Sequence[HistorySpan], of: Mapping[str, Sequence[Incident]]) -> None:
     """One row a cluster, the worst first."""
     rows: list[list[Any]] = []
     for stretch in stretches:
         mine = of[stretch.cluster_id]
         counts = Counter(map(severity, mine))
-        link = Link(stretch.cluster_id, stretch.cluster_id)
+        link = PageLink(stretch.cluster_id, stretch.cluster_id)
         row = [link, *(counts[name] for name in SEVERITIES), sum(one.is_open for one in mine)]
         rows.append([*row, stretch.partitions, stretch.begin, stretch.end])
     rows.sort(key=lambda row: [-count for count in row[1:5]])
@@ -88,7 +87,9 @@ def _row(one: Incident) -> list[Any]:
     return [severity(one), one.from_offset, one.begin, one.end, one.kind, one.text, one.cause, one.partitions]
 
 
-def _cluster(page: Page, stretch: Stretch, found: Findings, told: Sequence[Incident], drawn: Series) -> None:
+def _cluster(
+    page: HtmlPage, stretch: HistorySpan, found: IncidentFindings, told: Sequence[Incident], drawn: ClusterSeries
+) -> None:
     highest = {name: max((count for _, count in steps), default=0) for name, steps in drawn.health.items()}
     page.section(
         f"Cluster {stretch.cluster_id}",
@@ -124,7 +125,7 @@ def _cluster(page: Page, stretch: Stretch, found: Findings, told: Sequence[Incid
         page.table("All incidents", _COLUMNS, list(map(_row, told)), rows_max=_ROWS_SHOWN)
 
 
-def _over_time(page: Page, title: str, given: Mapping[str, Steps], stretch: Stretch) -> None:
+def _over_time(page: HtmlPage, title: str, given: Mapping[str, Steps], stretch: HistorySpan) -> None:
     times = sorted({stretch.begin, stretch.end, *(time for steps in given.values() for time, _ in steps)})
     if any(given.values()):
         page.plot(
@@ -146,16 +147,16 @@ def _held(steps: Steps, times: Sequence[datetime]) -> list[int]:
     return values
 
 
-def broker_spans(events: Iterable[BrokerEvent], stretch: Stretch) -> Iterator[Span]:
+def broker_spans(events: Iterable[BrokerEvent], stretch: HistorySpan) -> Iterator[TimelineSpan]:
     """What each broker was, from its registration to the end of the history."""
     for broker, group in groupby(events, key=lambda event: event.broker_id):
         known = [(at(event.at_us), _STATES[event.kind]) for event in group if event.kind in _STATES]
         for (start, state), end in zip(known, [*(start for start, _ in known[1:]), stretch.end], strict=True):
             if end > start:
-                yield Span(f"broker {broker}", start, end, state)
+                yield TimelineSpan(f"broker {broker}", start, end, state)
 
 
-def controller_spans(changes: Sequence[Failover], stretch: Stretch) -> Iterator[Span]:
+def controller_spans(changes: Sequence[Failover], stretch: HistorySpan) -> Iterator[TimelineSpan]:
     """Who led the quorum from when to when."""
     starts = [stretch.begin, *(at(change.elected_us) for change in changes)]
     ends = [*(at(change.last_us) for change in changes), stretch.end]
@@ -164,12 +165,12 @@ def controller_spans(changes: Sequence[Failover], stretch: Stretch) -> Iterator[
     for leader, start, end, note in zip(leaders, starts, ends, notes, strict=True):
         name = "unknown" if leader is None else f"controller {leader}"
         if end > start:
-            yield Span(name, start, end, "leading", note)
+            yield TimelineSpan(name, start, end, "leading", note)
 
 
-def leader_spans(leaders: Mapping[str, Steps], stretch: Stretch) -> Iterator[Span]:
+def leader_spans(leaders: Mapping[str, Steps], stretch: HistorySpan) -> Iterator[TimelineSpan]:
     """Who led each partition from when to when."""
     for name, steps in leaders.items():
         for (start, leader), (end, _) in pairwise([*steps, (stretch.end, 0)]):
             if end > start:
-                yield Span(name, start, end, "none" if leader < 0 else f"broker {leader}")
+                yield TimelineSpan(name, start, end, "none" if leader < 0 else f"broker {leader}")

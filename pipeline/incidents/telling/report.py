@@ -8,12 +8,12 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from quorate.pipeline.incidents.findings import Findings, at_or_none
+from quorate.pipeline.incidents.findings import IncidentFindings, at_or_none
 from quorate.pipeline.incidents.telling.incident import Incident, counted, lasting
 from quorate.pipeline.incidents.telling.severity import SEVERITIES, by_severity, severity
 
 
-def report(found: Findings, told: Sequence[Incident], limit: int) -> list[str]:
+def report(found: IncidentFindings, told: Sequence[Incident], limit: int) -> list[str]:
     """The incidents in lines, by cluster and offset; of each kind the ``limit`` worst, the rest counted."""
     lines: list[str] = []
     for span in found.spans:
@@ -55,7 +55,7 @@ def _incident_lines(mine: Sequence[Incident], limit: int) -> list[str]:
     return lines
 
 
-def _totals(found: Findings, cluster_id: str, end: datetime) -> list[str]:
+def _totals(found: IncidentFindings, cluster_id: str, end: datetime) -> list[str]:
     """One line for each thing that adds up over the history."""
     lines = []
     for name, rows in (
@@ -81,7 +81,7 @@ def _totals(found: Findings, cluster_id: str, end: datetime) -> list[str]:
     return lines
 
 
-def document(found: Findings, told: Sequence[Incident]) -> dict[str, Any]:
+def document(found: IncidentFindings, told: Sequence[Incident]) -> dict[str, Any]:
     """Everything that was found, every field always there; times as ISO 8601 in UTC."""
     return {
         "clusters": [_plain(asdict(span)) for span in found.spans],

@@ -9,7 +9,7 @@ from quorate.pipeline.incidents import brokers
 from quorate.pipeline.incidents import kinds as names
 from quorate.pipeline.incidents.brokers import BrokerEvent, Outage
 from quorate.pipeline.incidents.failovers import Failover
-from quorate.pipeline.incidents.findings import Findings, Row, at, at_or_none
+from quorate.pipeline.incidents.findings import IncidentFindings, Row, at, at_or_none
 from quorate.pipeline.incidents.mass import mass_events
 from quorate.pipeline.incidents.telling.incident import Incident, counted, in_words, lasting, or_unknown
 from quorate.pipeline.incidents.thresholds import Thresholds
@@ -26,7 +26,7 @@ _TOLD_ELSEWHERE = brokers.LOSSES | {
 }
 
 
-def incidents(found: Findings, thresholds: Thresholds) -> list[Incident]:
+def incidents(found: IncidentFindings, thresholds: Thresholds) -> list[Incident]:
     """Every incident, by cluster and offset."""
     told = [
         *_broker_outages(found, thresholds),
@@ -42,7 +42,7 @@ def incidents(found: Findings, thresholds: Thresholds) -> list[Incident]:
     return sorted(told, key=lambda incident: (incident.cluster_id, incident.from_offset, incident.kind))
 
 
-def _broker_outages(found: Findings, thresholds: Thresholds) -> Iterator[Incident]:
+def _broker_outages(found: IncidentFindings, thresholds: Thresholds) -> Iterator[Incident]:
     recoveries = [row for row in mass_events(found.instants, thresholds.mass_gap, 1) if row["cause"] == names.CAUGHT_UP]
     for outage in found.outages:
         losses = [
@@ -143,7 +143,7 @@ def _outage_kind(outage: Outage) -> str:
     return "broker_session_lost" if outage.back_us is not None and not outage.registrations else "broker_crash"
 
 
-def _lost_directories(found: Findings) -> Iterator[Incident]:
+def _lost_directories(found: IncidentFindings) -> Iterator[Incident]:
     for event in found.events:
         if event.kind != brokers.DIRECTORIES_LOST:
             continue
@@ -246,7 +246,7 @@ def because(row: Row) -> str:
     return f"{cause}, broker {row['broker']}, offset {row['cause_offset']}"
 
 
-def _risky_election(row: Row, found: Findings) -> Incident:
+def _risky_election(row: Row, found: IncidentFindings) -> Incident:
     trigger, offset = _trigger(row, found)
     partitions = counted(row["partitions"], "partition")
     if row["kind"] == names.LAST_KNOWN:
@@ -285,7 +285,7 @@ _TRIGGERS = {
 }
 
 
-def _trigger(row: Row, found: Findings) -> tuple[str, int | None]:
+def _trigger(row: Row, found: IncidentFindings) -> tuple[str, int | None]:
     for event in found.events:
         if (event.cluster_id, event.broker_id, event.kind) == (
             row["cluster_id"],
@@ -299,7 +299,7 @@ def _trigger(row: Row, found: Findings) -> tuple[str, int | None]:
     return ("operator_or_controller" if allowed else "operator"), None
 
 
-def _reassignment(row: Row, found: Findings) -> Incident:
+def _reassignment(row: Row, found: IncidentFindings) -> Incident:
     is_open = row["outcome"] == "open"
     down = sorted(
         {
@@ -357,7 +357,7 @@ def _flapping(row: Row) -> Incident:
     )
 
 
-def _mass(found: Findings, thresholds: Thresholds) -> Iterator[Incident]:
+def _mass(found: IncidentFindings, thresholds: Thresholds) -> Iterator[Incident]:
     by_cause = [dict(row, broker=None) for row in found.instants if row["cause"] not in _TOLD_ELSEWHERE]
     for row in mass_events(by_cause, thresholds.mass_gap, thresholds.mass_partitions):
         what = row["cause"].replace("_", " ")

@@ -61,11 +61,11 @@ def compare(
     from quorate.pipeline.comparing.page import compare_page
     from quorate.pipeline.comparing.report import document, report
     from quorate.pipeline.jobs.compare import compare as compare_states
-    from quorate.pipeline.jobs.compared_sides import Asked, moment
+    from quorate.pipeline.jobs.compared_sides import RequestedSide, moment
 
     if b is None:
         b, cluster_b = a, cluster_b or cluster_a
-    asked = (Asked(a, moment(at_a), cluster_a), Asked(b, moment(at_b), cluster_b))
+    asked = (RequestedSide(a, moment(at_a), cluster_a), RequestedSide(b, moment(at_b), cluster_b))
     with run.session("compare", hands_on=True) as spark:
         found = compare_states(spark, *asked, match_ids=match_ids, limit=limit)
     matched_by = "id" if match_ids else "name"

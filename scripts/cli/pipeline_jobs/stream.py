@@ -13,7 +13,7 @@ from quorate.scripts.cli.pipeline_jobs.running import Inputs, Run
 from quorate.scripts.terminal.output import reader_may_leave
 
 if TYPE_CHECKING:
-    from quorate.pipeline.jobs.stream import Step
+    from quorate.pipeline.jobs.stream import StreamStep
 
 
 def stream(
@@ -58,7 +58,7 @@ def stream(
     )
 
 
-def _tell(step: Step) -> None:
+def _tell(step: StreamStep) -> None:
     took = f"{step.records} records in {step.seconds:.1f} s"
     with reader_may_leave():
         sys.stdout.write(f"step {step.number}: {took}, lag {step.lag} records\n")

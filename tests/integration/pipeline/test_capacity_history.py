@@ -13,7 +13,7 @@ from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
 from quorate.pipeline.planning.bounds import fewest_moves
-from quorate.pipeline.planning.cluster import Plan, Role
+from quorate.pipeline.planning.cluster import BrokerRole, ReassignmentPlan
 from quorate.pipeline.planning.planner import plan
 from quorate.pipeline.planning.summary import planned
 from quorate.pipeline.planning.tables import named_cluster
@@ -50,11 +50,11 @@ def test_plan_for_a_lived_in_cluster_needs_no_move_more_than_the_bound(
     assert summary.verdict.replicas_before.highest > 2 * summary.verdict.replicas_before.lowest
     # Twice judged: by the validator, and row by row here.
     assert summary.verdict.problems == ()
-    racks = brokers.racks[brokers.roles != Role.DRAINS]
+    racks = brokers.racks[brokers.roles != BrokerRole.DRAINS]
     for row in found.after.tolist():
         held = [one for one in row if one >= 0]
         assert len({int(brokers.racks[one]) for one in held}) == min(len(held), len(np.unique(racks)))
-        assert not any(brokers.roles[one] == Role.DRAINS for one in held)
+        assert not any(brokers.roles[one] == BrokerRole.DRAINS for one in held)
     assert summary.verdict.replicas.is_even
     assert summary.verdict.leaders.is_even
     assert summary.moves == summary.fewest_moves
@@ -68,6 +68,6 @@ def test_bound_counts_what_rack_and_balance_want_of_the_same_replicas_once(table
     halfway[::2] = found.after[::2]
     rest = plan(type(cluster)(cluster.brokers, halfway))
 
-    assert fewest_moves(Plan(type(cluster)(cluster.brokers, found.after), found.after)) == 0
-    left = Plan(type(cluster)(cluster.brokers, halfway), found.after).moves
+    assert fewest_moves(ReassignmentPlan(type(cluster)(cluster.brokers, found.after), found.after)) == 0
+    left = ReassignmentPlan(type(cluster)(cluster.brokers, halfway), found.after).moves
     assert rest.moves == fewest_moves(rest) <= left < found.moves

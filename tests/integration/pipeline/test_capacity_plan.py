@@ -12,7 +12,7 @@ from quorate.pipeline.capacity.state import LAST, readings, state_tables
 from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
-from quorate.pipeline.planning.cluster import Plan
+from quorate.pipeline.planning.cluster import ReassignmentPlan
 from quorate.pipeline.planning.files import write_plan
 from quorate.pipeline.planning.summary import PlanSummary, planned
 from quorate.pipeline.planning.tables import NamedCluster, named_cluster
@@ -50,7 +50,7 @@ async def twin_with_a_new_broker(directory: Path, source: Path) -> AsyncIterator
         await cluster.client.close()
 
 
-def plan_of_log(cluster: LocalCluster) -> tuple[NamedCluster, Plan, PlanSummary]:
+def plan_of_log(cluster: LocalCluster) -> tuple[NamedCluster, ReassignmentPlan, PlanSummary]:
     """What the job does, without Spark."""
     log = controller_directory(cluster.directory, cluster.plan.controllers[0])
     (found,) = find_inputs([str(log)])

@@ -10,10 +10,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quorate.pipeline.planning.bounds import fewest_moves
-from quorate.pipeline.planning.cluster import Brokers, Cluster, Plan, Role, TooFewBrokers, counts_of
+from quorate.pipeline.planning.cluster import (
+    BrokerRole,
+    Brokers,
+    ClusterLayout,
+    ReassignmentPlan,
+    TooFewBrokers,
+    counts_of,
+)
 from quorate.pipeline.planning.levels import targets
 from quorate.pipeline.planning.move_count import save_moves
-from quorate.pipeline.planning.placement import Placement
+from quorate.pipeline.planning.placement import ReplicaPlacement
 from quorate.pipeline.planning.planner import plan
 from quorate.pipeline.planning.rules import kept
 from quorate.pipeline.planning.validator import judge
@@ -31,17 +38,19 @@ def obeys(brokers: Brokers, before: list[int], after: list[int]) -> bool:
     roles, racks = brokers.roles.tolist(), brokers.racks.tolist()
     if len(after) != len(before) or len(set(after)) != len(after):
         return False
-    if any(roles[one] == Role.DRAINS or (roles[one] == Role.KEEPS and one not in before) for one in after):
+    if any(roles[one] == BrokerRole.DRAINS or (roles[one] == BrokerRole.KEEPS and one not in before) for one in after):
         return False
     may = [
-        one for one in range(len(brokers)) if roles[one] == Role.TAKES or (roles[one] == Role.KEEPS and one in before)
+        one
+        for one in range(len(brokers))
+        if roles[one] == BrokerRole.TAKES or (roles[one] == BrokerRole.KEEPS and one in before)
     ]
     return len({racks[one] for one in after}) == min(len(after), len({racks[one] for one in may}))
 
 
 def improvable(brokers: Brokers, before: list[list[int]], after: list[list[int]], counts: list[int]) -> bool:
     """Whether replacements along a path would bring two brokers nearer that are two or more apart."""
-    takers = [one for one in range(len(brokers)) if brokers.roles[one] == Role.TAKES]
+    takers = [one for one in range(len(brokers)) if brokers.roles[one] == BrokerRole.TAKES]
     edges: dict[int, set[int]] = {one: set() for one in takers}
     for was, row in zip(before, after, strict=True):
         for source in set(row) & set(takers):
@@ -70,7 +79,10 @@ def test_plan_of_a_random_cluster_obeys_the_rules_and_is_as_even_as_any(seed: in
     brokers, before = cluster.brokers, lists(cluster.replicas.tolist())
     roles = brokers.roles.tolist()
     may = [
-        sum(roles[one] == Role.TAKES or (roles[one] == Role.KEEPS and one in row) for one in range(len(brokers)))
+        sum(
+            roles[one] == BrokerRole.TAKES or (roles[one] == BrokerRole.KEEPS and one in row)
+            for one in range(len(brokers))
+        )
         for row in before
     ]
     if any(len(row) > count for row, count in zip(before, may, strict=True)):
@@ -83,7 +95,7 @@ def test_plan_of_a_random_cluster_obeys_the_rules_and_is_as_even_as_any(seed: in
     assert all(obeys(brokers, was, row) for was, row in zip(before, after, strict=True))
     assert not improvable(brokers, before, after, counts_of(found.after, len(brokers)).tolist())
     leads = counts_of(found.after[:, 0], len(brokers)).tolist()
-    by_order: dict[int, set[int]] = {one: set() for one in range(len(brokers)) if roles[one] == Role.TAKES}
+    by_order: dict[int, set[int]] = {one: set() for one in range(len(brokers)) if roles[one] == BrokerRole.TAKES}
     for row in after:
         if row[0] in by_order:
             by_order[row[0]] |= set(row[1:]) & set(by_order)
@@ -123,7 +135,7 @@ def test_lost_replicas_change_no_count_and_no_bound_and_do_not_lead(seed: int) -
         return
     verdict = judge(found)
     brokers = cluster.brokers
-    takers = {one for one in range(len(brokers)) if brokers.roles[one] == Role.TAKES}
+    takers = {one for one in range(len(brokers)) if brokers.roles[one] == BrokerRole.TAKES}
     by_order: dict[int, set[int]] = {one: set() for one in takers}
     was_lost = [
         {int(one) for one, is_lost in zip(row, flags, strict=True) if is_lost}
@@ -153,7 +165,7 @@ def test_plan_of_a_planned_cluster_has_no_move(seed: int) -> None:
         found = plan(cluster)
     except TooFewBrokers:
         return
-    again = plan(Cluster(cluster.brokers, found.after, cluster.sizes))
+    again = plan(ClusterLayout(cluster.brokers, found.after, cluster.sizes))
 
     assert again.moves == 0
 
@@ -174,7 +186,7 @@ def test_broken_plan_is_refused_by_the_validator(seed: int, place: int, broker: 
     before, broken = lists(cluster.replicas.tolist()), lists(after.tolist())
     is_sound = all(obeys(brokers, was, becomes) for was, becomes in zip(before, broken, strict=True))
 
-    assert (judge(Plan(cluster, after)).problems == ()) == is_sound
+    assert (judge(ReassignmentPlan(cluster, after)).problems == ()) == is_sound
 
 
 @given(SEEDS)
@@ -206,26 +218,26 @@ def test_plan_needs_more_than_the_bound_only_for_leaders(seed: int) -> None:
         return
     if takes_from_those_that_keep(found):
         return
-    placement = Placement(cluster, targets(cluster), found.after)
+    placement = ReplicaPlacement(cluster, targets(cluster), found.after)
     save_moves(placement)
 
-    assert Plan(cluster, placement.replicas).moves == fewest_moves(found)
+    assert ReassignmentPlan(cluster, placement.replicas).moves == fewest_moves(found)
 
 
-def takes_from_those_that_keep(found: Plan) -> bool:
+def takes_from_those_that_keep(found: ReassignmentPlan) -> bool:
     """Whether a rack has a replica too many on brokers that keep theirs, so that one of them has to go."""
-    after = Cluster(found.before.brokers, found.after)
+    after = ClusterLayout(found.before.brokers, found.after)
     return int(np.count_nonzero(kept(found.before))) > int(np.count_nonzero(kept(after)))
 
 
-def tiny_cluster(seed: int) -> Cluster:
+def tiny_cluster(seed: int) -> ClusterLayout:
     chance = np.random.default_rng(seed)
     racks = {one: f"r{chance.integers(3)}" for one in range(4)}
-    brokers = Brokers.of(racks, {3: Role(int(chance.integers(3)))})
-    return Cluster.of(brokers, [chance.permutation(4)[: chance.integers(1, 3)].tolist() for _ in range(4)])
+    brokers = Brokers.of(racks, {3: BrokerRole(int(chance.integers(3)))})
+    return ClusterLayout.of(brokers, [chance.permutation(4)[: chance.integers(1, 3)].tolist() for _ in range(4)])
 
 
-def best_moves(cluster: Cluster, found: Plan, *, with_leaders: bool = True) -> int:
+def best_moves(cluster: ClusterLayout, found: ReassignmentPlan, *, with_leaders: bool = True) -> int:
     """Return the fewest moves to a placement under the rules that is as even as one found: row by row, by counts."""
     brokers = cluster.brokers
     takers = np.flatnonzero(brokers.takers).tolist()

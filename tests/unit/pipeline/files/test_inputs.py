@@ -10,7 +10,7 @@ import pytest
 
 from quorate.metadata_log.directory.meta_properties import decode_meta_properties
 from quorate.metadata_log.errors import StorageError
-from quorate.pipeline.files.archives import FILE_BYTES_MAX, Place, open_place
+from quorate.pipeline.files.archives import FILE_BYTES_MAX, FileLocation, open_place
 from quorate.pipeline.files.inputs import InputCluster, InputError, find_inputs
 from quorate.pipeline.files.replay_bases import replay_base, require_offset
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG, LogWriter
@@ -47,7 +47,7 @@ def pack_tar(source: Path, path: Path) -> Path:
     return path
 
 
-def read_all(place: Place) -> None:
+def read_all(place: FileLocation) -> None:
     with open_place(place) as stream:
         while stream.read(10_000):
             pass

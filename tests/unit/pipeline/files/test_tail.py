@@ -10,7 +10,7 @@ from quorate.metadata_log.errors import CorruptBatch
 from quorate.metadata_log.records.records import NoOpRecord
 from quorate.pipeline.files.inputs import InputCluster, InputError, find_inputs
 from quorate.pipeline.files.ranges import all_ranges
-from quorate.pipeline.files.tail import UNKNOWN, Place, advance, first_place, readable_end, tasks_between
+from quorate.pipeline.files.tail import UNKNOWN, TailPosition, advance, first_place, readable_end, tasks_between
 from quorate.pipeline.files.walk import read_range
 from tests.pipeline_logs import LogWriter
 
@@ -20,7 +20,7 @@ def cluster_of(log: LogWriter) -> InputCluster:
     return cluster
 
 
-def offsets(cluster: InputCluster, start: Place, end: Place, range_bytes: int = 300) -> list[int]:
+def offsets(cluster: InputCluster, start: TailPosition, end: TailPosition, range_bytes: int = 300) -> list[int]:
     """What a step reads."""
     tasks = tasks_between(cluster, start, end, range_bytes)
     return [int(one) for part in all_ranges(tasks) for chunk in read_range(part) for one in chunk.offsets()]
@@ -56,7 +56,7 @@ def test_steps_over_a_growing_log_give_every_offset_once(log: LogWriter, seed: i
 
 def test_step_that_is_repeated_reads_the_same(log: LogWriter) -> None:
     """The log has grown and rolled since it was planned."""
-    start, end = Place(0), advance(cluster_of(log), Place(0), None)
+    start, end = TailPosition(0), advance(cluster_of(log), TailPosition(0), None)
     before = tasks_between(cluster_of(log), start, end, 300)
     log.append_small(3)
     log.roll()
@@ -78,7 +78,7 @@ def test_nothing_above_the_commit_point_is_read(log: LogWriter) -> None:
     end = readable_end(cluster, uncommitted=False)
     assert end == committed
     assert readable_end(cluster, uncommitted=True) == committed
-    place = advance(cluster, Place(0), end)
+    place = advance(cluster, TailPosition(0), end)
     assert place.offset == committed
     assert advance(cluster, place, end) == place
 
@@ -87,7 +87,7 @@ def test_mark_that_went_back_reads_nothing(log: LogWriter) -> None:
     """After a power cut it may be old."""
     log.mark(1)
 
-    assert advance(cluster_of(log), Place(4), 1) == Place(4)
+    assert advance(cluster_of(log), TailPosition(4), 1) == TailPosition(4)
 
 
 def test_log_without_a_mark_is_followed_only_on_request(log: LogWriter) -> None:
@@ -106,7 +106,7 @@ def test_torn_tail_waits_until_it_is_whole(log: LogWriter) -> None:
     whole = log.segment.read_bytes()
     log.segment.write_bytes(whole[:-3])
 
-    place = advance(cluster_of(log), Place(0), None)
+    place = advance(cluster_of(log), TailPosition(0), None)
     assert place.offset == end
     log.segment.write_bytes(whole)
     assert advance(cluster_of(log), place, None).offset == log.offset
@@ -120,11 +120,11 @@ def test_damage_with_whole_batches_behind_it_is_an_error(log: LogWriter) -> None
     log.segment.write_bytes(data)
 
     with pytest.raises(CorruptBatch) as caught:
-        advance(cluster_of(log), Place(0), None)
+        advance(cluster_of(log), TailPosition(0), None)
     assert caught.value.position == second
     log.mark(log.offset)
     with pytest.raises(CorruptBatch):
-        advance(cluster_of(log), Place(0), log.offset)
+        advance(cluster_of(log), TailPosition(0), log.offset)
 
 
 def test_log_that_lacks_the_next_record_is_refused(log: LogWriter) -> None:
@@ -135,18 +135,18 @@ def test_log_that_lacks_the_next_record_is_refused(log: LogWriter) -> None:
     first.unlink()
 
     with pytest.raises(InputError, match="but the record at offset 2 is the next to be read; retention removed it"):
-        advance(cluster_of(log), Place(2), None)
+        advance(cluster_of(log), TailPosition(2), None)
 
 
 def test_log_that_was_cut_below_what_was_read_is_refused(log: LogWriter) -> None:
     """It is another log."""
-    place = advance(cluster_of(log), Place(0), None)
+    place = advance(cluster_of(log), TailPosition(0), None)
     log.segment.write_bytes(log.segment.read_bytes()[: place.position // 2])
 
     with pytest.raises(InputError, match="it was truncated or replaced"):
         advance(cluster_of(log), place, None)
     with pytest.raises(InputError, match="it was truncated or replaced"):
-        tasks_between(cluster_of(log), Place(0), place, 300)
+        tasks_between(cluster_of(log), TailPosition(0), place, 300)
 
 
 def test_place_in_another_nodes_segments_is_found_by_offset(log: LogWriter, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_place_in_another_nodes_segments_is_found_by_offset(log: LogWriter, tmp_
     assert other.offset == log.offset
     log.append_small(2)
     other.append_small(2)
-    place = replace(advance(cluster_of(log), Place(0), None, 6), segment=0)
+    place = replace(advance(cluster_of(log), TailPosition(0), None, 6), segment=0)
 
     found = offsets(cluster_of(other), place, advance(cluster_of(other), place, None))
     assert found == list(range(place.offset, log.offset))
@@ -174,7 +174,7 @@ def test_log_of_a_quorum_founded_anew_is_not_the_end_of_what_was_read(
     log.append([NoOpRecord()] * 8)
     for _ in range(8):
         log.append([NoOpRecord()])
-    place = advance(cluster_of(log), Place(0), None)
+    place = advance(cluster_of(log), TailPosition(0), None)
     step = place if is_cut else replace(place, segment=UNKNOWN)
     renewed = LogWriter(tmp_path / "renewed")
     renewed.append_small(5)
@@ -189,12 +189,12 @@ def test_log_of_a_quorum_founded_anew_is_not_the_end_of_what_was_read(
     with pytest.raises(InputError, match="begin again with a new table"):
         advance(cluster_of(renewed), step, None)
     with pytest.raises(InputError, match=r"begin again with a new table|before offset"):
-        tasks_between(cluster_of(renewed), Place(0), place, 300)
+        tasks_between(cluster_of(renewed), TailPosition(0), place, 300)
 
 
 def test_log_that_rolled_where_reading_ended_goes_on(log: LogWriter) -> None:
     """In the new segment, also where retention has taken the one that holds the batch read last."""
-    place = advance(cluster_of(log), Place(0), None)
+    place = advance(cluster_of(log), TailPosition(0), None)
     old = log.segment
     log.roll()
     log.epoch += 1

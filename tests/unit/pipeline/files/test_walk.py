@@ -30,7 +30,7 @@ from quorate.pipeline.files.ranges import (
     task_from_json,
     task_to_json,
 )
-from quorate.pipeline.files.walk import CHUNK_BYTES, EVERYTHING, Chunk, Wanted, read_range
+from quorate.pipeline.files.walk import CHUNK_BYTES, EVERYTHING, LogChunk, RecordSelection, read_range
 from quorate.pipeline.jobs.replay import offset_at_time
 from tests.pipeline_logs import KAFKA_LOG, TIME, LogWriter
 
@@ -40,7 +40,7 @@ def cluster_at(path: Path) -> InputCluster:
     return cluster
 
 
-def rows(chunk: Chunk) -> Iterator[tuple[int, Any, int]]:
+def rows(chunk: LogChunk) -> Iterator[tuple[int, Any, int]]:
     """Every record of a chunk: offset, record, version."""
     for run, offsets in chunk.runs():
         for row, offset in enumerate(offsets.tolist()):
@@ -50,7 +50,7 @@ def rows(chunk: Chunk) -> Iterator[tuple[int, Any, int]]:
 
 
 def read(
-    path: Path, *, range_bytes: int = RANGE_BYTES, chunk_bytes: int = CHUNK_BYTES, wanted: Wanted = EVERYTHING
+    path: Path, *, range_bytes: int = RANGE_BYTES, chunk_bytes: int = CHUNK_BYTES, wanted: RecordSelection = EVERYTHING
 ) -> list[tuple[int, Any, int]]:
     """All records of a log, in order of offset."""
     tasks = plan_log(
@@ -61,7 +61,7 @@ def read(
     return sorted(found, key=lambda row: row[0])
 
 
-def read_checkpoint(cluster: InputCluster) -> list[Chunk]:
+def read_checkpoint(cluster: InputCluster) -> list[LogChunk]:
     return [chunk for one in all_ranges(plan_checkpoint(cluster, cluster.checkpoints[0])) for chunk in read_range(one)]
 
 
@@ -95,14 +95,14 @@ def test_random_offsets_wanted_are_given_and_no_others(log: LogWriter, seed: int
     chance = Random(seed)
     first = chance.randrange(log.offset)
     end = chance.randrange(first + 1, log.offset + 1)
-    found = read(log.path, range_bytes=400, chunk_bytes=300, wanted=Wanted(first, end))
+    found = read(log.path, range_bytes=400, chunk_bytes=300, wanted=RecordSelection(first, end))
 
     assert found == expected(log.path)[first:end]
 
 
 def test_times_wanted_leave_out_whole_batches(log: LogWriter) -> None:
     """A batch's time is that of its base offset here."""
-    found = read(log.path, wanted=Wanted(first_time=TIME + 20_000, last_time=TIME + 60_000))
+    found = read(log.path, wanted=RecordSelection(first_time=TIME + 20_000, last_time=TIME + 60_000))
     bases = sorted({one.base_offset for one in _headers(log) if 20 <= one.base_offset <= 60})
 
     assert found[0][0] == bases[0]

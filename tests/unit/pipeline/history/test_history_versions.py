@@ -13,7 +13,7 @@ from quorate.metadata_log.errors import StorageError
 from quorate.metadata_log.records import records as r
 from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.files.ranges import plan_checkpoint, plan_log
-from quorate.pipeline.files.walk import Wanted
+from quorate.pipeline.files.walk import RecordSelection
 from quorate.pipeline.fold.errors import FoldRefused
 from quorate.pipeline.history.bucket_keys import partition_keys, spark_hash
 from quorate.pipeline.history.catalogue import CatalogueVersions
@@ -50,7 +50,7 @@ def versions_of(path: Path, *, range_bytes: int = 150_000) -> tuple[dict[str, li
     rare = []
     end = first
     for task in tasks:
-        found = read_task(task, Wanted(first_offset=first))
+        found = read_task(task, RecordSelection(first_offset=first))
         end = max(end, found.end_offset)
         rare.append(encode_rare(found.rare))
         for bucket, shapes in enumerate(split_rows(found.rows, BUCKETS)):

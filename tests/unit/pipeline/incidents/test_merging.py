@@ -10,7 +10,7 @@ import pytest
 
 from quorate.pipeline.incidents import kinds
 from quorate.pipeline.incidents.brokers import FENCED, UNFENCED, BrokerEvent, outages
-from quorate.pipeline.incidents.findings import Findings
+from quorate.pipeline.incidents.findings import IncidentFindings
 from quorate.pipeline.incidents.merging import merge, merged_instants
 from quorate.pipeline.incidents.partitions.bucket import Known, by_time_of, parts_of, tables_of
 from quorate.pipeline.incidents.partitions.series import series, stretches_of, summed_up, widths_us
@@ -48,7 +48,7 @@ def story(number: int, dice: Random) -> Rows:
 STORIES = [story(number, Random(number)) for number in range(40)]
 
 
-def found_in(buckets: Sequence[Sequence[Rows]], of: Known = KNOWN) -> tuple[Findings, Any]:
+def found_in(buckets: Sequence[Sequence[Rows]], of: Known = KNOWN) -> tuple[IncidentFindings, Any]:
     """The findings and pictures of these buckets of partitions."""
     parts: dict[str, list[pa.Table]] = {}
     for bucket in buckets:
@@ -56,7 +56,7 @@ def found_in(buckets: Sequence[Sequence[Rows]], of: Known = KNOWN) -> tuple[Find
         tables = tables_of(changes, of)
         for name, part in {**parts_of(changes, tables, of), **by_time_of(changes, tables)}.items():
             parts.setdefault(name, []).append(part)
-    findings = Findings([], EVENTS, outages=outages(EVENTS))
+    findings = IncidentFindings([], EVENTS, outages=outages(EVENTS))
     merge(findings, parts, of.thresholds, of.now_us)
     findings.instants = rows_of(merged_instants(parts["instants"], 4))
     widths = {**widths_us(findings.spans), "c": 7 * SECOND}
@@ -68,19 +68,19 @@ def found_in(buckets: Sequence[Sequence[Rows]], of: Known = KNOWN) -> tuple[Find
 
 
 @pytest.fixture(scope="module")
-def together() -> tuple[Findings, Any]:
+def together() -> tuple[IncidentFindings, Any]:
     return found_in([STORIES])
 
 
-def comparable(findings: Findings) -> dict[str, Any]:
+def comparable(findings: IncidentFindings) -> dict[str, Any]:
     return {
         name: sorted(map(str, getattr(findings, name)))
-        for name in Findings.__slots__
+        for name in IncidentFindings.__slots__
         if isinstance(getattr(findings, name), list)
     }
 
 
-def test_buckets_together_give_what_one_gives(together: tuple[Findings, Any]) -> None:
+def test_buckets_together_give_what_one_gives(together: tuple[IncidentFindings, Any]) -> None:
     buckets = [[one for one in STORIES if int(one[0]["topic"][1:]) in topics] for topics in ((0, 1), (2,), (3, 4))]
 
     findings, drawn = found_in(buckets)
@@ -89,7 +89,7 @@ def test_buckets_together_give_what_one_gives(together: tuple[Findings, Any]) ->
     assert drawn == together[1]
 
 
-def test_counts_are_those_of_the_partitions(together: tuple[Findings, Any]) -> None:
+def test_counts_are_those_of_the_partitions(together: tuple[IncidentFindings, Any]) -> None:
     findings, _ = together
     leaderless = [one for one in STORIES if one[1]["leader"] == -1]
 
@@ -103,7 +103,7 @@ def test_counts_are_those_of_the_partitions(together: tuple[Findings, Any]) -> N
     assert sum(row["partitions"] for row in findings.elections) == len(leaderless)
 
 
-def test_few_changes_at_one_time_are_no_instant(together: tuple[Findings, Any]) -> None:
+def test_few_changes_at_one_time_are_no_instant(together: tuple[IncidentFindings, Any]) -> None:
     by_cause: dict[tuple[Any, str], int] = {}
     for row in together[0].instants:
         key = (row["time"], row["cause"])
@@ -112,7 +112,7 @@ def test_few_changes_at_one_time_are_no_instant(together: tuple[Findings, Any]) 
     assert min(by_cause.values()) >= 4
 
 
-def test_reassignments_that_are_open_are_told_as_such(together: tuple[Findings, Any]) -> None:
+def test_reassignments_that_are_open_are_told_as_such(together: tuple[IncidentFindings, Any]) -> None:
     findings, _ = together
     told = [one for one in incidents(findings, THRESHOLDS) if one.kind.startswith("reassignment")]
 
@@ -127,7 +127,7 @@ def test_reassignments_that_are_open_are_told_as_such(together: tuple[Findings, 
     assert "is open since 23.0 s; [4] have not caught up" in still.text  # from 72 to the history's end
 
 
-def test_pictures_count_at_every_time(together: tuple[Findings, Any]) -> None:
+def test_pictures_count_at_every_time(together: tuple[IncidentFindings, Any]) -> None:
     drawn = together[1]["c"]
     leaderless = [one for one in STORIES if one[1]["leader"] == -1]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quorate.pipeline.pages.cells import cell, duration
-from quorate.pipeline.pages.page import Page, PageNotWritten
+from quorate.pipeline.pages.page import HtmlPage, PageNotWritten
 from quorate.pipeline.pages.plots import (
     BARS_MAX,
     HEAT_COLUMNS_MAX,
@@ -20,7 +20,7 @@ from quorate.pipeline.pages.plots import (
     heat_map,
     over_time,
 )
-from quorate.pipeline.pages.spans import SPANS_MAX, UP_TIME_COLOURS, Span, spans
+from quorate.pipeline.pages.spans import SPANS_MAX, UP_TIME_COLOURS, TimelineSpan, spans
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOSTILE = '</script><script>alert(1)</script><a href="http://example.org">&amp;'
@@ -52,14 +52,14 @@ class Document(HTMLParser):
         (self.scripts if self._open and self._open[-1] == "script" else self.texts).append(data)
 
 
-def full_page() -> Page:
-    page = Page(f"Page {HOSTILE}", HOSTILE)
+def full_page() -> HtmlPage:
+    page = HtmlPage(f"Page {HOSTILE}", HOSTILE)
     page.facts([(HOSTILE, 3061), ("Cluster", HOSTILE)])
     page.section(HOSTILE, HOSTILE)
     page.text(HOSTILE)
     page.table(HOSTILE, ["topic", HOSTILE], [(HOSTILE, 1), ("orders", None)], text=HOSTILE)
     hour = timedelta(hours=1)
-    page.plot(HOSTILE, spans([Span(HOSTILE, START, START + hour, HOSTILE, HOSTILE)]), HOSTILE)
+    page.plot(HOSTILE, spans([TimelineSpan(HOSTILE, START, START + hour, HOSTILE, HOSTILE)]), HOSTILE)
     page.plot("lines", over_time([START, START + hour], {HOSTILE: [1, 2]}, unit=HOSTILE))
     page.plot("bars", bars([HOSTILE, 12], {HOSTILE: [1, 2]}))
     page.plot("heat", heat_map([HOSTILE], [HOSTILE, "b"], [[1, 2]], unit=HOSTILE))
@@ -98,7 +98,7 @@ def test_names_with_markup_in_them_are_shown_as_they_are() -> None:
 
 def test_page_without_plots_holds_no_library() -> None:
     """Tables alone are a page of a few kilobytes."""
-    page = Page("Tables")
+    page = HtmlPage("Tables")
     page.table("Empty", ["a"], [])
 
     text = page.render()
@@ -108,7 +108,7 @@ def test_page_without_plots_holds_no_library() -> None:
 
 def test_table_over_its_length_is_cut_and_says_so() -> None:
     """Whether all rows are given or only the first of them."""
-    page = Page("Tables")
+    page = HtmlPage("Tables")
     page.table("Sequence", ["n"], [(n,) for n in range(500)], rows_max=10)
     page.table("Iterator", ["n"], ((n,) for n in range(500)), rows_max=10)
     page.table("Part", ["n"], [(1,)], total=7)
@@ -126,7 +126,7 @@ def test_written_page_replaces_the_former_one_whole(tmp_path: Path) -> None:
     """No half page is ever seen, and nothing else is left in the directory."""
     out = tmp_path / "page.html"
     out.write_text("former")
-    Page("New").write(out)
+    HtmlPage("New").write(out)
 
     assert out.read_text().startswith("<!DOCTYPE html>")
     assert list(tmp_path.iterdir()) == [out]
@@ -135,7 +135,7 @@ def test_written_page_replaces_the_former_one_whole(tmp_path: Path) -> None:
 def test_page_that_cannot_be_written_is_a_typed_error(tmp_path: Path) -> None:
     """One sentence with the path and the reason."""
     with pytest.raises(PageNotWritten, match=r"page\.html cannot be written: No such file"):
-        Page("New").write(tmp_path / "missing" / "page.html")
+        HtmlPage("New").write(tmp_path / "missing" / "page.html")
 
 
 @pytest.mark.parametrize(
@@ -183,9 +183,9 @@ def test_spans_of_a_row_keep_their_order_and_colours() -> None:
     """The first row stands on top, a state has the colour that it was given."""
     hour = timedelta(hours=1)
     given = [
-        Span("broker 11", START, START + hour, "up"),
-        Span("broker 12", START, START + 2 * hour, "fenced", "session ended"),
-        Span("broker 11", START + hour, START + 2 * hour, "fenced"),
+        TimelineSpan("broker 11", START, START + hour, "up"),
+        TimelineSpan("broker 12", START, START + 2 * hour, "fenced", "session ended"),
+        TimelineSpan("broker 11", START + hour, START + 2 * hour, "fenced"),
     ]
     figure = spans(given, colours=UP_TIME_COLOURS).figure
 
@@ -202,7 +202,7 @@ def test_spans_of_a_row_keep_their_order_and_colours() -> None:
 def test_spans_too_many_to_draw_are_cut_and_say_so() -> None:
     """Rows from the end, then the shortest bars."""
     given = [
-        Span(f"p-{row}", START + timedelta(seconds=at), START + timedelta(seconds=at + 1), "11")
+        TimelineSpan(f"p-{row}", START + timedelta(seconds=at), START + timedelta(seconds=at + 1), "11")
         for row in range(70)
         for at in range(150)
     ]
@@ -253,7 +253,7 @@ def test_days_too_many_for_bars_are_a_line_without_a_gap() -> None:
 
 def test_only_long_texts_of_a_table_are_broken_inside_a_word() -> None:
     """A hash must be, a broker's state must not."""
-    page = Page("Tables")
+    page = HtmlPage("Tables")
     page.table("One", ["what", "hash", "n"], [("broker_crash", "0" * 64, 1)])
 
     text = page.render()

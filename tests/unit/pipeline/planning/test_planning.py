@@ -10,7 +10,7 @@ import pytest
 
 from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, uuid_text
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from quorate.pipeline.planning.cluster import Brokers, Cluster, NoPlan, Plan, Role, counts_of
+from quorate.pipeline.planning.cluster import BrokerRole, Brokers, ClusterLayout, NoPlan, ReassignmentPlan, counts_of
 from quorate.pipeline.planning.directories import BadDirectories
 from quorate.pipeline.planning.files import PlanNotWritten, write_plan
 from quorate.pipeline.planning.levels import targets
@@ -54,14 +54,14 @@ def brokers_table(
     )
 
 
-def ids(named: NamedCluster, found: Plan) -> list[list[int]]:
+def ids(named: NamedCluster, found: ReassignmentPlan) -> list[list[int]]:
     known = named.cluster.brokers.ids
     return [[int(known[one]) for one in row if one >= 0] for row in found.after]
 
 
 def test_even_cluster_is_left_as_it_is() -> None:
     """Not even an order is changed."""
-    cluster = Cluster.of(Brokers.of(dict(RACKS)), [[11, 12], [12, 13], [13, 14], [14, 11]])
+    cluster = ClusterLayout.of(Brokers.of(dict(RACKS)), [[11, 12], [12, 13], [13, 14], [14, 11]])
 
     assert len(plan(cluster).changed) == 0
 
@@ -69,7 +69,7 @@ def test_even_cluster_is_left_as_it_is() -> None:
 def test_new_broker_gets_its_share_with_as_many_moves() -> None:
     """400 replicas on four brokers, a fifth comes: it gets 80, nothing else moves."""
     order = [[11, 12], [12, 13], [13, 14], [14, 11]]
-    cluster = Cluster.of(Brokers.of({**dict.fromkeys(range(11, 16))}), order * 50)
+    cluster = ClusterLayout.of(Brokers.of({**dict.fromkeys(range(11, 16))}), order * 50)
     found = plan(cluster)
 
     assert counts_of(found.after, 5).tolist() == [80] * 5
@@ -93,7 +93,7 @@ def test_drained_broker_is_left_and_a_fenced_one_keeps_its_replicas() -> None:
 def test_replicas_in_one_rack_are_parted_where_there_are_racks() -> None:
     """And where there are fewer racks than replicas, each rack has one at least."""
     brokers = Brokers.of(dict(RACKS))
-    cluster = Cluster.of(brokers, [[11, 13], [11, 12, 13], [12, 14]])
+    cluster = ClusterLayout.of(brokers, [[11, 13], [11, 12, 13], [12, 14]])
     found = plan(cluster)
 
     racks = [{int(brokers.racks[one]) for one in row if one >= 0} for row in found.after]
@@ -104,7 +104,7 @@ def test_replicas_in_one_rack_are_parted_where_there_are_racks() -> None:
 def test_brokers_of_a_large_rack_get_less_where_the_rule_wants_it() -> None:
     """Three replicas over three racks: each rack has one of each partition, however many brokers it has."""
     racks: dict[int, str | None] = {1: "a", 2: "b", 3: "c", 4: "c", 5: "c"}
-    cluster = Cluster.of(Brokers.of(racks), [[1, 2, 3]] * 30)
+    cluster = ClusterLayout.of(Brokers.of(racks), [[1, 2, 3]] * 30)
     found = plan(cluster)
 
     assert targets(cluster).tolist() == [30, 30, 10, 10, 10]
@@ -115,7 +115,7 @@ def test_brokers_of_a_large_rack_get_less_where_the_rule_wants_it() -> None:
 
 def test_leaders_of_single_replicas_are_evened_by_exchange() -> None:
     """All of 1's are led by it, as they have no other replica; all of 2's are led by 3."""
-    cluster = Cluster.of(Brokers.of({1: None, 2: None, 3: None}), [[1]] * 6 + [[3, 2]] * 6)
+    cluster = ClusterLayout.of(Brokers.of({1: None, 2: None, 3: None}), [[1]] * 6 + [[3, 2]] * 6)
     found = plan(cluster)
 
     assert counts_of(found.after, 3).tolist() == [6, 6, 6]
@@ -132,7 +132,7 @@ def test_open_reassignments_are_taken_where_they_end() -> None:
     assert named.in_motion == 1
     ids_of = [[int(named.cluster.brokers.ids[one]) for one in row if one >= 0] for row in named.cluster.replicas]
     assert ids_of == [[12, 13], [11, 99]]
-    assert named.cluster.brokers.roles.tolist() == [0, 0, 0, 0, Role.DRAINS]
+    assert named.cluster.brokers.roles.tolist() == [0, 0, 0, 0, BrokerRole.DRAINS]
 
 
 def test_too_few_brokers_are_refused_with_the_first_partition() -> None:
@@ -232,8 +232,8 @@ def test_lost_replica_stays_and_counts_but_does_not_lead() -> None:
     after = ids(named, found)
     assert after[0] == [12, 11]
     assert (after[4], after[5]) == ([12], [11, 14])
-    assert Plan(named.cluster, named.cluster.replicas).changed.tolist() == []
-    assert judge(Plan(named.cluster, named.cluster.replicas)).problems == (
+    assert ReassignmentPlan(named.cluster, named.cluster.replicas).changed.tolist() == []
+    assert judge(ReassignmentPlan(named.cluster, named.cluster.replicas)).problems == (
         "1 partitions prefer a lost replica though another could lead, the first in row 0",
     )
 
@@ -306,11 +306,11 @@ def test_plan_is_not_written_over_another(tmp_path: Path) -> None:
 def test_plan_of_a_hundred_thousand_partitions_takes_seconds_and_reaches_the_bound() -> None:
     """Forty brokers in four racks, four of them new, one drained; about one second of one core."""
     chance = np.random.default_rng(1)
-    brokers = Brokers.of({one: f"r{one % 4}" for one in range(40)}, {7: Role.DRAINS})
+    brokers = Brokers.of({one: f"r{one % 4}" for one in range(40)}, {7: BrokerRole.DRAINS})
     start = chance.integers(0, 4, 100_000)
     columns = [(start + at) % 4 + 4 * chance.integers(0, 9, 100_000) for at in range(3)]
     named = NamedCluster(
-        Cluster(brokers, np.column_stack(columns).astype(np.int32)),
+        ClusterLayout(brokers, np.column_stack(columns).astype(np.int32)),
         np.full(100_000, "t", object),
         np.arange(100_000),
         columns[0].astype(np.int32),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quorate.pipeline.incidents.brokers import FENCED, Outage
-from quorate.pipeline.incidents.findings import Findings
+from quorate.pipeline.incidents.findings import IncidentFindings
 from quorate.pipeline.incidents.telling.story import incidents
 from quorate.pipeline.incidents.thresholds import Thresholds
 
@@ -21,7 +21,7 @@ def open_reassignment(*, adding: list[int], waiting_for: list[int]) -> dict[str,
 
 def test_reassignment_that_lasts_is_open_and_names_what_it_waits_for() -> None:
     row = open_reassignment(adding=[14], waiting_for=[14])
-    (told,) = incidents(Findings([], reassignments=[row]), Thresholds())
+    (told,) = incidents(IncidentFindings([], reassignments=[row]), Thresholds())
 
     assert (told.kind, told.is_open, told.cause) == ("reassignment_open", True, "slow")
     assert (told.from_offset, told.to_offset, told.end, told.brokers) == (100, None, None, (14,))
@@ -36,7 +36,7 @@ def test_reassignment_to_a_broker_that_is_down_has_that_as_its_cause() -> None:
         unregistered=False,
     )  # fmt: skip
     row = open_reassignment(adding=[14], waiting_for=[14])
-    told = {one.kind: one for one in incidents(Findings([], outages=[down], reassignments=[row]), Thresholds())}
+    told = {one.kind: one for one in incidents(IncidentFindings([], outages=[down], reassignments=[row]), Thresholds())}
 
     assert told["reassignment_open"].cause == "target_down"
     assert told["reassignment_open"].text.endswith("is open since 5.0 min; broker 14 was down meanwhile")

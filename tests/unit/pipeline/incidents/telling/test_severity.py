@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quorate.pipeline.incidents.findings import Findings, Span
-from quorate.pipeline.incidents.partitions.series import Series
+from quorate.pipeline.incidents.findings import HistorySpan, IncidentFindings
+from quorate.pipeline.incidents.partitions.series import ClusterSeries
 from quorate.pipeline.incidents.telling.incident import Incident
 from quorate.pipeline.incidents.telling.incident_table import incident_table
 from quorate.pipeline.incidents.telling.page import incidents_page
@@ -54,10 +54,10 @@ def test_worst_have_every_kind_and_no_more_than_asked_for() -> None:
 
 def test_page_and_report_of_many_have_the_rare_ones() -> None:
     """The only crash comes behind two thousand others by time."""
-    findings = Findings([Span("c", 0, 2_000, BEGIN, BEGIN + timedelta(days=100), 5)])
+    findings = IncidentFindings([HistorySpan("c", 0, 2_000, BEGIN, BEGIN + timedelta(days=100), 5)])
     told = [*MANY, CRASH]
 
-    page = incidents_page(findings, told, {"c": Series({}, {}, {})}).render()
+    page = incidents_page(findings, told, {"c": ClusterSeries({}, {}, {})}).render()
     lines = report(findings, told, 20)
 
     before, _, behind = page.partition("All incidents")
@@ -69,10 +69,12 @@ def test_page_and_report_of_many_have_the_rare_ones() -> None:
 
 
 def test_page_of_several_clusters_begins_with_a_row_of_each() -> None:
-    spans = [Span(name, 0, 9, BEGIN, BEGIN, 5) for name in ("quiet", "loud")]
+    spans = [HistorySpan(name, 0, 9, BEGIN, BEGIN, 5) for name in ("quiet", "loud")]
     told = [replace(CRASH, cluster_id="loud")]
 
-    page = incidents_page(Findings(spans), told, dict.fromkeys(("quiet", "loud"), Series({}, {}, {}))).render()
+    page = incidents_page(
+        IncidentFindings(spans), told, dict.fromkeys(("quiet", "loud"), ClusterSeries({}, {}, {}))
+    ).render()
 
     assert "<h1>Incidents of 2 clusters</h1>" in page
     assert page.index('href="#loud"') < page.index('href="#quiet"') < page.index('<h2 id="quiet">')
