@@ -13,6 +13,7 @@ from quorate.controller.logs.state_changes import NAMED_MAX, Level, StateChange
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.pages import Rows
 from quorate.snapshots.table.partition_columns import Masks, PartitionColumns
+from quorate.snapshots.table.reassignment import has_moving
 from quorate.snapshots.table.table_difference import table_difference
 
 #: Rows that are looked at together: a step of numpy's over them is far below a millisecond, and the loop's thread
@@ -100,7 +101,7 @@ def _count(told: dict[str, _Counted], old: PartitionColumns, new: PartitionColum
 
 def _count_reassignments(told: dict[str, _Counted], old: PartitionColumns, new: PartitionColumns) -> None:
     rows = new.rows
-    was_open, is_open = (old.adding | old.removing) != 0, (new.adding | new.removing) != 0
+    was_open, is_open = has_moving(old.adding, old.removing), has_moving(new.adding, new.removing)
     told["reassignments.begun"].add(rows, is_open & ~was_open)
     has_ended = was_open & ~is_open
     if not has_ended.any():

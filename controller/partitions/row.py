@@ -10,6 +10,7 @@ from quorate.controller.partitions.view import allows_unclean_election, effectiv
 from quorate.metadata_log.ids import NO_LEADER, Uuid
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT
+from quorate.snapshots.table.reassignment import has_moving
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def read_row(image: MetadataImage, config: ControllerConfig, row: int) -> Partit
         elr=page.elr.item(local),
         last_known_elr=page.last_known_elr.item(local),
         recovery_state=page.recovery_states.item(local),
-        is_reassigning=bool(page.adding.item(local) | page.removing.item(local)),
+        is_reassigning=has_moving(page.adding.item(local), page.removing.item(local)),
         acceptable=_acceptable(image, brokers[:replica_count], page.directories[:replica_count, local].tolist()),
         min_isr=effective_min_isr(image, config, name, factor),
         allows_unclean=allows_unclean_election(image, config, name),

@@ -43,6 +43,7 @@ from quorate.controller.partitions.columns import (
     take_rows,
 )
 from quorate.controller.partitions.row_patterns import patterns_of
+from quorate.snapshots.table.reassignment import has_moving
 
 #: Rows decided at once, so that the temporary columns (some sixty of 8 bytes) of a large pass stay at 30 MB.
 BLOCK_ROWS: Final = 65_536
@@ -176,7 +177,7 @@ def _complete_reassignment(rows: PartitionRows, targets: PartitionTargets) -> _A
     remaining_isr, remaining = isr & ~removing, replicas & ~removing
     leaves_some = (removing == EMPTY) | ((remaining_isr != EMPTY) & (remaining != EMPTY))
     grows = np.bitwise_count(adding) >= np.bitwise_count(removing)
-    completes = ((adding | removing) != EMPTY) & leaves_some & ((adding & ~remaining_isr) == EMPTY)
+    completes = has_moving(adding, removing) & leaves_some & ((adding & ~remaining_isr) == EMPTY)
     completes &= grows | ((remaining & ~remaining_isr) == EMPTY)
     return _Assignment(
         isr=np.where(completes, remaining_isr, isr),

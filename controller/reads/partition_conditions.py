@@ -16,7 +16,7 @@ from quorate.controller.reads.partition_filter import Condition
 from quorate.metadata_log.ids import NO_LEADER
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
-from quorate.snapshots.table.page_access import has_leader, holds_partition, is_led_by_preferred
+from quorate.snapshots.table.page_access import has_leader, holds_partition, is_led_by_preferred, is_reassigning
 from quorate.snapshots.table.pages import AnyColumn, Page
 
 Flags = NDArray[np.bool_]
@@ -55,12 +55,6 @@ def _first_slots(kind: np.dtype[Any]) -> AnyColumn:
 def is_not_led_by_preferred(page: Page) -> Flags:
     """Led by another than the first replica, or by none."""
     return holds_partition(page) & ~is_led_by_preferred(page)
-
-
-def is_reassigning(page: Page) -> Flags:
-    """With an open reassignment."""
-    has_moving: Flags = (page.adding | page.removing) != 0
-    return has_moving
 
 
 def isr_above_min(isr: NDArray[Any], replica_counts: NDArray[Any], min_isr: MinIsr) -> NDArray[np.int8]:

@@ -16,13 +16,12 @@ from quorate.controller.reads.partition_conditions import (
     REPLICAS_MAX,
     above_min_isr,
     is_offline,
-    is_reassigning,
     is_under_replicated,
     isr_above_min,
 )
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
-from quorate.snapshots.table.page_access import holds_partition, is_led_by_preferred
+from quorate.snapshots.table.page_access import holds_partition, is_led_by_preferred, is_reassigning
 from quorate.snapshots.table.pages import NO_LEADER_SLOT, NO_PARTITION, Page
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"

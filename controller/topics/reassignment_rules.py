@@ -8,27 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorate.metadata_log.errors import ApiError, ErrorCode
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """The replicas of a partition, and which of them come and go."""
-
-    replicas: tuple[int, ...]
-    #: Ascending.
-    adding: tuple[int, ...]
-    #: Ascending.
-    removing: tuple[int, ...]
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a reassignment is going on."""
-        return bool(self.adding or self.removing)
-
-    @property
-    def original_replicas(self) -> tuple[int, ...]:
-        """What cancelling leaves. Their order before the reassignment is not known."""
-        return tuple(broker for broker in self.replicas if broker not in self.adding)
+from quorate.snapshots.table.reassignment import Assignment
 
 
 @dataclass(frozen=True, slots=True)

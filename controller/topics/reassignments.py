@@ -39,7 +39,7 @@ from quorate.controller.protocol import (
 )
 from quorate.controller.topics.assignments import check_assignment
 from quorate.controller.topics.broker_choices import default_directory
-from quorate.controller.topics.reassignment_rules import Assignment, revert_reassignment, start_reassignment
+from quorate.controller.topics.reassignment_rules import revert_reassignment, start_reassignment
 from quorate.metadata_log.batches.runs import PartitionChangeRun
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image.image import MetadataImage
@@ -118,9 +118,9 @@ def _plan(
 
 
 def _check_factor(present: Partition, target: list[int]) -> None:
-    settled = (set(present.replicas) | set(present.adding_replicas)) - set(present.removing_replicas)
-    if len(settled) != len(target):
-        message = f"The replication factor is changed from {len(settled)} to {len(target)}"
+    settled = len(present.assignment.target_replicas)
+    if settled != len(target):
+        message = f"The replication factor is changed from {settled} to {len(target)}"
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
 
 
@@ -145,8 +145,7 @@ def _cancel(
     """``revert_reassignment``; uncleanly only where the topic allows it."""
     if not present.is_reassigning:
         raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
-    assignment = Assignment(present.replicas, present.adding_replicas, present.removing_replicas)
-    reverted = revert_reassignment(assignment, present.isr)
+    reverted = revert_reassignment(present.assignment, present.isr)
     allows_unclean = allows_unclean_election(image, config, topic.name)
     if reverted.is_unclean and not allows_unclean:
         raise ApiError(

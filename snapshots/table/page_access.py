@@ -26,6 +26,7 @@ from quorate.snapshots.table.pages import (
     spans,
 )
 from quorate.snapshots.table.partition import Partition
+from quorate.snapshots.table.reassignment import has_moving
 from quorate.snapshots.table.slot_layout import IdColumns
 
 
@@ -154,6 +155,11 @@ def is_led_by_preferred(page: Page) -> NDArray[np.bool_]:
     """Rows led by their first replica."""
     is_preferred: NDArray[np.bool_] = (page.leader_slots == 0) & (page.replica_counts > 0)
     return is_preferred
+
+
+def is_reassigning(page: Page) -> NDArray[np.bool_]:
+    """Rows with an open reassignment."""
+    return has_moving(page.adding, page.removing)
 
 
 def ids_of(columns: dict[str, AnyColumn]) -> IdColumns:

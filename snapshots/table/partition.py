@@ -18,6 +18,7 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.table.pages import NO_BROKER
+from quorate.snapshots.table.reassignment import Assignment
 
 RECOVERED: Final = 0
 RECOVERING: Final = 1
@@ -52,9 +53,14 @@ class Partition:
         return self.leader != NO_LEADER
 
     @property
+    def assignment(self) -> Assignment:
+        """The replicas, and which of them come and go."""
+        return Assignment(self.replicas, self.adding_replicas, self.removing_replicas)
+
+    @property
     def is_reassigning(self) -> bool:
         """Whether a reassignment is open."""
-        return bool(self.adding_replicas or self.removing_replicas)
+        return self.assignment.is_open
 
     @classmethod
     def from_record(cls, record: PartitionRecord) -> Partition:

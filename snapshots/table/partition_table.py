@@ -221,7 +221,7 @@ class PartitionTable:
 
     def rows_reassigning(self) -> Rows:
         """Rows with an open reassignment."""
-        return self.select(lambda page: (page.adding | page.removing) != 0)
+        return self.select(page_access.is_reassigning)
 
     @property
     def nbytes(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.table.page_access import holds_partition, is_led_by_preferred
+from quorate.snapshots.table.page_access import holds_partition, is_led_by_preferred, is_reassigning
 from quorate.snapshots.table.pages import NO_BROKER, AnyColumn, Page
 from quorate.snapshots.table.partition import RECOVERING
 
@@ -65,7 +65,7 @@ def _page_counts(page: Page) -> dict[str, int]:
         "under_replicated": np.bitwise_count(page.isr) < page.replica_counts,
         "with_elr": page.elr != 0,
         "recovering": page.recovery_states == RECOVERING,
-        "reassigning": (page.adding | page.removing) != 0,
+        "reassigning": is_reassigning(page),
         "not_preferred": (page.leader_slots >= 0) & ~is_led_by_preferred(page),
     }
     return {name: int(condition.sum()) for name, condition in conditions.items()}

@@ -13,7 +13,8 @@ import pytest
 
 from quorate.broker.metadata.loader import LoaderFault
 from quorate.controller.engine.quorum_controller import QuorumController
-from quorate.metadata_log.batches.batch import place_batch
+from quorate.metadata_log.batches.batch import data_batch, place_batch
+from quorate.metadata_log.records.records import PartitionChangeRecord
 from quorate.scripts.simulation.quorum.checks import Violation
 from quorate.scripts.simulation.system.checks import SystemChecks
 from quorate.scripts.simulation.system.controller_process import ProcessFaults
@@ -60,6 +61,19 @@ def test_committed_batch_that_breaks_the_order_of_epochs_is_found(stage: SystemS
     stage.world.checks.committed(place_batch(last_batch(stage), end, 0))
 
     violation_of(stage, r"the committed log breaks an invariant at offset .*: a leader epoch fell in the log")
+
+
+def test_committed_batch_that_no_step_of_a_reassignment_makes_is_found(stage: SystemStage) -> None:
+    reference = stage.world.checks.reference
+    topic_id = next(iter(reference.newest.stable.topics.by_id))
+    change = PartitionChangeRecord(0, topic_id, replicas=(99,), directories=(b"d" * 16,))
+    batch = data_batch([(change, 2)], 0)
+
+    stage.world.checks.committed(place_batch(batch, reference.end_offset, reference.epochs[-1]))
+
+    violation_of(
+        stage, r"no step of a reassignment leads from \[\d+\] .* to \[99\] .* a replica comes that was not being added"
+    )
 
 
 def test_loaded_checkpoint_that_nobody_committed_is_found(stage: SystemStage) -> None:

@@ -17,6 +17,7 @@ from quorate.scripts.cli.topics.json_files import PlannedPartition, Reassignment
 from quorate.scripts.cli.topics.partition_rows import ids_text
 from quorate.scripts.cli.topics.round_robin import RoundRobin
 from quorate.scripts.terminal.paging import all_topics, topics_described
+from quorate.snapshots.table.reassignment import Assignment
 
 #: Between two looks at what is still open.
 _LOOK_SECONDS: Final = 0.5
@@ -26,14 +27,14 @@ class NotNow(QuorateError):
     """The state of the cluster is not what the request takes it for. Nothing was changed."""
 
 
+def _assignment(partition: DescribedPartition) -> Assignment:
+    adding, removing = partition.adding_replicas, partition.removing_replicas
+    return Assignment(tuple(partition.replica_nodes), tuple(adding), tuple(removing))
+
+
 def settled_replicas(partition: DescribedPartition) -> list[int]:
     """The replicas without those that are only being added: what a rollback goes back to."""
-    return [replica for replica in partition.replica_nodes if replica not in partition.adding_replicas]
-
-
-def target_replicas(partition: DescribedPartition) -> list[int]:
-    """The replicas that it has or is to have at the end of an open reassignment."""
-    return [replica for replica in partition.replica_nodes if replica not in partition.removing_replicas]
+    return list(_assignment(partition).original_replicas)
 
 
 async def propose(
@@ -152,8 +153,8 @@ def _moved(wanted: PlannedPartition, found: DescribedPartition | None) -> MovedP
     status: Literal["complete", "in-progress", "different", "missing"] = "different"
     if found is None:
         status = "missing"
-    elif target_replicas(found) == wanted.replicas:
-        status = "in-progress" if found.adding_replicas or found.removing_replicas else "complete"
+    elif list(_assignment(found).target_replicas) == wanted.replicas:
+        status = "in-progress" if _assignment(found).is_open else "complete"
     return MovedPartition(
         topic=wanted.topic,
         partition=wanted.partition,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quorate.controller.partitions.rules import RuleSettings
-from quorate.controller.topics.reassignment_rules import Assignment, revert_reassignment, start_reassignment
+from quorate.controller.topics.reassignment_rules import revert_reassignment, start_reassignment
 from quorate.metadata_log.errors import ApiError
 from quorate.metadata_log.records.records import PartitionChangeRecord
 from quorate.scripts.conformance_runner.comparison import differences
@@ -13,6 +13,7 @@ from quorate.scripts.conformance_runner.kinds.partition_cases import PartitionCa
 from quorate.scripts.conformance_runner.names import Names
 from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.record_form import Form
+from quorate.snapshots.table.reassignment import Assignment
 
 _RULES = RuleSettings(metadata_version=30, is_elr_enabled=False)
 

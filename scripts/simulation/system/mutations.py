@@ -25,7 +25,8 @@ from quorate.controller.engine.interfaces import WriteContext, WriteRequest
 from quorate.controller.engine.purgatory import Purgatory
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.http import forwarding
-from quorate.controller.partitions import alter_partition
+from quorate.controller.partitions import alter_partition, rules
+from quorate.controller.partitions.columns import PartitionRows, PartitionTargets
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
 from quorate.metadata_log.segments.segment_files import SegmentFiles
 from quorate.scripts.simulation.quorum.patches import Patches
@@ -261,6 +262,15 @@ def _leaders_believe_that_everybody_has_everything() -> Patches:
     return [(Standing, "wanted_isr", wanted_isr)]
 
 
+def _reassignments_wait_for_nobody() -> Patches:
+    def complete(rows: PartitionRows, targets: PartitionTargets) -> Any:
+        """As if none were being added."""
+        return usual(rows, replace(targets, adding=np.zeros_like(rows.adding)))
+
+    usual = rules._complete_reassignment
+    return [(rules, "_complete_reassignment", complete)]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "reply-after-commit": _replies_leave_before_their_commit,
     "answer-rests-on-committed": _answers_rest_on_what_may_be_lost,
@@ -288,4 +298,5 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "forgotten-registers": _a_forgotten_broker_does_not_register_again,
     "every-batch-replayed": _loaders_believe_every_answer,
     "in-sync-is-said": _leaders_believe_that_everybody_has_everything,
+    "reassignment-waits": _reassignments_wait_for_nobody,
 }

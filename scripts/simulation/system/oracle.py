@@ -24,6 +24,7 @@ from quorate.snapshots.image.invariants import broken_rules
 from quorate.snapshots.image_digest import EMPTY_DIGEST, digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
 from quorate.snapshots.table.partition import Partition
+from quorate.snapshots.table.reassignment import WrongStep, step_between
 
 _UNFENCE = -1
 _MIN_ISR = "min.insync.replicas"
@@ -157,11 +158,20 @@ def _check_change(image: MetadataImage, old: Partition | None, new: Partition, u
         # Nobody else is known to have all that was acknowledged. As in Kafka, a replica that was removed may stay.
         assert set(new.elr) <= {*old.elr, *old.isr}, f"ELR: {old} -> {new}"
         assert new.leader == old.leader or new.leader_epoch > old.leader_epoch, f"leader epoch: {old} -> {new}"
+        _check_reassignment(old, new)
     if new.leader not in (had, NO_LEADER):
         broker = image.cluster.brokers.get(new.leader)
         assert broker is not None, f"an unknown broker was elected: {old} -> {new}"
         may_lead = not broker.is_fenced and (not broker.in_controlled_shutdown or broker.id == unfenced)
         assert may_lead, f"a broker that is fenced or shutting down was elected: {old} -> {new}, {broker}"
+
+
+def _check_reassignment(old: Partition, new: Partition) -> None:
+    """A reassignment goes on by the steps of its table only."""
+    try:
+        step_between(old.assignment, new.assignment, {*old.isr, *new.isr})
+    except WrongStep as error:
+        raise AssertionError(f"{error}: {old} -> {new}") from error
 
 
 def check_image(image: MetadataImage) -> None:

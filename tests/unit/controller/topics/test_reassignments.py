@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
-from quorate.controller.protocol import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
+from quorate.controller.partitions.alter_partition import decide_alter_partition
+from quorate.controller.protocol import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionRequest,
+    ListPartitionReassignmentsRequest,
+)
 from quorate.controller.topics.reassignments import decide_alter_partition_reassignments, list_partition_reassignments
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.records.records import PartitionChangeRecord
+from quorate.snapshots.table.reassignment import STEPS, ReassignmentState, ReassignmentStep, step_between
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 
@@ -110,3 +118,37 @@ def test_list_shows_open_reassignments_by_topic(cluster: SmallCluster) -> None:
     (topic,) = list_partition_reassignments(cluster.image, asked).topics
     (found,) = topic.partitions
     assert (found.replicas, found.adding_replicas, found.removing_replicas) == ([2, 1], [2], [1])
+
+
+def alter_isr(cluster: SmallCluster, isr: list[int]) -> None:
+    """What the leader asks for; it may be refused."""
+    present = cluster.partition("t")
+    asked = {
+        "partition_index": 0,
+        "leader_epoch": present.leader_epoch,
+        "partition_epoch": present.partition_epoch,
+        "new_isr_with_epochs": [{"broker_id": broker, "broker_epoch": cluster.epoch(broker)} for broker in isr],
+    }
+    leader = {"broker_id": present.leader, "broker_epoch": cluster.epoch(present.leader)}
+    topics = [{"topic_id": cluster.topic_id("t"), "partitions": [asked]}]
+    request = AlterPartitionRequest.model_validate({**leader, "topics": topics})
+    cluster.commit(decide_alter_partition(cluster.image, cluster.config, request))
+
+
+def test_requests_and_isr_changes_take_every_edge_of_the_table_and_no_other() -> None:
+    taken: set[tuple[ReassignmentState, ReassignmentStep]] = set()
+    for seed in range(12):
+        rng, cluster = Random(seed), SmallCluster(brokers=5)
+        cluster.create("t", rng.sample(range(5), 3), configs={"unclean.leader.election.enable": "true"})
+        for _ in range(25):
+            before = cluster.partition("t")
+            if rng.random() < 0.5:
+                reassign(cluster, None if rng.random() < 0.3 else rng.sample(range(5), rng.randint(1, 4)))
+            else:
+                alter_isr(cluster, [one for one in before.replicas if one == before.leader or rng.random() < 0.5])
+            after = cluster.partition("t")
+            step = step_between(before.assignment, after.assignment, {*before.isr, *after.isr})
+            if step is not None:
+                taken.add((before.assignment.state, step))
+
+    assert taken == {(state, step) for state, steps in STEPS.items() for step in steps}
