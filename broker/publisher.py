@@ -3,14 +3,16 @@
 Rules for the caller (``PublisherSet``): everything happens on the event loop's thread; updates come in the order of the
 log, never from inside an open transaction, and only once the loader has caught up. The first update of a
 publisher is the whole image as a delta from nothing. A publisher that raises is isolated: the others go on, and its
-next delta starts at the last image that it took, so it misses nothing.
+next delta starts at the last image that it took, so it misses nothing. Updates that change nothing but the offset
+(an idle controller writes a NoOp record twice a second) reach only those that ask for them; Kafka's reach all.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
 
 import structlog
 
@@ -35,6 +37,10 @@ class ControllerEpoch:
     epoch: int
 
 
+#: Before any controller was heard.
+UNKNOWN_CONTROLLER: Final = ControllerEpoch(None, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Where an update comes from."""
@@ -49,26 +55,49 @@ class Manifest:
     elapsed_ms: float
     #: The image was loaded whole: anything may differ from the one before it, and it may even be older.
     is_checkpoint: bool
+    #: Who led the quorum when this was read, as the controller said that it was read from.
+    controller: ControllerEpoch = UNKNOWN_CONTROLLER
+
+    @property
+    def offset(self) -> int:
+        """Last offset that the new image contains; -1 = none."""
+        return self.provenance.last_contained_offset
+
+    @property
+    def epoch(self) -> int:
+        """Leader epoch of the batch that it ends with; that of ``controller`` may be higher."""
+        return self.provenance.epoch
+
+    @property
+    def time_ms(self) -> int:
+        """Milliseconds since 1970, of that batch."""
+        return self.provenance.log_time_ms
 
 
 class MetadataPublisher(ABC):
-    """Something that follows the cluster's metadata. Subclass it and give it to a broker.
+    """Something that follows the cluster's metadata. Subclass it, and give it to a broker or to a watcher.
 
     Methods are called on the event loop's thread and must return soon: start a task for anything that waits.
     Images are immutable and may be kept, and read from any thread.
     """
 
+    #: Whether updates that change nothing but the offset are to come, too: a few each second.
+    wants_every_offset: ClassVar[bool] = False
+
     @property
-    @abstractmethod
     def name(self) -> str:
-        """Unique within the process; for logs and metrics."""
+        """Unique within a process; for logs and metrics. Several publishers of one class each need one of their own."""
+        return type(self).__name__
 
     @abstractmethod
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
-        """The metadata changed. ``delta`` says what differs in ``image`` from the image this publisher took last."""
+        """The metadata changed. ``delta`` says what differs in ``image`` from the image this publisher took last.
+
+        An exception is logged and counted; this update is then part of the next one.
+        """
 
     def on_controller_change(self, controller: ControllerEpoch) -> None:  # noqa: B027 - most do not care
-        """Another controller is active, or none is known any more."""
+        """Another controller is active, or none is known any more: nobody leads, or no controller answers."""
 
     def close(self) -> None:  # noqa: B027 - most own nothing
         """No call comes after this one."""
@@ -120,10 +149,13 @@ class PublisherSet:
             DuplicatePublisher: one of that name is installed.
         """
         if publisher.name in self._states:
-            raise DuplicatePublisher(f"a publisher named {publisher.name!r} is installed already")
+            raise DuplicatePublisher(
+                f"a publisher named {publisher.name!r} is installed already: each needs a name of its own"
+            )
         state = self._states[publisher.name] = PublisherState(publisher)
         if self._is_published:
-            self._update(state, MetadataDelta(EMPTY_IMAGE, self._image), self._first_manifest(self._image))
+            manifest = Manifest(self._image.provenance, 0, 0, 0.0, True, self._controller or UNKNOWN_CONTROLLER)
+            self._update(state, MetadataDelta(EMPTY_IMAGE, self._image), manifest)
             if self._controller is not None:
                 self._call(state, "on_controller_change", publisher.on_controller_change, self._controller)
 
@@ -134,16 +166,18 @@ class PublisherSet:
             self._call(state, "close", state.publisher.close)
 
     def publish(self, image: MetadataImage, manifest: Manifest) -> None:
-        """Hand an image to every publisher."""
-        previous, self._image, self._is_published = self._image, image, True
-        delta = MetadataDelta(previous, image)
+        """Hand an image to every publisher that it is news to."""
+        self._image, self._is_published = image, True
+        # Publishers that took the same image share a delta: what one of them has asked of it is worked out.
+        deltas: dict[int, MetadataDelta] = {}
         for state in list(self._states.values()):
+            delta = deltas.setdefault(id(state.taken), MetadataDelta(state.taken, image))
             if not state.has_taken_any:
-                self._update(state, MetadataDelta(EMPTY_IMAGE, image), self._first_manifest(image))
-            elif state.taken is previous:
+                first = replace(manifest, batch_count=0, byte_count=0, elapsed_ms=0.0, is_checkpoint=True)
+                self._update(state, delta, first)
+            elif state.publisher.wants_every_offset or manifest.is_checkpoint or state.missed_count or delta:
+                # One that raised may have taken half of it: it is told also where nothing is left of the change.
                 self._update(state, delta, manifest)
-            else:
-                self._update(state, MetadataDelta(state.taken, image), manifest)
 
     def announce_controller(self, controller: ControllerEpoch) -> None:
         """Tell every publisher who leads, if that is news."""
@@ -181,7 +215,3 @@ class PublisherSet:
                 log.exception("publisher.failed", publisher=state.publisher.name, method=method)
             return False
         return True
-
-    @staticmethod
-    def _first_manifest(image: MetadataImage) -> Manifest:
-        return Manifest(image.provenance, batch_count=0, byte_count=0, elapsed_ms=0.0, is_checkpoint=True)

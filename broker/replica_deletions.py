@@ -37,6 +37,8 @@ class _Undeleted:
 class RehearsalDeletions(MetadataPublisher):
     """See the module. ``hosted``: the brokers of this process."""
 
+    wants_every_offset = True  # a heartbeat says up to where
+
     def __init__(self, hosted: Callable[[], frozenset[int]]) -> None:
         self._hosted = hosted
         #: Last offset of the newest image; -1 = none has been published.

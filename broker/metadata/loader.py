@@ -27,7 +27,7 @@ from quorate.broker.controllers.feed import (
 )
 from quorate.broker.controllers.rotation import Rotation
 from quorate.broker.environment import Surroundings
-from quorate.broker.publisher import ControllerEpoch, Manifest, PublisherSet
+from quorate.broker.publisher import UNKNOWN_CONTROLLER, ControllerEpoch, Manifest, PublisherSet
 from quorate.metadata_log.errors import MalformedData, QuorateError, UnsupportedRecord
 from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
 from quorate.snapshots.errors import ReplayError
@@ -136,6 +136,11 @@ class MetadataLoader:
     def lag(self) -> int | None:
         """Committed records not replayed yet, as far as is known; None before any controller was heard."""
         return None if self.status is None else max(0, self.status.high_watermark - self._position.offset)
+
+    @property
+    def controller(self) -> ControllerEpoch:
+        """Who leads the quorum, as the controller last heard of said."""
+        return UNKNOWN_CONTROLLER if self.status is None else ControllerEpoch(self.status.leader_id, self.status.epoch)
 
     async def wait_until(self, is_true: Callable[[], bool]) -> None:
         """Return once a condition on the loader holds. It is looked at after every answer that moved the loader."""
@@ -282,12 +287,12 @@ class MetadataLoader:
         image = self._state.stable
         if not self.is_caught_up or image is self.publishers.image:
             return
-        self.publishers.publish(image, Manifest(image.provenance, batch_count, byte_count, elapsed_ms, is_checkpoint))
+        manifest = Manifest(image.provenance, batch_count, byte_count, elapsed_ms, is_checkpoint, self.controller)
+        self.publishers.publish(image, manifest)
         self._announce()
 
     def _announce(self) -> None:
-        if self.status is not None:
-            self.publishers.announce_controller(ControllerEpoch(self.status.leader_id, self.status.epoch))
+        self.publishers.announce_controller(self.controller)
 
 
 def _load(name: str, fetched: FetchedCheckpoint) -> ReplayState:

@@ -35,6 +35,8 @@ class PartitionView:
 class MetadataCache(MetadataPublisher):
     """One reference to an immutable image: readers never wait and never see half an update."""
 
+    wants_every_offset = True  # answers say at which offset
+
     def __init__(self) -> None:
         self.image = EMPTY_IMAGE
         self.controller: ControllerEpoch | None = None

@@ -54,6 +54,8 @@ class ReplicaReport:
 class ReplicaManager(MetadataPublisher):
     """Keeps the ISRs of what is led here. All calls are on the event loop's thread."""
 
+    wants_every_offset = True  # an older image than the one before is known by its offset
+
     def __init__(self) -> None:
         self._changed = asyncio.Event()
         self._failed_directories: dict[int, list[Uuid]] = {}

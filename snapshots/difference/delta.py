@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.difference.local_changes import LocalChanges
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import QuotaEntity
 from quorate.snapshots.maps.persistent_map import PersistentMap
-from quorate.snapshots.table.pages import Rows
 from quorate.snapshots.table.partition_columns import PartitionColumns
 from quorate.snapshots.table.table_difference import TableDifference, table_difference
 
@@ -35,20 +35,6 @@ class KeyChanges(Generic[K]):
 
     def __bool__(self) -> bool:
         return bool(self.updated or self.removed)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalChanges:
-    """What changed for one broker's replicas, as rows (Kafka's ``LocalReplicaChanges``)."""
-
-    #: Rows in the new table: the broker leads, and the partition changed.
-    leaders: Rows
-    #: Those of them that have a new leader epoch.
-    elected_leaders: Rows
-    #: Rows in the new table: the broker is a replica, does not lead, and the partition changed.
-    followers: Rows
-    #: Rows in the old table: the broker was a replica and is none any more.
-    removed: Rows
 
 
 class MetadataDelta:
@@ -152,7 +138,7 @@ class MetadataDelta:
         )
 
     def local_changes(self, broker: int) -> LocalChanges:
-        """What changed for the replicas of one broker."""
+        """What changed for the replicas of one broker: what it leads, what it follows, what it is to stop hosting."""
         now, before, gone = self._columns
         was_there = self.partitions.old_rows >= 0
         is_replica = _has_replica(now, broker)
@@ -161,6 +147,8 @@ class MetadataDelta:
         has_new_epoch[was_there] = before.leader_epochs != now.leader_epochs[was_there]
         left = _has_replica(before, broker) & ~is_replica[was_there]
         return LocalChanges(
+            old=self.old,
+            new=self.new,
             leaders=now.rows[leads],
             elected_leaders=now.rows[leads & has_new_epoch],
             followers=now.rows[is_replica & ~leads],

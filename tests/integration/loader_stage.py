@@ -32,6 +32,7 @@ TIMING = LoaderTiming(wait_ms=200, bytes_max=256 * 1024, retry_first_ms=5, retry
 class Recorder(MetadataPublisher):
     """What a publisher was told."""
 
+    wants_every_offset = True
     manifests: list[Manifest] = field(default_factory=list)
     controllers: list[ControllerEpoch] = field(default_factory=list)
     image: MetadataImage = EMPTY_IMAGE

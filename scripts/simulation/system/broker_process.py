@@ -136,6 +136,8 @@ class BrokerProcess:
 class _ImageWatch(MetadataPublisher):
     """Compares every image that a broker publishes."""
 
+    wants_every_offset = True
+
     def __init__(self, owner: BrokerProcess) -> None:
         self._owner = owner
         self._digest = EMPTY_DIGEST

@@ -170,9 +170,10 @@ def _differs(one: object, other: object) -> bool:
 def test_local_changes_are_those_of_the_brokers_replicas(seed: int) -> None:
     made = RecordStream(Random(seed))
     old = replay(EMPTY_IMAGE, as_runs(made.records(12)))
-    before = dict(made.model.partitions)
+    before, names = dict(made.model.partitions), dict(made.model.topics)
     new = replay(old, as_runs(made.records(6)))
     after = made.model.partitions
+    names |= made.model.topics
     changed = {key for key, partition in after.items() if key not in before or _differs(before[key], partition)}
     for broker in {broker for partition in after.values() for broker in partition.replicas}:
         local = MetadataDelta(old, new).local_changes(broker)
@@ -186,6 +187,18 @@ def test_local_changes_are_those_of_the_brokers_replicas(seed: int) -> None:
         assert _keys(new, local.elected_leaders) == elected
         assert _keys(new, local.followers) == follows
         assert _keys(old, local.removed) == lost
+        assert bool(local) == bool(leads or follows or lost)
+        for found, keys, partitions in (
+            (local.led(), leads, after),
+            (local.elected(), elected, after),
+            (local.followed(), follows, after),
+            (local.stopped(), lost, before),
+        ):
+            assert {(one.topic_id, one.partition_id) for one in found} == keys
+            for one in found:
+                record = partitions[one.topic_id, one.partition_id]
+                assert (one.state.replicas, one.state.leader) == (record.replicas, record.leader)
+                assert one.topic == names[one.topic_id]
 
 
 def _keys(image: MetadataImage, rows: np.ndarray) -> set[tuple[bytes, int]]:

@@ -4,14 +4,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from quorate.broker.publisher import ControllerEpoch, DuplicatePublisher, Manifest, MetadataPublisher, PublisherSet
-from quorate.metadata_log.records.records import NoOpRecord
+from quorate.metadata_log.records.records import NoOpRecord, TopicRecord
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
-from tests.unit.broker.images import cluster_image, partition, replayed
+from tests.unit.broker.images import change, cluster_image, partition, replayed, uuid
 
 
 class Listener(MetadataPublisher):
-    """Keeps what it was told; raises when it is told to."""
+    """Keeps what it was told, NoOps included; raises when it is told to."""
+
+    wants_every_offset = True
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -149,3 +151,83 @@ def test_close_all_are_closed_even_if_one_raises() -> None:
     assert one.is_closed
     assert two.is_closed
     assert one.told == []
+
+
+class Changes(MetadataPublisher):
+    """Keeps what it was told, in a class that says nothing of itself."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, int]] = []
+        self.manifests: list[Manifest] = []
+        self.fails = False
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        if self.fails:
+            raise RuntimeError("as it was told")
+        self.told.append((delta.old.provenance.end_offset, image.provenance.end_offset))
+        self.manifests.append(manifest)
+
+
+def test_publisher_without_a_name_has_that_of_its_class() -> None:
+    assert Changes().name == "Changes"
+    with pytest.raises(DuplicatePublisher, match="'Changes' is installed already: each needs a name"):
+        PublisherSet([Changes(), Changes()])
+
+
+def test_publish_offset_alone_is_news_only_to_those_that_ask_for_it() -> None:
+    """What follows is told from the image that the publisher has, not from one that it never saw."""
+    changes, every = Changes(), Listener("every")
+    publishers = PublisherSet([changes, every])
+    one, two, three = images(3)
+    last = replayed(three, change(0, 0, leader=2))
+    for image in (one, two, three, last):
+        publish(publishers, image)
+
+    end = one.provenance.end_offset
+    assert changes.told == [(0, end), (end, end + 3)]
+    assert [told[:2] for told in every.told] == [(0, end), (end, end + 1), (end + 1, end + 2), (end + 2, end + 3)]
+    assert publishers.image is last
+
+
+def test_publish_whole_image_that_says_the_same_is_news_to_all() -> None:
+    """Rows of another table are other rows."""
+    changes = Changes()
+    publishers = PublisherSet([changes])
+    one, two = images(2)
+    publish(publishers, one)
+    publishers.publish(two, Manifest(two.provenance, 0, 100, 0.1, is_checkpoint=True))
+
+    assert [manifest.is_checkpoint for manifest in changes.manifests] == [True, True]
+
+
+def test_publish_change_that_raised_and_was_undone_is_told_all_the_same() -> None:
+    """It may have taken half of what it was told when it raised."""
+    changes = Changes()
+    publishers = PublisherSet([changes])
+    (one,) = images(1)
+    publish(publishers, one)
+    changes.fails = True
+    publish(publishers, replayed(one, TopicRecord(name="new", topic_id=uuid(7))))
+    changes.fails = False
+    end = one.provenance.end_offset
+    undone = replayed(one, NoOpRecord(), NoOpRecord())
+    publish(publishers, undone)
+    publish(publishers, replayed(undone, NoOpRecord()))
+
+    assert changes.told == [(0, end), (end, end + 2)]
+
+
+def test_manifest_says_offset_epoch_time_and_who_led() -> None:
+    first, second = Changes(), Changes()
+    publishers = PublisherSet([first])
+    (one,) = images(1)
+    led = ControllerEpoch(3, 7)
+    publishers.publish(one, Manifest(one.provenance, 1, 100, 0.1, is_checkpoint=False, controller=led))
+
+    (told,) = first.manifests
+    assert (told.offset, told.epoch, told.time_ms) == (one.provenance.end_offset - 1, 1, 1_000)
+    assert (told.controller, told.is_checkpoint, told.batch_count) == (led, True, 0)
+    publishers.announce_controller(led)
+    publishers.remove("Changes")
+    publishers.install(second)
+    assert [manifest.controller for manifest in second.manifests] == [led]
