@@ -1,4 +1,4 @@
-"""What every test shares: the captured data, hypothesis profiles, and the check that nothing is left running."""
+"""What every test shares: captured data, hypothesis profiles, patches, and the check that nothing is left running."""
 
 import asyncio
 import inspect
@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
+
+from tests.patching import patching
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
 
@@ -84,6 +86,13 @@ def _nothing_left_running() -> Iterator[None]:
     processes, threads = child_processes() - processes_before, lasting_threads() - threads_before
     assert not processes, f"the test left processes running: {sorted(processes)}"
     assert not threads, f"the test left threads running: {threads}"
+
+
+@pytest.fixture
+def monkeypatch() -> Iterator[pytest.MonkeyPatch]:
+    """Pytest's own, with empty caches before and after: no test gets an answer that patched code gave to another."""
+    with patching() as patch:
+        yield patch
 
 
 @pytest.fixture

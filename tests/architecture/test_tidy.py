@@ -61,6 +61,9 @@ BANS = (
     Ban(r"os\.(system|popen)", "subprocess with a list of arguments"),
     Ban(r"random\.(seed|random|randint|randrange|randbytes|getrandbits|uniform|choices?|sample|shuffle)",
         "a random.Random made from a seed that a failure prints"),
+    # Its own way with patches: a Stage is an example of a property, and it replaces what nothing keeps.
+    Ban(r"(pytest\.)?MonkeyPatch(\.context)?", "the fixture, or tests.patching: they forget what caches keep",
+        ("tests",), ("tests.patching", "tests.property.controller_machine.stage")),
 )  # fmt: skip
 
 
@@ -148,6 +151,7 @@ def test_banned_calls_are_nowhere_in_the_tree() -> None:
         ("os.fsync(fd)", "quorum.example"),
         ("pickle.loads(data)", "quorum.example"),
         ("random.choice(nodes)", "scripts.example"),
+        ("with pytest.MonkeyPatch.context() as patch: pass", "tests.unit.example"),
     ],
 )
 def test_banned_call_in_a_snippet_is_found(source: str, name: str) -> None:

@@ -23,6 +23,7 @@ from quorate.pipeline.incidents.telling.severity import severity
 from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
+from tests.patching import patching
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG
 
 THRESHOLDS = Thresholds(slow_reassignment=timedelta(seconds=10), flaps=1)
@@ -34,7 +35,7 @@ def found(spark: SparkSession, kafka_data: Path, tmp_path_factory: pytest.TempPa
     tables = tmp_path_factory.mktemp("history") / "tables"
     log = whole_log(kafka_data / "static", tmp_path_factory.mktemp("whole"))
     make_history(spark, [str(log)], tables, HistoryOptions(bucket_bytes=1_000_000))
-    with pytest.MonkeyPatch.context() as patch:
+    with patching() as patch:
         patch.setattr(search, "BUCKET_BYTES", 100_000)
         patch.setattr(search, "TASK_BYTES", 50_000)
         with find_incidents(spark, tables, [str(log)], THRESHOLDS) as incidents_found:

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from quorate.scripts.simulation.process_caches import forget_all
 from quorate.scripts.simulation.quorum.checks import NotReached, Violation
 
 #: (class or module, name of what is in it, what takes its place)
@@ -15,11 +16,15 @@ Patches = list[tuple[Any, str, Any]]
 
 @contextmanager
 def patched(patches: Patches) -> Iterator[None]:
-    """Put the replacements in their places while the context is open."""
-    with ExitStack() as stack:
-        for place, attribute, replacement in patches:
-            stack.enter_context(patch.object(place, attribute, replacement))
-        yield
+    """Put the replacements in their places while the context is open; no cache knows of the other side's answers."""
+    forget_all()
+    try:
+        with ExitStack() as stack:
+            for place, attribute, replacement in patches:
+                stack.enter_context(patch.object(place, attribute, replacement))
+            yield
+    finally:
+        forget_all()
 
 
 def notices_patches(patches: Patches, run: Callable[[], object]) -> str | None:

@@ -23,6 +23,7 @@ from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.checkpoints.moments import Moment, parse_moment
 from tests.integration.commands import Terminal, alone, terminal
 from tests.integration.http_stage import Bad, Stage, stage
+from tests.patching import patching
 
 BAD = [
     Bad("moment that is none", "GET", "/v1/topics?at=yesterday", None, 400, "INVALID_REQUEST", "at"),
@@ -112,7 +113,7 @@ async def test_state_at_a_time_of_a_log_whose_times_fall_is_that_after_the_last_
         await s.register(1, 11)
         clock = s.members[1].controller.scheduler
         usual = clock.wall_ms()
-        with pytest.MonkeyPatch.context() as patch:
+        with patching() as patch:
             patch.setattr(clock, "wall_ms", lambda: usual + 3_600_000)
             await create(s, "ahead")
             head = s.members[1].controller._head

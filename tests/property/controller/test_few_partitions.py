@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from quorate.metadata_log.records.records import FeatureLevelRecord, VersionedRe
 from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay import replay
+from tests.patching import patching
 from tests.unit.controller.small_cluster import SmallCluster, records_of, uuid
 
 _WHERE = st.lists(st.sampled_from([None, "a", "b", "c", "d"]), min_size=1, max_size=9)
@@ -31,7 +31,7 @@ def test_placement_by_rounds_and_by_arithmetic_are_one(
     brokers = [UsableBroker(id_, rack, False) for id_, rack in enumerate(racks)]
     placed = []
     for by_rounds_max in (-1, 1000):
-        with pytest.MonkeyPatch.context() as patch:
+        with patching() as patch:
             patch.setattr(placement, "_BY_ROUNDS_MAX", by_rounds_max)
             random = JavaRandom(seed)
             placer = ReplicaPlacer(Racks(brokers), random)
@@ -55,7 +55,7 @@ def test_new_partitions_by_record_and_by_column_are_one(data: st.DataObject, lev
         created.append(NewPartitions(uuid(3, topic), data.draw(st.integers(0, 2)), replicas))
     written = []
     for by_record_max in (-1, 1000):
-        with pytest.MonkeyPatch.context() as patch:
+        with patching() as patch:
             patch.setattr(assignments, "_BY_RECORD_MAX", by_record_max)
             items = partition_items(image, created)
             written.append((list(records_of(items)), encode_items(items, 3)))

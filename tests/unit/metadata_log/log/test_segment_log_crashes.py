@@ -23,6 +23,7 @@ from tests.log_support import (
     make_batch,
     run_until,
 )
+from tests.patching import patching
 
 Workload = Callable[[ModelledLog], None]
 
@@ -190,7 +191,7 @@ def test_job_stands_still_between_any_two_changes_of_the_disk(workload: Workload
 
     original = FlushJob.run
     modelled.disk.on_call = note
-    with pytest.MonkeyPatch.context() as patch:
+    with patching() as patch:
         patch.setattr(FlushJob, "run", watch)
         workload(modelled)
 
