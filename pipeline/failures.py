@@ -67,7 +67,7 @@ def _is_ours(module: str, kind: str) -> bool:
 
 def _cause(text: str) -> str:
     """The line that says most: the last one of a Python traceback, else the first of all."""
-    raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception|Exit|Interrupt)\b.*$", text, flags=re.MULTILINE)
+    raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception|Exit|Interrupt)\b.*", text, flags=re.MULTILINE)
     python = [line for line in raised if "Traceback" in text and not line.startswith(("org.", "java.", "py4j."))]
     lines = python or [line.strip() for line in text.splitlines() if line.strip()] or ["without a word"]
     return _shortened(lines[0])

@@ -7,7 +7,6 @@ for topics only, and a change of it forgets the replicas that the old value made
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from quorate.controller.configs.resources import (
     type_name,
 )
 from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG
-from quorate.controller.configs.values import invalid_config
+from quorate.controller.configs.values import invalid_config, list_items
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.metadata_version import CORDONED_DIRECTORIES_LEVEL
@@ -50,7 +49,6 @@ from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 _R = TypeVar("_R", AlterConfigsResource, ReplacedConfigsResource)
 
 _CORDONED: Final = "cordoned.log.dirs"
-_COMMA: Final = r"(?a:\s*,\s*)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +247,8 @@ def _check_cordoned(image: MetadataImage, value: str | None, before: str | None)
         raise invalid_config(
             f"The {_CORDONED} configuration value cannot be set because it requires metadata.version >= 4.3-IV0"
         )
-    wanted = set() if value is None or not value.strip() else set(re.split(_COMMA, value.strip()))
-    if not wanted <= (set() if before is None else set(re.split(_COMMA, before.strip()))):
+    wanted = set() if value is None or not value.strip() else set(list_items(value.strip()))
+    if not wanted <= (set() if before is None else set(list_items(before.strip()))):
         raise invalid_config(
             f"When updating {_CORDONED} via controllers,  the new value must be a subset of the current configuration "
             "value."

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 _HEAD_BYTES_MAX: Final = 4_096
 _BODY_BYTES_MAX: Final = 65_536
 #: Visible ASCII without anything that parsers may disagree about.
-_HEADER: Final = re.compile(r"([A-Za-z0-9-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?[ \t]*")
+_HEADER: Final = re.compile(r"([A-Za-z0-9-]+):[ \t]*+([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?[ \t]*")
 #: What clients of ours, and most others, send. `Connection`, `Expect` or `Transfer-Encoding` would change the framing.
 _KNOWN: Final = frozenset(
     {

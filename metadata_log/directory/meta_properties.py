@@ -15,7 +15,7 @@ _NUMBER_MAX: Final = (1 << 31) - 1
 _SOURCE_CLUSTER_KEY: Final = "quorate.source.cluster.id"
 _GENERATION_KEY: Final = "quorate.quorum.generation"
 _REPLACES_KEY: Final = "quorate.directory.replaces"
-_LINE: Final = re.compile(r"\s*((?:[^=:\s\\]|\\.)+)\s*[=:]?\s*(.*)")
+_LINE: Final = re.compile(r"\s*+((?:[^=:\s\\]|\\.)+)\s*+[=:]?\s*+(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)")
 
 

@@ -16,6 +16,8 @@ from quorate.controller.configs.topic_configs import BROKER_SYNONYMS, TOPIC_CONF
 from quorate.controller.configs.values import ConfigType, parse_value
 from quorate.metadata_log.errors import ApiError
 
+#: Squared, hours.
+LONG = 300_000
 DEEP = "(" * 9_000
 ISOLATION = "String must be one of: read_committed, read_uncommitted"
 SHARE_RESET = (
@@ -81,6 +83,20 @@ def test_value_of_another_type_is_refused(type_: ConfigType, text: str) -> None:
         parse_value("c", type_, text)
     assert refused.value.code.name == "INVALID_CONFIG"
     assert refused.value.message.startswith(f"Invalid value {text} for configuration c: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1" * LONG + "x", "1." * LONG, "0x" + "f" * LONG + "x", "0x." + "f" * LONG, "1e" + "1" * LONG + "x"],
+    ids=["digits", "points", "hexadecimal", "fraction", "exponent"],
+)
+def test_long_text_that_is_no_number_is_refused_before_it_costs_minutes(text: str) -> None:
+    with pytest.raises(ApiError):
+        parse_value("c", ConfigType.DOUBLE, text)
+
+
+def test_long_blanks_in_a_list_cost_no_minutes() -> None:
+    assert parse_value("c", ConfigType.LIST, "a" + " " * LONG + "b") == ("a" + " " * LONG + "b",)
 
 
 @pytest.mark.parametrize(
