@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
@@ -22,17 +22,16 @@ from quorate.broker.lifecycle.last_run import LastRun
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, LifecycleTiming
 from quorate.broker.lifecycle.session import BrokerSession
 from quorate.broker.lifecycle.transitions import BrokerState
-from quorate.broker.metadata.digest_watch import DigestWatch
+from quorate.broker.metadata.digest_watch import DigestSource, DigestWatch
 from quorate.broker.metadata.digests import Digests
 from quorate.broker.metadata.loader import LoaderTiming, MetadataLoader
 from quorate.broker.metadata.metadata_cache import MetadataCache
-from quorate.broker.publisher import Manifest, MetadataPublisher, PublisherSet
+from quorate.broker.publisher import Manifest, MetadataPublisher, PublisherFaults, PublisherSet
 from quorate.broker.replica_deletions import RehearsalDeletions
 from quorate.broker.replicas.manager import ReplicaManager, Station
-from quorate.broker.replicas.peers import PeerAddresses, PeerCalls
-from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
-from quorate.broker.replicas.stand_in import Pace, StandInLog
-from quorate.broker.settings import BrokerSettings, LifecycleSettings, parse_peers
+from quorate.broker.replicas.peers import PeerCalls
+from quorate.broker.replicas.rehearsal import RehearsalReplicas
+from quorate.broker.settings import BrokerSettings, LifecycleSettings
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -62,27 +61,45 @@ class BrokerReadiness:
     trouble: str | None
 
 
+class ControllerReads(MetadataFeed, DigestSource, Protocol):
+    """One controller, as far as it is read: its feed, and digests of its states."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEnvironment:
+    """Where a process of brokers runs: on this machine, or in the simulation of the whole system."""
+
+    #: Clock, chance and ids.
+    surroundings: Surroundings
+    feeds: Sequence[ControllerReads]
+    rpc: ControllerRpc
+    #: Other processes of brokers.
+    peers: PeerCalls
+    faults: PublisherFaults
+
+
 class BrokerHost:
     """See the module. Made on the event loop; ``run`` owns everything in it."""
 
     def __init__(
         self,
         settings: BrokerSettings,
-        feeds: Sequence[MetadataFeed],
-        rpc: ControllerRpc,
-        surroundings: Surroundings,
-        peers: PeerCalls,
-        publishers: Sequence[MetadataPublisher] = (),
-        replicas: ReplicaManager | None = None,
+        environment: BrokerEnvironment,
+        publishers: Sequence[MetadataPublisher],
+        replicas: ReplicaManager,
     ) -> None:
-        """``replicas``: what keeps the ISRs in place of the rehearsal."""
+        """``replicas``: what keeps the ISRs."""
+        surroundings, rpc = environment.surroundings, environment.rpc
         self.settings = settings
         self.cache = MetadataCache()
         self.sessions: dict[int, BrokerSession] = {}
-        self.replicas = replicas or self._rehearsal(peers, surroundings)
+        self.replicas = replicas
+        self._serves_at: Endpoint | None = None
         self.replicas.begin(
             Station(
                 rpc,
+                lambda: self.loader.cluster_id,
+                lambda: self._serves_at,
                 self._played,
                 self._epochs,
                 surroundings.now_ms,
@@ -94,9 +111,9 @@ class BrokerHost:
         self.assignments = DirectoryAssignments(rpc, self._epochs, self._begun_anew, surroundings.now_ms)
         watch = RegistrationWatch(lambda: self.sessions)
         own: list[MetadataPublisher] = [self.cache, watch, self.replicas, self.deletions, self.assignments]
-        self.publishers = PublisherSet([*own, *publishers])
+        self.publishers = PublisherSet([*own, *publishers], environment.faults)
         self.loader = MetadataLoader(
-            feeds,
+            environment.feeds,
             self.publishers,
             LoaderTiming(
                 wait_ms=settings.feed.wait_ms,
@@ -160,8 +177,7 @@ class BrokerHost:
     async def _play(self, endpoint: Endpoint) -> None:
         if not await self._first_image():
             return
-        if self.rehearsal is not None:
-            self.rehearsal.listens_at(endpoint)
+        self._serves_at = endpoint
         cluster_id = self.loader.cluster_id
         last_run = LastRun(self.settings.last_run_file)
         ended = last_run.read()
@@ -276,18 +292,6 @@ class BrokerHost:
         """Brokers whose directories are all there, after a start."""
         sessions = self.sessions.items()
         return frozenset(id_ for id_, one in sessions if one.identity.begins_anew and not one.failed_directories)
-
-    def _rehearsal(self, peers: PeerCalls, surroundings: Surroundings) -> RehearsalReplicas:
-        model, settings = self.settings.rehearsal, self.settings.replicas
-        return RehearsalReplicas(
-            StandInLog(model.partition_bytes, model.write_bytes_per_s),
-            Pace(model.copy_bytes_per_s),
-            ExchangeTiming(settings.lag_time_max_ms, settings.interval_ms, settings.retry_max_ms),
-            peers,
-            PeerAddresses(parse_peers(self.settings.peers)),
-            surroundings,
-            lambda: self.loader.cluster_id,
-        )
 
     def _epochs(self) -> Mapping[int, int]:
         """Brokers that hold a registration, and so may speak as leaders."""

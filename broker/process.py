@@ -1,28 +1,20 @@
-"""One broker process: its client, its host, its HTTP API and its signals, put together."""
+"""One broker process: what is assembled, on this machine, with its HTTP API and its signals."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import signal
-import time
-import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-import aiohttp
 import structlog
 
-from quorate.broker.controllers.controllers import connect_controllers
-from quorate.broker.environment import Surroundings
+from quorate.broker.assembly import assemble
 from quorate.broker.host import BrokerHost, BrokerReadiness
-from quorate.broker.http.http_api import BrokerHttp
-from quorate.broker.metadata.digest_watch import DigestWatch
+from quorate.broker.machine import on_this_machine
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
-from quorate.broker.replicas.peers import HttpPeers
 from quorate.broker.settings import BrokerSettings
-from quorate.metadata_log.ids import Uuid, is_reserved_uuid
 
 log = structlog.get_logger(__name__)
 
@@ -44,46 +36,15 @@ async def run_broker_process(
     Raises:
         QuorateError: the process could not start, or must not go on (see ``BrokerHost.run``, ``BrokerHttp.start``).
     """
-    timeout_ms = settings.lifecycle.request_timeout_ms
-    async with (
-        connect_controllers(settings.controllers, shared_secret, timeout_ms, settings.ids) as controllers,
-        connect_peers(shared_secret, settings.replicas.timeout_ms) as peers,
-    ):
-        surroundings = real_surroundings()
-        host = BrokerHost(settings, controllers.feeds, controllers.rpc, surroundings, peers, publishers, replicas)
-        http = BrokerHttp(host, shared_secret)
-        watch = DigestWatch(host.digests, controllers.feeds, host.loader.feed_name, surroundings)
-        endpoint = await http.start(settings.http.host, settings.http.port)
+    async with on_this_machine(settings, shared_secret) as environment:
+        assembly = assemble(settings, environment, publishers, replicas, shared_secret)
+        endpoint = await assembly.http.start(settings.http.host, settings.http.port)
         try:
-            with _stop_signals(host):
-                await host.run(endpoint, watch)
+            with _stop_signals(assembly.host):
+                await assembly.run(endpoint)
         finally:
-            await http.stop()
-        return host.readiness()
-
-
-@asynccontextmanager
-async def connect_peers(shared_secret: bytes | None, timeout_ms: float) -> AsyncIterator[HttpPeers]:
-    """Calls to other broker processes, over connections that are made when they are needed and closed at the end."""
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session:
-        yield HttpPeers(lambda: session, shared_secret, timeout_ms)
-
-
-def real_surroundings() -> Surroundings:
-    """This machine's clock and chance."""
-    return Surroundings(
-        now_ms=lambda: time.monotonic() * 1000,
-        wall_ms=lambda: time.time() * 1000,
-        sleep_ms=lambda wait_ms: asyncio.sleep(wait_ms / 1000),
-        draw=random.Random().random,
-        new_uuid=_new_uuid,
-    )
-
-
-def _new_uuid() -> Uuid:
-    while is_reserved_uuid(made := uuid.uuid4().bytes):
-        continue
-    return made
+            await assembly.http.stop()
+        return assembly.host.readiness()
 
 
 @contextmanager

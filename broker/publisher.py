@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 import structlog
 
@@ -74,6 +74,21 @@ class Manifest:
         return self.provenance.log_time_ms
 
 
+class PublisherFaults(Protocol):
+    """Is told of publishers that raise. They are isolated all the same."""
+
+    def publisher_failed(self, publisher: str, method: str, error: Exception) -> None:
+        """A publisher raised in a method; of updates that go on to fail only the first is told."""
+
+
+class LoggedFaults:
+    """``PublisherFaults`` that go to the process's log, with their traceback."""
+
+    def publisher_failed(self, publisher: str, method: str, error: Exception) -> None:
+        """See ``PublisherFaults``."""
+        log.error("publisher.failed", publisher=publisher, method=method, exc_info=error)
+
+
 class MetadataPublisher(ABC):
     """Something that follows the cluster's metadata. Subclass it, and give it to a broker or to a watcher.
 
@@ -120,7 +135,9 @@ class PublisherState:
 class PublisherSet:
     """The publishers of one process, each kept from the others' failures. Called in order of installation."""
 
-    def __init__(self, publishers: Iterable[MetadataPublisher] = ()) -> None:
+    def __init__(self, publishers: Iterable[MetadataPublisher] = (), faults: PublisherFaults | None = None) -> None:
+        """``faults``: None: they are logged."""
+        self._faults = faults or LoggedFaults()
         self._states: dict[str, PublisherState] = {}
         self._image = EMPTY_IMAGE
         self._is_published = False
@@ -203,15 +220,19 @@ class PublisherSet:
             log.info("publisher.recovered", publisher=publisher.name, missed_updates=state.missed_count)
         state.taken, state.has_taken_any, state.missed_count = image, True, 0
 
-    @staticmethod
     def _call(
-        state: PublisherState, method: str, function: Callable[..., None], *arguments: object, is_quiet: bool = False
+        self,
+        state: PublisherState,
+        method: str,
+        function: Callable[..., None],
+        *arguments: object,
+        is_quiet: bool = False,
     ) -> bool:
         try:
             function(*arguments)
-        except Exception:  # the isolation that publishers are promised
+        except Exception as error:  # noqa: BLE001 - the isolation that publishers are promised
             state.error_count += 1
             if not is_quiet:
-                log.exception("publisher.failed", publisher=state.publisher.name, method=method)
+                self._faults.publisher_failed(state.publisher.name, method, error)
             return False
         return True

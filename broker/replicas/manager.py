@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.isr_requests import IsrCounters
 from quorate.metadata_log.ids import Uuid
@@ -25,6 +26,10 @@ class Station:
     """What a replica manager is given by the process that it works in."""
 
     rpc: ControllerRpc
+    #: Id of the cluster; "" until it is known.
+    cluster_id: Callable[[], str]
+    #: Where this process serves HTTP; None while it does not.
+    serves_at: Callable[[], Endpoint | None]
     #: Brokers that are played here and are not over.
     played: Callable[[], frozenset[int]]
     #: Of those the ones that hold a registration, and so may speak, with its epoch.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol
 
 import aiohttp
@@ -41,10 +42,37 @@ class PeerCalls(Protocol):
         """
 
 
+class PeerAnswer(Protocol):
+    """What is used of an ``aiohttp.ClientResponse``."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    async def read(self) -> bytes: ...
+
+
+class PeerSession(Protocol):
+    """What is used of an ``aiohttp.ClientSession``."""
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        data: bytes,
+        headers: Mapping[str, str],
+        allow_redirects: bool,
+        timeout: aiohttp.ClientTimeout,
+    ) -> AbstractAsyncContextManager[PeerAnswer]: ...
+
+
 class HttpPeers:
     """``PeerCalls`` over the HTTP API that every broker process has. ``session`` gives its owner's session."""
 
-    def __init__(self, session: Callable[[], aiohttp.ClientSession], secret: bytes | None, timeout_ms: float) -> None:
+    def __init__(self, session: Callable[[], PeerSession], secret: bytes | None, timeout_ms: float) -> None:
         self._session = session
         self._headers = {"Content-Type": MSGPACK}
         if secret is not None:

@@ -7,14 +7,12 @@ Both sides of the exchange for all brokers of this process. What a replica holds
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from quorate.broker.environment import Surroundings
-from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.publisher import Manifest
 from quorate.broker.replicas.attended import AttendedClock
 from quorate.broker.replicas.follower import FollowerCore, Link
@@ -56,7 +54,7 @@ class ExchangeTiming:
 
 
 class RehearsalReplicas(ReplicaManager):
-    """See the module. ``cluster_id`` is "" until it is known."""
+    """See the module."""
 
     def __init__(
         self,
@@ -66,7 +64,6 @@ class RehearsalReplicas(ReplicaManager):
         peers: PeerCalls,
         addresses: PeerAddresses,
         surroundings: Surroundings,
-        cluster_id: Callable[[], str],
     ) -> None:
         super().__init__()
         self._model = model
@@ -74,7 +71,6 @@ class RehearsalReplicas(ReplicaManager):
         self._peers = peers
         self._addresses = addresses
         self._surroundings = surroundings
-        self._cluster_id = cluster_id
         # Looked at in every turn of ``run``, which comes after every interval at the latest.
         self._clock = AttendedClock(surroundings.now_ms, 2 * timing.interval_ms)
         self._leader = LeaderCore(model, timing.lag_max_ms)
@@ -100,10 +96,6 @@ class RehearsalReplicas(ReplicaManager):
         self._follower.set_pace(pace, self._surroundings.now_ms())
         log.info("replicas.pace", copy_bytes_per_s=pace.copy_bytes_per_s, is_stalled=pace.is_stalled)
         self._changed.set()
-
-    def listens_at(self, endpoint: Endpoint) -> None:
-        """Where other processes can speak to this one."""
-        self._follower.address = host_and_port(endpoint.host, endpoint.port)
 
     def begin(self, station: Station) -> None:
         super().begin(station)
@@ -131,6 +123,9 @@ class RehearsalReplicas(ReplicaManager):
 
     async def run(self) -> None:
         log.info("replicas.started", notice=NOTICE, lag_max_ms=self._timing.lag_max_ms)
+        serves_at = self._station.serves_at()
+        assert serves_at is not None, "followers and leaders speak with each other over HTTP"
+        self._follower.address = host_and_port(serves_at.host, serves_at.port)
         for broker_id in self._played:
             self._station.ready_to_unfence(broker_id)  # there is an image already
         next_expiry_ms = 0.0
@@ -153,7 +148,7 @@ class RehearsalReplicas(ReplicaManager):
 
     def _take(self, image: MetadataImage) -> None:
         self._image, self._played = image, self._station.played()
-        self._leader.cluster_id = self._follower.cluster_id = self._cluster_id()
+        self._leader.cluster_id = self._follower.cluster_id = self._station.cluster_id()
         self._leader.update(image, self._played, self._clock.now_ms())
         addresses = self._addresses.in_image(image, self._played, self._leader.heard_from)
         own_end = self._model.end(self._surroundings.wall_ms())

@@ -9,7 +9,8 @@ from tests.architecture.source_tree import PACKAGES, Module, modules, refuse
 
 #: Where settings become what parts are told. Each must be seen to fill the classes named, or nothing is held.
 FILLED = {
-    "quorate.broker.host": {"ExchangeTiming", "LifecycleTiming", "LoaderTiming"},
+    "quorate.broker.assembly": {"ExchangeTiming"},
+    "quorate.broker.host": {"LifecycleTiming", "LoaderTiming"},
     "quorate.controller.process.quorum_parts": {"QuorumConfig", "QuorumLimits", "QuorumTiming", "RetentionConfig"},
     "quorate.controller.process.settings_parts": {
         "CheckpointLimits", "ControllerConfig", "ControllerLimits", "ControllerParts", "FeedLimits", "LogConfig",

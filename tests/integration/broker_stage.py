@@ -12,12 +12,11 @@ from typing import Any
 
 import aiohttp
 
-from quorate.broker.controllers.controllers import connect_controllers
+from quorate.broker.assembly import assemble
 from quorate.broker.environment import Surroundings
 from quorate.broker.host import BrokerHost
-from quorate.broker.http.http_api import BrokerHttp
 from quorate.broker.lifecycle.identity import Endpoint
-from quorate.broker.process import connect_peers, real_surroundings
+from quorate.broker.machine import on_this_machine, real_surroundings
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, ReplicaSettings
@@ -88,13 +87,10 @@ async def playing(
     if replicas_settings is not None:
         more["replicas"] = replicas_settings
     settings = broker_settings(ids, urls, **more)
-    async with (
-        connect_controllers(settings.controllers, None, 3_000, settings.ids) as controllers,
-        connect_peers(None, settings.replicas.timeout_ms) as peers,
-        aiohttp.ClientSession() as session,
-    ):
-        host = BrokerHost(settings, controllers.feeds, controllers.rpc, surroundings(), peers, publishers, replicas)
-        http = BrokerHttp(host, own_secret)
+    async with on_this_machine(settings, None) as machine, aiohttp.ClientSession() as session:
+        environment = replace(machine, surroundings=surroundings())
+        assembly = assemble(settings, environment, publishers, replicas, own_secret)
+        host, http = assembly.host, assembly.http
         endpoint = await http.start("127.0.0.1", port)
         task = asyncio.create_task(host.run(endpoint))
         try:

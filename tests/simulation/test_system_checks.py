@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from quorate.broker.metadata.loader import LoaderFault
+from quorate.broker.metadata.metadata_cache import MetadataCache
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.metadata_log.batches.batch import data_batch, place_batch
 from quorate.metadata_log.records.records import PartitionChangeRecord
@@ -20,6 +21,7 @@ from quorate.scripts.simulation.system.checks import SystemChecks
 from quorate.scripts.simulation.system.controller_process import ProcessFaults
 from quorate.scripts.simulation.system.http_wire import WireAnswer, WireRequest
 from quorate.scripts.simulation.system.scenarios import SystemStage
+from quorate.scripts.simulation.system.workload import AdminClient
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST
 
@@ -173,3 +175,16 @@ def test_system_that_does_not_come_to_rest_is_found(stage: SystemStage) -> None:
 
     with pytest.raises(Violation, match=r"2.0 s after all faults: waiting for all connections to be whole"):
         stage.world.converge()
+
+
+def test_publisher_of_a_broker_that_raises_is_found(stage: SystemStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Production isolates it, and goes on without the update."""
+
+    def fail(*_: object) -> None:
+        raise ValueError("no room")
+
+    monkeypatch.setattr(MetadataCache, "on_metadata_update", fail)
+
+    stage.send(AdminClient.add_partitions)
+
+    violation_of(stage, r"broker 1\d: metadata-cache.on_metadata_update: ValueError")

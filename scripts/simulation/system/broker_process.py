@@ -1,15 +1,15 @@
-"""One broker process: production's host, loader, lifecycle and replica manager, over the virtual wire and clock."""
+"""One broker process: what ``broker.assembly`` puts together, over the virtual wire and clock."""
 
 from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from quorate.broker.assembly import assemble
 from quorate.broker.controllers.controllers import BrokerRpc, ControllerFeed
 from quorate.broker.environment import Surroundings
-from quorate.broker.host import BrokerHost
-from quorate.broker.http.http_api import BrokerHttp
+from quorate.broker.host import BrokerEnvironment, BrokerHost
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.publisher import Manifest, MetadataPublisher
 from quorate.broker.replicas.peers import HttpPeers
@@ -112,12 +112,14 @@ class BrokerProcess:
             new_uuid=lambda: new_uuid(rng),
         )
         session = WireSession(wire, self.broker_id)
-        peers = HttpPeers(lambda: cast("Any", session), None, self._settings.replicas.timeout_ms)
-        watch = _ImageWatch(self)
-        self.host = BrokerHost(self._settings, feeds, BrokerRpc(caller, timeout_ms), surroundings, peers, [watch])
-        self.http = WireServer(wire, loop, BrokerHttp(self.host).app, session, self._answered)
+        peers = HttpPeers(lambda: session, None, self._settings.replicas.timeout_ms)
+        rpc = BrokerRpc(caller, timeout_ms)
+        environment = BrokerEnvironment(surroundings, feeds, rpc, peers, _PublisherFaults(self))
+        assembly = assemble(self._settings, environment, [_ImageWatch(self)])
+        self.host = assembly.host
+        self.http = WireServer(wire, loop, assembly.http.app, session, self._answered)
         try:
-            await self.host.run(Endpoint("127.0.0.1", self.broker_id))
+            await assembly.run(Endpoint("127.0.0.1", self.broker_id))
         except QuorateError as error:
             self.world.broker_ended(self, error)
         finally:
@@ -131,6 +133,16 @@ class BrokerProcess:
             self.http.close(is_silent=False)
         self.loop = self.host = self.http = None
         self.world.restart_broker_later(self)
+
+
+class _PublisherFaults:
+    """``broker.publisher.PublisherFaults``: production goes on without the update, a run ends."""
+
+    def __init__(self, owner: BrokerProcess) -> None:
+        self._owner = owner
+
+    def publisher_failed(self, publisher: str, method: str, error: Exception) -> None:
+        self._owner.world.violation(f"broker {self._owner.broker_id}: {publisher}.{method}: {error!r}")
 
 
 class _ImageWatch(MetadataPublisher):

@@ -175,8 +175,8 @@ class WireSession:
         params: Mapping[str, object] | None = None,
         data: bytes | None = None,
         headers: Mapping[str, str],
-        timeout: aiohttp.ClientTimeout,
         allow_redirects: bool = False,
+        timeout: aiohttp.ClientTimeout,
     ) -> _Request:
         """See ``aiohttp.ClientSession.request``."""
         parts = urlsplit(url)

@@ -1,0 +1,53 @@
+"""This machine, as a process of brokers meets it: clock, chance, ids and connections."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from quorate.broker.controllers.controllers import connect_controllers
+from quorate.broker.environment import Surroundings
+from quorate.broker.host import BrokerEnvironment
+from quorate.broker.publisher import LoggedFaults
+from quorate.broker.replicas.peers import HttpPeers
+from quorate.broker.settings import BrokerSettings
+from quorate.metadata_log.ids import Uuid, is_reserved_uuid
+
+
+@asynccontextmanager
+async def on_this_machine(settings: BrokerSettings, shared_secret: bytes | None) -> AsyncIterator[BrokerEnvironment]:
+    """Connections are made when they are needed, and closed at the end.
+
+    Raises:
+        InvalidUrl: one of ``settings.controllers`` names no controller.
+    """
+    timeout_ms = settings.lifecycle.request_timeout_ms
+    async with (
+        connect_controllers(settings.controllers, shared_secret, timeout_ms, settings.ids) as controllers,
+        aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session,
+    ):
+        peers = HttpPeers(lambda: session, shared_secret, settings.replicas.timeout_ms)
+        yield BrokerEnvironment(real_surroundings(), controllers.feeds, controllers.rpc, peers, LoggedFaults())
+
+
+def real_surroundings() -> Surroundings:
+    """This machine's clock and chance."""
+    return Surroundings(
+        now_ms=lambda: time.monotonic() * 1000,
+        wall_ms=lambda: time.time() * 1000,
+        sleep_ms=lambda wait_ms: asyncio.sleep(wait_ms / 1000),
+        draw=random.Random().random,
+        new_uuid=_new_uuid,
+    )
+
+
+def _new_uuid() -> Uuid:
+    while is_reserved_uuid(made := uuid.uuid4().bytes):
+        continue
+    return made
