@@ -17,7 +17,7 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.scripts.cluster.making import Ports, controller_directory, make_twin
 from quorate.scripts.lost_majority.directory_survey import Holding, survey_directory
-from quorate.scripts.lost_majority.judgement import Answer, Judgement, judge
+from quorate.scripts.lost_majority.judgement import Judgement, RunningController, judge
 from quorate.scripts.lost_majority.plan import RecoveryPlan, Targets, plan_from_survivors
 from tests.log_support import SMALL_SEGMENTS, flush
 
@@ -51,7 +51,7 @@ class Lost:
         paths = tuple((node, str(path)) for node, path in sorted(self.paths.items()))
         return Targets(voters=paths, local_cluster=str(self.directory))
 
-    def plan(self, holdings: list[Holding], answers: Iterable[Answer] = ()) -> RecoveryPlan:
+    def plan(self, holdings: list[Holding], answers: Iterable[RunningController] = ()) -> RecoveryPlan:
         return self.plan_of(judge(holdings, list(answers)), holdings)
 
     def plan_of(self, judgement: Judgement, holdings: list[Holding]) -> RecoveryPlan:

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.benchmarks.catalog import BENCHMARKS, Benchmark
-from quorate.scripts.benchmarks.figures import Outcome
-from quorate.scripts.benchmarks.machine import Machine, examine
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome
+from quorate.scripts.benchmarks.machine import MachineDescription, examine
 from quorate.scripts.benchmarks.report import print_machine, print_outcome
 from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
 
@@ -57,7 +57,7 @@ def bench(
     """
     chosen = _chosen(names or [])
     console = Console(width=_WIDTH)
-    outcomes: list[tuple[Benchmark, Outcome]] = []
+    outcomes: list[tuple[Benchmark, BenchmarkOutcome]] = []
     if profile is not None:
         profile.mkdir(parents=True, exist_ok=True)
     with temporary_directory(directory) as own:
@@ -83,7 +83,9 @@ def _chosen(names: list[str]) -> list[Benchmark]:
     return [known[name] for name in names] or list(BENCHMARKS)
 
 
-def _document(machine: Machine, runs: int, scale: float, outcomes: list[tuple[Benchmark, Outcome]]) -> dict[str, Any]:
+def _document(
+    machine: MachineDescription, runs: int, scale: float, outcomes: list[tuple[Benchmark, BenchmarkOutcome]]
+) -> dict[str, Any]:
     return {
         "machine": machine.as_data(),
         "runs": runs,

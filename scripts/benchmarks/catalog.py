@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.scripts.benchmarks.figures import Outcome
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome
 from quorate.scripts.benchmarks.nodes import (
     append,
     checkpoint,
@@ -39,7 +39,7 @@ class Benchmark:
 
     name: str
     what: str
-    run: Callable[[Workspace], Outcome]
+    run: Callable[[Workspace], BenchmarkOutcome]
 
 
 BENCHMARKS: Final = (

@@ -12,7 +12,7 @@ _MEDIAN: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FigureTarget:
     """A bound that a percentile of the samples must keep."""
 
     bound: float
@@ -40,7 +40,7 @@ class Figure:
     name: str
     unit: str
     samples: tuple[float, ...]
-    targets: tuple[Target, ...] = ()
+    targets: tuple[FigureTarget, ...] = ()
 
     @property
     def median(self) -> float:
@@ -75,7 +75,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BenchmarkOutcome:
     """All figures of one benchmark."""
 
     #: How it was measured, sizes included: enough to measure it again.

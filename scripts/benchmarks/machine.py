@@ -24,7 +24,7 @@ class NotADisk(QuorateError):
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineDescription:
     """The machine and the device, as far as they bear on the numbers."""
 
     processor: str
@@ -55,7 +55,7 @@ class Machine:
         )
 
 
-def examine(directory: Path) -> Machine:
+def examine(directory: Path) -> MachineDescription:
     """Look at the machine, and measure fdatasync in ``directory``.
 
     Raises:
@@ -64,7 +64,7 @@ def examine(directory: Path) -> Machine:
     filesystem, device = _mount_of(directory.resolve())
     if filesystem in _MEMORY_FILESYSTEMS:
         raise NotADisk(f"{directory} is on {filesystem}: name a directory on a disk with --dir")
-    return Machine(
+    return MachineDescription(
         processor=_processor(),
         cores=len(os.sched_getaffinity(0)),
         memory_gib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,

@@ -34,7 +34,7 @@ class MemberFailed(QuorateError):
     """A member ended, did not answer, or answered with an error."""
 
 
-class Member:
+class BenchmarkMember:
     """One child process."""
 
     def __init__(self, node_id: int, process: asyncio.subprocess.Process) -> None:
@@ -42,7 +42,7 @@ class Member:
         self._process = process
 
     @classmethod
-    async def start(cls, module: str, node_id: int, directory: Path, workspace: Workspace) -> Member:
+    async def start(cls, module: str, node_id: int, directory: Path, workspace: Workspace) -> BenchmarkMember:
         """Start ``python -m module`` for one node of the cluster in ``directory``."""
         arguments = [str(directory), str(node_id)]
         if workspace.profile_directory is not None:
@@ -99,14 +99,14 @@ class Member:
 
 
 @asynccontextmanager
-async def running_members(module: str, workspace: Workspace) -> AsyncIterator[list[Member]]:
+async def running_members(module: str, workspace: Workspace) -> AsyncIterator[list[BenchmarkMember]]:
     """A fresh cluster of three, led; the leader first. All of them are stopped afterwards."""
     plan = make_fresh(workspace.directory / "cluster", Ports.of(free_ports(_VOTERS * _PORTS_PER_VOTER)), _VOTERS, 0)
-    members: list[Member] = []
+    members: list[BenchmarkMember] = []
     try:
         for controller in plan.controllers:
             # One by one, so that a failure finds those before it in the list.
-            member = await Member.start(module, controller.id, workspace.directory / "cluster", workspace)
+            member = await BenchmarkMember.start(module, controller.id, workspace.directory / "cluster", workspace)
             members.append(member)
         leader_id = await _leader(members)
         members.sort(key=lambda member: member.node_id != leader_id)
@@ -115,7 +115,7 @@ async def running_members(module: str, workspace: Workspace) -> AsyncIterator[li
         await asyncio.gather(*(member.stop() for member in members))
 
 
-async def _leader(members: list[Member]) -> int:
+async def _leader(members: list[BenchmarkMember]) -> int:
     async with asyncio.timeout(_LEADER_S):
         while True:
             answers = await asyncio.gather(*(member.ask("status") for member in members))
@@ -125,7 +125,7 @@ async def _leader(members: list[Member]) -> int:
             await asyncio.sleep(_POLL_S)
 
 
-async def processor_times(members: list[Member]) -> list[float]:
+async def processor_times(members: list[BenchmarkMember]) -> list[float]:
     """Seconds that each member's process has used so far."""
     return [float((await member.ask("status"))["cpu_s"]) for member in members]
 

@@ -21,7 +21,7 @@ from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.benchmarks.process_tree import watch_tree
 from quorate.scripts.generated_history.digests import states_at
-from quorate.scripts.generated_history.making import HistoryPlan, make_history
+from quorate.scripts.generated_history.making import GenerationPlan, make_history
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.command_line import run
 
@@ -44,7 +44,7 @@ class JobFailed(QuorateError):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredJob:
     """One run of one job."""
 
     job: str
@@ -93,7 +93,7 @@ def bench_pipeline(
     try:
         with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as made:
             small = Path(made, "log")
-            make_history(HistoryPlan(_START_RECORDS, seed=1), small, lambda _: None)
+            make_history(GenerationPlan(_START_RECORDS, seed=1), small, lambda _: None)
             digests = {log: _digest_of(log) for log in (small, *logs) if "audit" in (job or JOBS)}
             for _ in range(runs):
                 for name in job or JOBS:
@@ -157,10 +157,10 @@ def _run_on(job: str, log: Path, options: list[str], digest: str) -> _Ran:
         return _run([job, *JOBS[job](str(log), scratch), *options])
 
 
-def _measured(job: str, log: Path, start: _Ran, ran: _Ran) -> Measured:
+def _measured(job: str, log: Path, start: _Ran, ran: _Ran) -> MeasuredJob:
     records = end_of(log)
     seconds, processor = max(ran.wall_s - start.wall_s, 0.01), ran.processor_s - start.processor_s
-    return Measured(
+    return MeasuredJob(
         job=job,
         log=str(log),
         records=records,
@@ -184,7 +184,7 @@ def end_of(log: Path) -> int:
     return end
 
 
-def _text(measured: Measured) -> str:
+def _text(measured: MeasuredJob) -> str:
     after_start = measured.wall_s - measured.start_s
     rate = f"{measured.records_a_second:,} records/s"
     in_all = f"{measured.records_a_second_in_all:,} with it"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from quorate.scripts.benchmarks.figures import Figure, Outcome, number
-from quorate.scripts.benchmarks.machine import Machine
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, number
+from quorate.scripts.benchmarks.machine import MachineDescription
 
 
-def print_machine(console: Console, machine: Machine) -> None:
+def print_machine(console: Console, machine: MachineDescription) -> None:
     """What the numbers below it were measured on."""
     console.print(machine.sentence(), highlight=False, soft_wrap=True)
 
 
-def print_outcome(console: Console, name: str, what: str, outcome: Outcome) -> None:
+def print_outcome(console: Console, name: str, what: str, outcome: BenchmarkOutcome) -> None:
     """One benchmark: its method, and a row per figure."""
     console.print(f"\n[bold]{name}[/bold]  {what}", highlight=False, soft_wrap=True)
     console.print(f"method: {outcome.method}", highlight=False, soft_wrap=True)

@@ -23,7 +23,7 @@ from quorate.scripts.terminal.connecting import (
     find_controllers,
     find_secret,
 )
-from quorate.scripts.terminal.survey import Survey, of_state, survey
+from quorate.scripts.terminal.survey import ControllerSurvey, of_state, survey
 
 _EXIT_CODES: Final = {
     "healthy": exit_codes.DONE,
@@ -79,7 +79,7 @@ async def _run(urls: Sequence[str], secret: bytes | None, interval: float | None
                 await asyncio.sleep(interval)
 
 
-def _show(seen: Survey, *, as_json: bool) -> None:
+def _show(seen: ControllerSurvey, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(seen.model_dump_json() + "\n")
         sys.stdout.flush()

@@ -18,7 +18,7 @@ from quorate.controller.api.resources import (
     VoterReply,
 )
 from quorate.scripts.terminal.output import ago, or_dash
-from quorate.scripts.terminal.survey import Survey
+from quorate.scripts.terminal.survey import ControllerSurvey
 
 _VERDICT_STYLE: Final = {
     "healthy": "bold green",
@@ -34,7 +34,7 @@ _BROKERS_MAX: Final = 30
 _REASONS_MAX: Final = 8
 
 
-def render(survey: Survey) -> RenderableType:
+def render(survey: ControllerSurvey) -> RenderableType:
     """The screen."""
     parts: list[RenderableType] = [_headline(survey), *_reasons(survey)]
     status = survey.status
@@ -52,7 +52,7 @@ def render(survey: Survey) -> RenderableType:
     return Group(*parts)
 
 
-def _headline(survey: Survey) -> Text:
+def _headline(survey: ControllerSurvey) -> Text:
     line = Text()
     line.append(survey.verdict.replace("-", " ").upper(), style=_VERDICT_STYLE[survey.verdict])
     if survey.status is None:
@@ -70,7 +70,7 @@ def _headline(survey: Survey) -> Text:
     return line
 
 
-def _reasons(survey: Survey) -> list[RenderableType]:
+def _reasons(survey: ControllerSurvey) -> list[RenderableType]:
     lines: list[RenderableType] = [Text(f"  - {reason}") for reason in survey.reasons[:_REASONS_MAX]]
     if len(survey.reasons) > _REASONS_MAX:
         lines.append(Text(f"  - and {len(survey.reasons) - _REASONS_MAX} more", style="dim"))
@@ -85,7 +85,7 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _controllers(survey: Survey, status: StatusReply) -> Table:
+def _controllers(survey: ControllerSurvey, status: StatusReply) -> Table:
     answers = {one.url: one for one in survey.controllers}
     table = _table("controller", "role", ">log end", ">lag", ">heard of", "address")
     for voter in status.quorum.voters:

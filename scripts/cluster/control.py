@@ -9,7 +9,7 @@ from typing import Final, Literal, Protocol
 
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.local import LocalCluster
-from quorate.scripts.cluster.members import Node
+from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.cluster.process import ManagedProcess
 
 #: ``stop``: SIGTERM, and wait until it has ended.
@@ -25,19 +25,19 @@ class ProcessControl(Protocol):
     async def begin(self) -> None:
         """Let everything run."""
 
-    async def kill(self, nodes: Sequence[Node]) -> None:
+    async def kill(self, nodes: Sequence[LocalNode]) -> None:
         """SIGKILL, all at once; they have ended."""
 
-    async def stop(self, node: Node) -> int | None:
+    async def stop(self, node: LocalNode) -> int | None:
         """End one in order; its exit code, None where nobody tells."""
 
-    async def pause(self, node: Node) -> None:
+    async def pause(self, node: LocalNode) -> None:
         """SIGSTOP: frozen, sockets open."""
 
-    async def resume(self, node: Node) -> None:
+    async def resume(self, node: LocalNode) -> None:
         """SIGCONT."""
 
-    async def start(self, nodes: Sequence[Node]) -> None:
+    async def start(self, nodes: Sequence[LocalNode]) -> None:
         """Start what does not run of them."""
 
     async def restore(self) -> None:
@@ -53,29 +53,29 @@ class LocalControl:
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
 
-    def process(self, node: Node) -> ManagedProcess:
+    def process(self, node: LocalNode) -> ManagedProcess:
         """The process of a node."""
         return (self.cluster.controllers if node.kind == "controller" else self.cluster.brokers)[node.id]
 
     async def begin(self) -> None:
         await self.cluster.start()
 
-    async def kill(self, nodes: Sequence[Node]) -> None:
+    async def kill(self, nodes: Sequence[LocalNode]) -> None:
         for node in nodes:
             self.process(node).kill()
         for node in nodes:
             await self.process(node).wait(_WAIT_S)
 
-    async def stop(self, node: Node) -> int | None:
+    async def stop(self, node: LocalNode) -> int | None:
         return await self.process(node).stop(_WAIT_S)
 
-    async def pause(self, node: Node) -> None:
+    async def pause(self, node: LocalNode) -> None:
         self.process(node).pause()
 
-    async def resume(self, node: Node) -> None:
+    async def resume(self, node: LocalNode) -> None:
         self.process(node).resume()
 
-    async def start(self, nodes: Sequence[Node]) -> None:
+    async def start(self, nodes: Sequence[LocalNode]) -> None:
         for node in nodes:
             await self.process(node).start()
 

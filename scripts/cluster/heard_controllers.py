@@ -17,7 +17,7 @@ _TIMEOUT_MS: Final = 3_000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class FoundController:
     """One address, and what came of asking there."""
 
     url: str
@@ -32,24 +32,24 @@ class Heard:
         return self.status is None and not self.trouble
 
 
-def ask_each(urls: Sequence[str], secret: bytes | None) -> list[Heard]:
+def ask_each(urls: Sequence[str], secret: bytes | None) -> list[FoundController]:
     """Ask all of them at once, each for what it knows itself.
 
     Raises:
         InvalidUrl: one of the addresses is none.
     """
 
-    async def run() -> list[Heard]:
+    async def run() -> list[FoundController]:
         async with ControllerClient(urls, shared_secret=secret) as client:
             return await asyncio.gather(*(_ask(client, controller_url(url)) for url in urls))
 
     return asyncio.run(run()) if urls else []
 
 
-async def _ask(client: ControllerClient, url: str) -> Heard:
+async def _ask(client: ControllerClient, url: str) -> FoundController:
     try:
-        return Heard(url, await client.status_of(url, _TIMEOUT_MS))
+        return FoundController(url, await client.status_of(url, _TIMEOUT_MS))
     except NotSent:
-        return Heard(url, None)
+        return FoundController(url, None)
     except (ApiError, NoAnswer) as error:
-        return Heard(url, None, str(error) or type(error).__name__)
+        return FoundController(url, None, str(error) or type(error).__name__)

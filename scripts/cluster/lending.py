@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.control import Act, LocalControl
 from quorate.scripts.cluster.local import LocalCluster
-from quorate.scripts.cluster.members import Members, Node
+from quorate.scripts.cluster.members import LocalNode, Members
 from quorate.scripts.cluster.plan import SOCKET_NAME, ClusterError
 from quorate.scripts.cluster.process import ManagedProcess
 from quorate.scripts.cluster.watched import WatchedCluster
@@ -46,7 +46,7 @@ class _Line(BaseModel):
 _Order = Act | Literal["states", "borrow", "restore"]
 
 
-class NodeState(_Line):
+class LentNode(_Line):
     """One process."""
 
     name: str
@@ -58,7 +58,7 @@ class NodeState(_Line):
     last_line: str
 
 
-class _Request(_Line):
+class _LendingRequest(_Line):
     number: int
     act: _Order
     #: Names of nodes.
@@ -71,7 +71,7 @@ class _Reply(_Line):
     #: Why it could not be done; empty: it was.
     problem: str = ""
     exit_code: int | None = None
-    states: tuple[NodeState, ...] = Field(default=(), max_length=_NODES_MAX)
+    states: tuple[LentNode, ...] = Field(default=(), max_length=_NODES_MAX)
 
 
 # --- the lender --------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class Lender:
         with closing(writer), suppress(ConnectionError, ValueError, asyncio.CancelledError):
             try:
                 while line := await reader.readline():
-                    await _send(writer, await self._answer(_Request.model_validate_json(line)))
+                    await _send(writer, await self._answer(_LendingRequest.model_validate_json(line)))
             finally:
                 self._connections.discard(task)
                 if self._loan is task:
@@ -143,7 +143,7 @@ class Lender:
         finally:
             self._loan = None
 
-    async def _answer(self, request: _Request) -> _Reply:
+    async def _answer(self, request: _LendingRequest) -> _Reply:
         if self._loan not in (None, asyncio.current_task()) and request.act != "states":
             return _Reply(number=request.number, problem="its processes are lent to a drill: wait until it is over")
         unknown = [name for name in request.nodes if name not in self._nodes]
@@ -155,7 +155,7 @@ class Lender:
         except (QuorateError, OSError) as error:
             return _Reply(number=request.number, problem=str(error))
 
-    async def _done(self, request: _Request, nodes: Sequence[Node]) -> _Reply:
+    async def _done(self, request: _LendingRequest, nodes: Sequence[LocalNode]) -> _Reply:
         exit_code = None
         match request.act:
             case "states":
@@ -174,7 +174,7 @@ class Lender:
                     exit_code = await self._do(act, nodes)
         return _Reply(number=request.number, exit_code=exit_code)
 
-    def _require_sensible(self, act: Act, nodes: Sequence[Node]) -> None:
+    def _require_sensible(self, act: Act, nodes: Sequence[LocalNode]) -> None:
         """A person is told what an order would be in vain for, before any of it is done; a drill need not care."""
         for node in nodes:
             process = self._control.process(node)
@@ -185,7 +185,7 @@ class Lender:
             if act in ("pause", "resume") and process.is_frozen == (act == "pause"):
                 raise ClusterError(f"{node.name} is {'frozen already' if process.is_frozen else 'not frozen'}")
 
-    async def _do(self, act: Act, nodes: Sequence[Node]) -> int | None:
+    async def _do(self, act: Act, nodes: Sequence[LocalNode]) -> int | None:
         control = self._control
         exit_code = None
         match act:
@@ -205,13 +205,13 @@ class Lender:
         return exit_code
 
 
-def _never(node: Node) -> str:
+def _never(node: LocalNode) -> str:
     return f"{node.name} was not started yet"
 
 
-def _state(process: ManagedProcess) -> NodeState:
+def _state(process: ManagedProcess) -> LentNode:
     state: Literal["running", "frozen", "ended"] = "running" if process.is_running else "ended"
-    return NodeState(
+    return LentNode(
         name=process.name,
         state="frozen" if process.is_frozen else state,
         pid=process.pid,
@@ -268,7 +268,7 @@ class RemoteControl:
         if self._reader.at_eof() or self._reader.exception() is not None:
             raise ClusterError(_ENDED)
 
-    async def states(self) -> tuple[NodeState, ...]:
+    async def states(self) -> tuple[LentNode, ...]:
         """All of them, controllers first."""
         return (await self._asked("states", ())).states
 
@@ -283,19 +283,19 @@ class RemoteControl:
     async def begin(self) -> None:
         """They run already."""
 
-    async def kill(self, nodes: Sequence[Node]) -> None:
+    async def kill(self, nodes: Sequence[LocalNode]) -> None:
         await self.ask("kill", _names(nodes))
 
-    async def stop(self, node: Node) -> int | None:
+    async def stop(self, node: LocalNode) -> int | None:
         return await self.ask("stop", [node.name])
 
-    async def pause(self, node: Node) -> None:
+    async def pause(self, node: LocalNode) -> None:
         await self.ask("pause", [node.name])
 
-    async def resume(self, node: Node) -> None:
+    async def resume(self, node: LocalNode) -> None:
         await self.ask("resume", [node.name])
 
-    async def start(self, nodes: Sequence[Node]) -> None:
+    async def start(self, nodes: Sequence[LocalNode]) -> None:
         await self.ask("start", _names(nodes))
 
     async def restore(self) -> None:
@@ -306,7 +306,7 @@ class RemoteControl:
 
     async def _asked(self, order: _Order, names: Sequence[str]) -> _Reply:
         self._number += 1
-        request = _Request(number=self._number, act=order, nodes=tuple(names))
+        request = _LendingRequest(number=self._number, act=order, nodes=tuple(names))
         with suppress(ConnectionError):  # the reply says so
             await _send(self._writer, request)
         return await self._reply(request.number)
@@ -328,7 +328,7 @@ class RemoteControl:
             return reply
 
 
-def _names(nodes: Sequence[Node]) -> list[str]:
+def _names(nodes: Sequence[LocalNode]) -> list[str]:
     return [node.name for node in nodes]
 
 

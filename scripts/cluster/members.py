@@ -11,7 +11,7 @@ NodeKind = Literal["controller", "broker"]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class LocalNode:
     """One process of a cluster."""
 
     kind: NodeKind
@@ -35,11 +35,11 @@ class Members:
     """All processes of a cluster, by id."""
 
     cluster_id: str
-    controllers: Mapping[int, Node]
-    brokers: Mapping[int, Node]
+    controllers: Mapping[int, LocalNode]
+    brokers: Mapping[int, LocalNode]
 
     @property
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[LocalNode]:
         """All of them, controllers first."""
         yield from self.controllers.values()
         yield from self.brokers.values()

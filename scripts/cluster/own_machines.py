@@ -15,7 +15,7 @@ from quorate.metadata_log.directory.directory import format_directory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
-from quorate.scripts.cluster.heard_controllers import Heard, ask_each
+from quorate.scripts.cluster.heard_controllers import FoundController, ask_each
 from quorate.scripts.cluster.plan import ClusterError
 from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterSettings, broker_settings_text
 
@@ -103,7 +103,7 @@ def ask_generation(settings: ControllerSettings, cluster_id: str) -> int | None:
     return max((one.quorum.generation or 0 for one in answers if one.cluster_id == cluster_id), default=None)
 
 
-def _ask_voters(settings: ControllerSettings) -> list[Heard]:
+def _ask_voters(settings: ControllerSettings) -> list[FoundController]:
     secret = None if settings.shared_secret_file is None else read_secret(settings.shared_secret_file)
     return ask_each([str(voter.http) for voter in settings.voters], secret)
 
@@ -124,7 +124,7 @@ def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_fo
         )
 
 
-def _sign_of_life(one: Heard, cluster_id: str) -> str | None:
+def _sign_of_life(one: FoundController, cluster_id: str) -> str | None:
     """Why a cluster is not a new one, by what one of its addresses answered; None: nothing there says so."""
     if one.is_silent:
         return None

@@ -11,7 +11,7 @@ from typing import Final, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.scripts.cluster.members import Members, Node
+from quorate.scripts.cluster.members import LocalNode, Members
 from quorate.scripts.cluster.ports import LOOPBACK, require_free
 
 PLAN_NAME: Final = "cluster.json"
@@ -24,11 +24,11 @@ class ClusterError(QuorateError):
     """A local cluster cannot be made, started or used. One sentence that says what to do."""
 
 
-class _Part(BaseModel):
+class _PlanPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PlannedController(_Part):
+class PlannedController(_PlanPart):
     """One controller process."""
 
     id: int = Field(ge=0)
@@ -38,7 +38,7 @@ class PlannedController(_Part):
     directory_id: str
 
 
-class PlannedBrokers(_Part):
+class PlannedBrokers(_PlanPart):
     """One process that plays one broker or several."""
 
     ids: tuple[int, ...] = Field(min_length=1)
@@ -49,7 +49,7 @@ class PlannedBrokers(_Part):
     is_twin: bool = False
 
 
-class ClusterPlan(_Part):
+class ClusterPlan(_PlanPart):
     """All of it."""
 
     cluster_id: str
@@ -77,7 +77,7 @@ class ClusterPlan(_Part):
         return self.model_copy(update={"controllers": controllers, "brokers": brokers})
 
     def require_ports(self) -> None:
-        """Raise ``PortTaken`` if something else listens where a process of this cluster should."""
+        """Raise ``PortInUse`` if something else listens where a process of this cluster should."""
         for controller in self.controllers:
             require_free(controller.quorum_port, f"controller {controller.id}, quorum")
             require_free(controller.http_port, f"controller {controller.id}, HTTP")
@@ -120,8 +120,10 @@ class ClusterPlan(_Part):
     @property
     def members(self) -> Members:
         """The processes that it consists of."""
-        controllers = {c.id: Node("controller", c.id, LOOPBACK, _url(c.http_port), (c.id,)) for c in self.controllers}
-        brokers = {b.ids[0]: Node("broker", b.ids[0], LOOPBACK, _url(b.http_port), b.ids) for b in self.brokers}
+        controllers = {
+            c.id: LocalNode("controller", c.id, LOOPBACK, _url(c.http_port), (c.id,)) for c in self.controllers
+        }
+        brokers = {b.ids[0]: LocalNode("broker", b.ids[0], LOOPBACK, _url(b.http_port), b.ids) for b in self.brokers}
         return Members(self.cluster_id, controllers, brokers)
 
 

@@ -20,18 +20,18 @@ _STRETCH_ATTEMPTS: Final = 50
 _STRETCH_STEP: Final = 1009
 
 
-class PortTaken(QuorateError):
+class PortInUse(QuorateError):
     """Somebody listens there already."""
 
 
 def require_free(port: int, what: str) -> None:
-    """Raise ``PortTaken`` if nothing could listen on this loopback port now."""
+    """Raise ``PortInUse`` if nothing could listen on this loopback port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
         except OSError as error:
-            raise PortTaken(
+            raise PortInUse(
                 f"port {port} ({what}) cannot be used: {error.strerror}; is another cluster running there?"
             ) from error
 
@@ -58,7 +58,7 @@ def free_stretch(count: int) -> int:
     """The first of so many consecutive ports that are free and stay so, as those of ``free_ports``.
 
     Raises:
-        PortTaken: none found.
+        PortInUse: none found.
     """
     for attempt in range(_STRETCH_ATTEMPTS):
         # Processes that look at the same time begin at different places.
@@ -69,7 +69,7 @@ def free_stretch(count: int) -> int:
         except OSError:
             continue
         return first
-    raise PortTaken(f"no {count} consecutive ports are free")
+    raise PortInUse(f"no {count} consecutive ports are free")
 
 
 def _hold(port: int, held: ExitStack = _held) -> int:

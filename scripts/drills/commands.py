@@ -13,7 +13,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError, QuorateError
 from quorate.scripts.cluster.control import Act
-from quorate.scripts.cluster.members import Node
+from quorate.scripts.cluster.members import LocalNode
 
 _COMMAND_S: Final = 30.0
 #: Within which a controller that was ended must have stopped to answer.
@@ -52,7 +52,7 @@ def parse_command(text: str) -> tuple[str, ...]:
     return words
 
 
-def filled(words: Sequence[str], node: Node) -> list[str]:
+def filled(words: Sequence[str], node: LocalNode) -> list[str]:
     """A command for one node."""
     values = {"host": node.host, "id": str(node.id), "kind": node.kind, "name": node.name}
     return [_PLACE.sub(lambda found: values[found[1]], word) for word in words]
@@ -64,32 +64,32 @@ class CommandControl:
     def __init__(self, commands: Mapping[Act, Sequence[str]]) -> None:
         """``commands``: words for each act that the drill needs, with places (``PLACES``)."""
         self._commands = commands
-        self._frozen: dict[str, Node] = {}
-        self._ended: dict[str, Node] = {}
+        self._frozen: dict[str, LocalNode] = {}
+        self._ended: dict[str, LocalNode] = {}
 
     async def begin(self) -> None:
         """They run already."""
 
-    async def kill(self, nodes: Sequence[Node]) -> None:
+    async def kill(self, nodes: Sequence[LocalNode]) -> None:
         self._ended |= {node.name: node for node in nodes}
         await asyncio.gather(*(self._run("kill", node) for node in nodes))
         await asyncio.gather(*(self._require_gone(node) for node in nodes))
 
-    async def stop(self, node: Node) -> int | None:
+    async def stop(self, node: LocalNode) -> int | None:
         self._ended[node.name] = node
         await self._run("stop", node)
         await self._require_gone(node)
         return None
 
-    async def pause(self, node: Node) -> None:
+    async def pause(self, node: LocalNode) -> None:
         self._frozen[node.name] = node
         await self._run("pause", node)
 
-    async def resume(self, node: Node) -> None:
+    async def resume(self, node: LocalNode) -> None:
         await self._run("resume", node)
         self._frozen.pop(node.name, None)
 
-    async def start(self, nodes: Sequence[Node]) -> None:
+    async def start(self, nodes: Sequence[LocalNode]) -> None:
         await asyncio.gather(*(self._run("start", node) for node in nodes))
         for node in nodes:
             self._ended.pop(node.name, None)
@@ -104,7 +104,7 @@ class CommandControl:
     async def end(self) -> None:
         """Nothing of them is ours."""
 
-    async def _run(self, act: Act, node: Node) -> None:
+    async def _run(self, act: Act, node: LocalNode) -> None:
         words = filled(self._commands[act], node)
         try:
             process = await asyncio.create_subprocess_exec(
@@ -128,7 +128,7 @@ class CommandControl:
             why = said.decode(errors="replace").strip()[-_SAID_MAX:]
             raise CommandFailed(f"{shlex.join(words)}: exit code {process.returncode}" + (f": {why}" if why else ""))
 
-    async def _require_gone(self, node: Node) -> None:
+    async def _require_gone(self, node: LocalNode) -> None:
         """What answers all the time was not ended: a drill must not pass because its fault had no effect."""
         if node.url is None:
             return  # a broker: the drills look at whether it is fenced

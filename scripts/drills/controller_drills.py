@@ -11,7 +11,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.formatting import wipe
-from quorate.scripts.cluster.members import Node
+from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
 from quorate.scripts.drills.environment import DEADLINE_S, Ground
 from quorate.scripts.drills.outcome import Expectation
@@ -48,7 +48,7 @@ async def leader_pause(ground: Ground) -> None:
     await ground.settle(thawed)
 
 
-async def _reads_stale(node: Node, topic: str) -> bool:
+async def _reads_stale(node: LocalNode, topic: str) -> bool:
     """Whether a controller that was frozen denies, in a linearizable read, what others have acknowledged."""
     async with _client(node) as client:
         try:
@@ -58,7 +58,7 @@ async def _reads_stale(node: Node, topic: str) -> bool:
     return reply.topic.name != topic
 
 
-def _client(node: Node) -> ControllerClient:
+def _client(node: LocalNode) -> ControllerClient:
     """One controller is asked, and nobody else."""
     assert node.url is not None
     return ControllerClient([node.url])

@@ -18,7 +18,7 @@ from quorate.scripts.cluster.process import ProcessFailed
 from quorate.scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
 from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
 from quorate.scripts.drills.machine_drills import faults
-from quorate.scripts.drills.machine_faults import Faults
+from quorate.scripts.drills.machine_faults import MachineFaults
 from quorate.scripts.drills.outcome import Expectation
 from quorate.scripts.lost_majority.directory_survey import survey_directory
 
@@ -51,13 +51,13 @@ async def read_only_disk(ground: Ground) -> None:
     """The active controller's disk turns read only, as file systems do that met an error; then it is started there."""
     node = await ground.active()
     ground.event("fault", f"controller {node}'s disk is read only")
-    faults(ground, node, Faults(is_read_only=True))
+    faults(ground, node, MachineFaults(is_read_only=True))
     code = await ground.process(node).wait(DEADLINE_S)
     ground.event("seen", f"controller {node} ended with exit code {code}: {ground.process(node).last_words()}")
     await ground.load.more()
     ground.event("fault", f"controller {node} is started, its directory mounted read only")
     await _start_read_only(ground, node)
-    faults(ground, node, Faults())
+    faults(ground, node, MachineFaults())
     started = await ground.restart(ground.controllers[node])
     await ground.settle(started)
 

@@ -17,12 +17,12 @@ from quorate.metadata_log.errors import NotController, QuorateError
 from quorate.scripts.cluster.control import LocalControl, ProcessControl
 from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.making import controller_directory
-from quorate.scripts.cluster.members import Node
+from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.process import ManagedProcess
 from quorate.scripts.cluster.watched import WatchedCluster
 from quorate.scripts.drills.load import LEAD_S, Load, longest_wait_ms, unwritten_ms
-from quorate.scripts.drills.outcome import Event, EventKind
+from quorate.scripts.drills.outcome import DrillEvent, EventKind
 from quorate.scripts.terminal.survey import ask
 from quorate.scripts.tour.digests import digests_at_one_offset
 
@@ -47,7 +47,7 @@ class Ground:
         #: For what a drill needs besides the cluster; goes with the drill.
         self.workplace = workplace
         self.begun = time.monotonic()
-        self.events: list[Event] = []
+        self.events: list[DrillEvent] = []
         self.values: dict[str, float] = {}
         self.noted: dict[str, float | str] = {}
         #: Writes, which are there all the time.
@@ -58,7 +58,7 @@ class Ground:
     def event(self, kind: EventKind, text: str) -> float:
         """Note what happens now; the moment."""
         now = time.monotonic()
-        self.events.append(Event(at_s=round(now - self.begun, 3), kind=kind, text=text))
+        self.events.append(DrillEvent(at_s=round(now - self.begun, 3), kind=kind, text=text))
         return now
 
     def measure(self, name: str, value: float) -> None:
@@ -68,11 +68,11 @@ class Ground:
     # --- looking -------------------------------------------------------------------------------------
 
     @property
-    def controllers(self) -> Mapping[int, Node]:
+    def controllers(self) -> Mapping[int, LocalNode]:
         return self.cluster.members.controllers
 
     @property
-    def brokers(self) -> Mapping[int, Node]:
+    def brokers(self) -> Mapping[int, LocalNode]:
         return self.cluster.members.brokers
 
     @property
@@ -140,20 +140,20 @@ class Ground:
 
     # --- acting --------------------------------------------------------------------------------------
 
-    async def kill(self, *nodes: Node) -> float:
+    async def kill(self, *nodes: LocalNode) -> float:
         """kill -9, all at once; the moment."""
         at = self.event("fault", f"kill -9 {_names(nodes)}")
         await self.control.kill(nodes)
         return at
 
-    async def stop(self, node: Node) -> None:
+    async def stop(self, node: LocalNode) -> None:
         """SIGTERM, and wait until it has ended as it should."""
         self.event("fault", f"SIGTERM {node.name}")
         code = await self.control.stop(node)
         if code not in (0, None):
             raise DrillBroken(f"{node.name} ended with exit code {code} after SIGTERM")
 
-    async def restart(self, *nodes: Node) -> float:
+    async def restart(self, *nodes: LocalNode) -> float:
         at = self.event("repair", f"start {_names(nodes)}")
         await self.control.start(nodes)
         return at
@@ -222,5 +222,5 @@ class Ground:
         await self.until(lambda s: s.partitions.offline == 0, "no partition is offline")
 
 
-def _names(nodes: Iterable[Node]) -> str:
+def _names(nodes: Iterable[LocalNode]) -> str:
     return ", ".join(node.name for node in nodes)

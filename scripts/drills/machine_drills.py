@@ -13,7 +13,7 @@ from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
 from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
 from quorate.scripts.drills.load import longest_wait_ms
-from quorate.scripts.drills.machine_faults import Faults
+from quorate.scripts.drills.machine_faults import MachineFaults
 from quorate.scripts.drills.outcome import Expectation
 from quorate.snapshots.checkpoints.moments import Moment
 
@@ -25,11 +25,11 @@ async def full_disk(ground: Ground) -> None:
     """The active controller's disk takes no byte more: it stops, and says nothing that does not hold."""
     node = await ground.active()
     ground.event("fault", f"controller {node}'s disk is full")
-    faults(ground, node, Faults(is_full=True))
+    faults(ground, node, MachineFaults(is_full=True))
     code = await ground.process(node).wait(DEADLINE_S)
     ground.event("seen", f"controller {node} ended with exit code {code}")
     await ground.load.more()
-    faults(ground, node, Faults())
+    faults(ground, node, MachineFaults())
     started = await ground.restart(ground.controllers[node])
     await ground.settle(started)
 
@@ -38,10 +38,10 @@ async def slow_disk(ground: Ground) -> None:
     """A standby whose syncs take half a second: the others are a majority without it."""
     node = await ground.standby()
     ground.event("fault", f"every sync of controller {node} takes 500 ms")
-    faults(ground, node, Faults(sync_delay_ms=500))
+    faults(ground, node, MachineFaults(sync_delay_ms=500))
     await ground.load.more(60)
     healed = ground.event("repair", f"controller {node}'s disk is quick again")
-    faults(ground, node, Faults())
+    faults(ground, node, MachineFaults())
     await ground.until_voting()
     await ground.settle(healed)
 
@@ -51,13 +51,13 @@ async def clock_jump(ground: Ground) -> None:
     node, epoch = await ground.active(), (await ground.status()).quorum.epoch
     for ahead, text in ((-_HOUR_MS, "an hour behind"), (0.0, "right"), (_HOUR_MS, "an hour ahead")):
         ground.event("fault" if ahead else "repair", f"controller {node}'s clock is {text}")
-        faults(ground, node, Faults(clock_ahead_ms=ahead))
+        faults(ground, node, MachineFaults(clock_ahead_ms=ahead))
         await ground.load.more(30)
     ground.measure("elections", (await ground.status()).quorum.epoch - epoch)
     killed = await ground.kill(ground.controllers[node])
     written = len(ground.load.acknowledged)
     await ground.load.more(30)
-    faults(ground, node, Faults())
+    faults(ground, node, MachineFaults())
     healed = await ground.restart(ground.controllers[node])
     await ground.settle(healed)
     ground.measure("kill_outage_ms", longest_wait_ms(ground.load.times, killed, ground.load.times[-1]))
@@ -119,21 +119,21 @@ async def partition(ground: Ground, *, is_two_way: bool) -> None:
     node = await ground.active()
     others = tuple(other for other in ground.controllers if other != node)
     ground.event("fault", f"controller {node} hears none of the others")
-    faults(ground, node, Faults(deaf_to=others))
+    faults(ground, node, MachineFaults(deaf_to=others))
     if is_two_way:
         ground.event("fault", f"the others do not hear controller {node}")
         for other in others:
-            faults(ground, other, Faults(deaf_to=(node,)))
+            faults(ground, other, MachineFaults(deaf_to=(node,)))
     await ground.until(lambda s: s.quorum.active_id not in (None, node), "another controller is active")
     await ground.load.more()
     healed = ground.event("repair", "all links are whole")
     for one in ground.controllers:
-        faults(ground, one, Faults())
+        faults(ground, one, MachineFaults())
     await ground.until_voting()
     await ground.settle(healed)
 
 
-def faults(ground: Ground, node: int, now: Faults) -> None:
+def faults(ground: Ground, node: int, now: MachineFaults) -> None:
     """Let a controller's machine fail so from now on."""
     now.save(ground.workplace / f"faults-{node}.json")
 

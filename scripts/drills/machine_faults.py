@@ -1,7 +1,7 @@
 """Faults of the machine that a controller runs on: its disk calls, wall clock and sockets fail as a file says.
 
 Nothing else of the process is replaced. The file is JSON, read again whenever it changes; without it nothing fails.
-What its fields mean: ``Faults``.
+What its fields mean: ``MachineFaults``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEVER: Final = threading.Event()
 
 
 @dataclass(slots=True)
-class Faults:
+class MachineFaults:
     """What is wrong at the moment. Written by one thread, read by others; every field stands for itself."""
 
     #: Every sync takes so much longer.
@@ -46,14 +46,14 @@ class Faults:
         os.replace(part, path)
 
 
-def install(faults: Faults) -> None:
+def install(faults: MachineFaults) -> None:
     """Put the faults between the process and its machine."""
     _install_disk(faults)
     _install_clock(faults)
     _install_sockets(faults)
 
 
-def watch(faults: Faults, path: Path) -> None:
+def watch(faults: MachineFaults, path: Path) -> None:
     """Follow the file, for ever."""
     seen = 0
     while True:
@@ -68,7 +68,7 @@ def watch(faults: Faults, path: Path) -> None:
         _NEVER.wait(_LOOK_S)
 
 
-def _install_disk(faults: Faults) -> None:
+def _install_disk(faults: MachineFaults) -> None:
     file = quorate.metadata_log.disk.RealFile
     sync, pwrite = file.sync, file.pwrite
 
@@ -87,13 +87,13 @@ def _install_disk(faults: Faults) -> None:
     file.pwrite = refusing_pwrite  # type: ignore[method-assign]
 
 
-def _install_clock(faults: Faults) -> None:
+def _install_clock(faults: MachineFaults) -> None:
     seconds, nanoseconds = time.time, time.time_ns
     time.time = lambda: seconds() + faults.clock_ahead_ms / 1000
     time.time_ns = lambda: nanoseconds() + int(faults.clock_ahead_ms * 1_000_000)
 
 
-def _install_sockets(faults: Faults) -> None:
+def _install_sockets(faults: MachineFaults) -> None:
     connection = quorate.quorum.transport.connection.Connection
     receive: Callable[[Any, bytes], None] = connection.data_received
     #: What came from peers that are not heard, by connection, in order.

@@ -10,11 +10,11 @@ Verdict = Literal["passed", "failed", "broken", "skipped"]
 EventKind = Literal["fault", "repair", "seen"]
 
 
-class Part(BaseModel):
+class OutcomePart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Expectation(Part):
+class Expectation(OutcomePart):
     """A measurement and the most that it may be."""
 
     name: str
@@ -23,7 +23,7 @@ class Expectation(Part):
     at_most: float
 
 
-class Measured(Part):
+class DrillMeasurement(OutcomePart):
     """An expectation and what came of it; None: the drill did not get so far."""
 
     expectation: Expectation
@@ -34,7 +34,7 @@ class Measured(Part):
         return self.value is not None and self.value <= self.expectation.at_most
 
 
-class Event(Part):
+class DrillEvent(OutcomePart):
     """What happened when, in seconds since the drill began."""
 
     at_s: float
@@ -42,7 +42,7 @@ class Event(Part):
     text: str
 
 
-class Outcome(Part):
+class DrillOutcome(OutcomePart):
     """One run of one drill."""
 
     version: Literal[1] = 1
@@ -57,9 +57,9 @@ class Outcome(Part):
     cluster_id: str
     controllers: int = Field(ge=0)
     brokers: int = Field(ge=0)
-    measured: tuple[Measured, ...]
+    measured: tuple[DrillMeasurement, ...]
     #: Facts that nothing was expected of, by name.
     noted: dict[str, float | str]
-    events: tuple[Event, ...]
+    events: tuple[DrillEvent, ...]
     #: When writes were acknowledged, in seconds since the drill began.
     acknowledged_s: tuple[float, ...]

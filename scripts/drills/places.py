@@ -13,7 +13,7 @@ from quorate.scripts.cluster.control import Act, LocalControl
 from quorate.scripts.cluster.lending import LentCluster, RemoteControl
 from quorate.scripts.cluster.local import LocalCluster, LocalOptions
 from quorate.scripts.cluster.making import Ports, make_fresh, make_twin
-from quorate.scripts.cluster.members import Members, Node
+from quorate.scripts.cluster.members import LocalNode, Members
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.cluster.watched import WatchedCluster
@@ -35,7 +35,7 @@ class NotHere(ClusterError):
 
 
 @dataclass(frozen=True, slots=True)
-class NamedCluster:
+class ForeignCluster:
     """A cluster that somebody else runs, and the commands by which its processes are ended and started."""
 
     urls: tuple[str, ...]
@@ -52,7 +52,7 @@ class GivenDirectory:
 
 
 #: None: a cluster made for the drill. A directory of `quorate up`. A cluster by its addresses.
-On = GivenDirectory | NamedCluster | None
+On = GivenDirectory | ForeignCluster | None
 
 
 async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
@@ -62,7 +62,7 @@ async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
         NotHere: the drill may not be run there. ClusterError: there is no cluster. PortTaken: somebody else listens.
         ApiError: the named cluster does not answer.
     """
-    if isinstance(on, NamedCluster):
+    if isinstance(on, ForeignCluster):
         return await _named(drill, on, workplace)
     if on is None:
         return _local(drill, workplace / "var", _made(drill, workplace / "var"), workplace)
@@ -109,7 +109,7 @@ def _options(drill: Drill, workplace: Path) -> LocalOptions:
     return LocalOptions(drill.controller_settings, {**_BROKER_SETTINGS, **drill.broker_settings}, faulty)
 
 
-async def _named(drill: Drill, on: NamedCluster, workplace: Path) -> Ground:
+async def _named(drill: Drill, on: ForeignCluster, workplace: Path) -> Ground:
     _require_harmless(drill, "a cluster that is named by its addresses runs; run the drill without --on")
     members = await find_members(on.urls)
     _require_members(drill, members, f"cluster {members.cluster_id}")
@@ -121,13 +121,15 @@ async def find_members(urls: Sequence[str]) -> Members:
     async with ControllerClient(urls) as client:
         status = await client.status()
     controllers = {
-        voter.node_id: Node(
+        voter.node_id: LocalNode(
             "controller", voter.node_id, urlsplit(voter.http).hostname or "", voter.http, (voter.node_id,)
         )
         for voter in status.quorum.voters
     }
     brokers = {
-        broker.id: Node("broker", broker.id, broker.listeners[0].host if broker.listeners else "", None, (broker.id,))
+        broker.id: LocalNode(
+            "broker", broker.id, broker.listeners[0].host if broker.listeners else "", None, (broker.id,)
+        )
         for broker in status.brokers
         if broker.state == "active"
     }

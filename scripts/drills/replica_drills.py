@@ -17,7 +17,7 @@ from quorate.controller.protocol import (
 )
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import uuid_from_text
-from quorate.scripts.cluster.members import Node
+from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.drills.drill import PAUSE, Drill, healthy_again
 from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
 from quorate.scripts.drills.outcome import Expectation
@@ -99,7 +99,7 @@ async def failed_directory(ground: Ground) -> None:
     await ground.settle(started)
 
 
-async def _until_out(ground: Ground, topic: str, node: Node, count: int) -> None:
+async def _until_out(ground: Ground, topic: str, node: LocalNode, count: int) -> None:
     """Until so many of a topic's ISRs are without a broker."""
 
     async def look() -> bool | None:
@@ -108,7 +108,7 @@ async def _until_out(ground: Ground, topic: str, node: Node, count: int) -> None
     await ground.cluster.until(look, "its replicas are out of the ISRs", DEADLINE_S)
 
 
-async def _places(ground: Ground, topic: str, node: Node) -> dict[int, tuple[bytes, tuple[int, ...]]]:
+async def _places(ground: Ground, topic: str, node: LocalNode) -> dict[int, tuple[bytes, tuple[int, ...]]]:
     """By partition where a broker's replica lies, once it has said so of all, and the ISR."""
 
     async def look() -> dict[int, tuple[bytes, tuple[int, ...]]] | None:
@@ -127,7 +127,7 @@ async def _isrs(ground: Ground, topic: str) -> dict[int, list[int]]:
     return {one.partition_index: one.isr_nodes for one in described.topic.partitions}
 
 
-async def _fail_directory(node: Node) -> bytes:
+async def _fail_directory(node: LocalNode) -> bytes:
     url = f"{node.url}/v1/brokers/{node.id}/directories/fail"
     async with aiohttp.ClientSession() as session, session.post(url, json={}) as answer:
         if answer.status != 200:
@@ -157,7 +157,7 @@ async def _move(ground: Ground, name: str, brokers: Sequence[int]) -> None:
             raise DrillBroken(f"{name}-{result.partition_index} cannot be moved: {result.error_message}")
 
 
-async def _set_pace(node: Node, copy_bytes_per_s: int) -> None:
+async def _set_pace(node: LocalNode, copy_bytes_per_s: int) -> None:
     url, body = f"{node.url}/v1/rehearsal", {"copy_bytes_per_s": copy_bytes_per_s}
     async with aiohttp.ClientSession() as session, session.put(url, json=body) as answer:
         if answer.status != 200:

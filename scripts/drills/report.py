@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from quorate.scripts.drills.outcome import Event, Measured, Outcome
+from quorate.scripts.drills.outcome import DrillEvent, DrillMeasurement, DrillOutcome
 
 _WIDTH: Final = 1_000
 _LEFT: Final = 50
@@ -30,7 +30,7 @@ svg text { font: 12px system-ui, sans-serif; fill: #1c2833; } a { color: #2471a3
 """
 
 
-def lines(outcome: Outcome) -> Iterator[str]:
+def lines(outcome: DrillOutcome) -> Iterator[str]:
     """One drill as text."""
     yield f"{outcome.drill}: {outcome.verdict}, {outcome.seconds:.0f} s"
     yield f"  {outcome.hypothesis}"
@@ -42,7 +42,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
         yield f"  {outcome.reason}"
 
 
-def page(outcomes: Sequence[Outcome]) -> str:
+def page(outcomes: Sequence[DrillOutcome]) -> str:
     """All of them as one page, which needs no network."""
     passed = sum(one.verdict == "passed" for one in outcomes)
     begun = datetime.fromtimestamp(min(one.begun_at_ms for one in outcomes) / 1000, UTC).isoformat(" ", "seconds")
@@ -61,7 +61,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def _table(outcomes: Sequence[Outcome]) -> str:
+def _table(outcomes: Sequence[DrillOutcome]) -> str:
     rows = "".join(
         f'<tr><td><a href="#{escape(one.drill)}">{escape(one.drill)}</a></td><td>{_badge(one)}</td>'
         f'<td class="number">{one.seconds:.0f} s</td><td>{escape(one.hypothesis)}</td></tr>'
@@ -70,7 +70,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     return f"<table><tr><th>drill<th>verdict<th>took<th>hypothesis</tr>{rows}</table>"
 
 
-def _section(outcome: Outcome) -> str:
+def _section(outcome: DrillOutcome) -> str:
     measured = "".join(
         f"<tr><td>{escape(one.expectation.meaning)}</td><td class=number>{_number(one.value)}</td>"
         f"<td class=number>≤ {one.expectation.at_most:g}</td><td>{'holds' if one.holds else 'fails'}</td></tr>"
@@ -86,11 +86,11 @@ def _section(outcome: Outcome) -> str:
     )
 
 
-def _badge(outcome: Outcome) -> str:
+def _badge(outcome: DrillOutcome) -> str:
     return f'<span class="verdict" style="background:{_VERDICTS[outcome.verdict]}">{outcome.verdict}</span>'
 
 
-def _value(one: Measured) -> str:
+def _value(one: DrillMeasurement) -> str:
     return f"{_number(one.value)} (expected at most {one.expectation.at_most:g})"
 
 
@@ -105,7 +105,7 @@ def _number(value: float | None) -> str:
 # --- the picture -------------------------------------------------------------------------------------
 
 
-def _picture(outcome: Outcome) -> str:
+def _picture(outcome: DrillOutcome) -> str:
     """Acknowledged writes over time, and under them what happened, each at its moment."""
     end = max([outcome.seconds, *outcome.acknowledged_s, *(event.at_s for event in outcome.events)], default=1.0) or 1.0
     height = _CURVE_HEIGHT + 30 + _ROW_HEIGHT * len(outcome.events) + 10
@@ -120,7 +120,7 @@ def _picture(outcome: Outcome) -> str:
     return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
 
 
-def _bars(outcome: Outcome, end: float, left: float, right: float) -> Iterator[str]:
+def _bars(outcome: DrillOutcome, end: float, left: float, right: float) -> Iterator[str]:
     width_s = end / _BUCKETS
     counts = [0] * (_BUCKETS + 1)
     for at_s in outcome.acknowledged_s:
@@ -145,7 +145,7 @@ def _axis(end: float, x: Callable[[float], float]) -> Iterator[str]:
         yield f'<text x="{x(tick):.1f}" y="{_CURVE_HEIGHT + 15}" text-anchor="middle">{tick} s</text>'
 
 
-def _mark(event: Event, x: float, y: float) -> Iterator[str]:
+def _mark(event: DrillEvent, x: float, y: float) -> Iterator[str]:
     colour = _COLOURS[event.kind]
     yield f'<line x1="{x:.1f}" y1="20" x2="{x:.1f}" y2="{y:.1f}" stroke="{colour}" stroke-dasharray="3 3"/>'
     yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>'

@@ -19,8 +19,8 @@ from quorate.scripts.drills.directory_drills import DRILLS as DIRECTORY_DRILLS
 from quorate.scripts.drills.drill import Drill
 from quorate.scripts.drills.environment import Ground
 from quorate.scripts.drills.machine_drills import DRILLS as MACHINE_DRILLS
-from quorate.scripts.drills.outcome import Expectation, Measured, Outcome, Verdict
-from quorate.scripts.drills.places import NamedCluster, On, prepare
+from quorate.scripts.drills.outcome import DrillMeasurement, DrillOutcome, Expectation, Verdict
+from quorate.scripts.drills.places import ForeignCluster, On, prepare
 from quorate.scripts.drills.recovery_drills import DRILLS as RECOVERY_DRILLS
 from quorate.scripts.drills.replica_drills import DRILLS as REPLICA_DRILLS
 
@@ -42,7 +42,7 @@ _END_S: Final = 20.0
 
 async def run_drill(
     drill: Drill, stricter: Mapping[str, float], keep: Callable[[Path], None], on: On = None
-) -> Outcome:
+) -> DrillOutcome:
     """Run one drill, on a cluster made for it or on one that is there already, which is left as it was found.
 
     Args:
@@ -60,16 +60,16 @@ async def run_drill(
         if not isinstance(ground.control, LocalControl):
             stricter = {**drill.limits_elsewhere, **stricter}
         outcome = await _run(drill, ground, stricter, is_guest=on is not None)
-        if outcome.verdict != "passed" and not isinstance(on, NamedCluster):
+        if outcome.verdict != "passed" and not isinstance(on, ForeignCluster):
             keep(workplace / "var" if on is None else on.path)
         return outcome
     finally:
         shutil.rmtree(workplace, ignore_errors=True)
 
 
-def skipped(drill: Drill, reason: str) -> Outcome:
+def skipped(drill: Drill, reason: str) -> DrillOutcome:
     """A drill that cannot be run here: nothing was done, nothing is known."""
-    return Outcome(
+    return DrillOutcome(
         drill=drill.name,
         hypothesis=drill.hypothesis,
         verdict="skipped",
@@ -86,7 +86,7 @@ def skipped(drill: Drill, reason: str) -> Outcome:
     )
 
 
-async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, is_guest: bool) -> Outcome:
+async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, is_guest: bool) -> DrillOutcome:
     async def work() -> None:
         async with ground.written_to():
             await drill.run(ground)
@@ -98,11 +98,11 @@ async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, i
         left = await _end(ground, is_guest=is_guest)
     expected = {one.name for one in drill.all_expectations}
     measured = tuple(
-        Measured(expectation=_limited(one, stricter), value=ground.values.get(one.name))
+        DrillMeasurement(expectation=_limited(one, stricter), value=ground.values.get(one.name))
         for one in drill.all_expectations
     )
     verdict, why = judged(measured, reason or left)
-    return Outcome(
+    return DrillOutcome(
         drill=drill.name,
         hypothesis=drill.hypothesis,
         verdict=verdict,
@@ -161,14 +161,14 @@ def _limited(expectation: Expectation, stricter: Mapping[str, float]) -> Expecta
     return expectation if limit is None else expectation.model_copy(update={"at_most": limit})
 
 
-def judged(measured: tuple[Measured, ...], reason: str) -> tuple[Verdict, str]:
+def judged(measured: tuple[DrillMeasurement, ...], reason: str) -> tuple[Verdict, str]:
     """The verdict and why: ``reason`` where the drill did not come to its end, else what does not hold."""
     if reason:
         return "broken", reason
     return ("passed" if all(one.holds for one in measured) else "failed"), _reason(measured)
 
 
-def _reason(measured: tuple[Measured, ...]) -> str:
+def _reason(measured: tuple[DrillMeasurement, ...]) -> str:
     return "; ".join(
         f"{one.expectation.meaning}: {'not measured' if one.value is None else f'{one.value:g}'}, expected at most"
         f" {one.expectation.at_most:g}"

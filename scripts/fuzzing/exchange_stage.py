@@ -43,7 +43,7 @@ _LEADER_AT: Final[Address] = "127.0.0.1:18001"
 _PARTITIONS: Final = (((1, 2, 3), (1, 2, 3)), ((1, 3, 2), (1,)), ((1, 2), (1,)), ((1, 3), (1, 3)))
 
 
-class Follower:
+class FollowingProcess:
     """A process that plays one broker, and follows."""
 
     def __init__(self, broker: int, image: MetadataImage) -> None:
@@ -68,7 +68,7 @@ class ExchangeStage:
         self.leader = LeaderCore(_LOG, LAG_MAX_MS)
         self.leader.cluster_id = _CLUSTER_ID
         self.leader.update(self.image, (LEADER,), 0.0)
-        self.followers = {broker: Follower(broker, self.image) for broker in (HONEST, HOSTILE)}
+        self.followers = {broker: FollowingProcess(broker, self.image) for broker in (HONEST, HOSTILE)}
         self._addresses = PeerAddresses({})
 
     def messages(self, broker: int) -> Iterator[tuple[Link, FollowMessage, bytes]]:

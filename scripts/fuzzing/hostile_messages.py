@@ -29,7 +29,7 @@ _EDGES: Final = (0, 1, 2**31 - 1, 2**31, 2**32, 2**53, 2**61, 2**63 - 1, 2**63, 
 
 
 @dataclasses.dataclass(slots=True)
-class Heard:
+class OverheardState:
     """What the cluster's own messages say of its state."""
 
     epoch: int = 0
@@ -59,7 +59,7 @@ class HostileMessages:
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
-        self.heard = Heard()
+        self.heard = OverheardState()
         self._may_raise_at = 0.0
 
     def payload(self, now: float, damaged_share: float) -> bytes:

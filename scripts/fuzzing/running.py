@@ -24,7 +24,7 @@ class Hang(BaseException):
 
 
 @dataclass(slots=True)
-class Finding:
+class FuzzFinding:
     """An input that was neither refused nor read right."""
 
     target: str
@@ -38,7 +38,7 @@ class Tally:
     """What became of inputs."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FuzzFinding] = field(default_factory=list)
 
 
 def run_inputs(target: str, corpus: Corpus, seed: int, numbers: range) -> Tally:
@@ -53,7 +53,7 @@ def run_inputs(target: str, corpus: Corpus, seed: int, numbers: range) -> Tally:
                     is_taken = made.run(data)
             except (Exception, Hang):  # noqa: BLE001  # whatever it is, it is no typed error
                 tally.counts["wrong"] += 1
-                tally.findings.append(Finding(target, number, data, traceback.format_exc()))
+                tally.findings.append(FuzzFinding(target, number, data, traceback.format_exc()))
                 made = TARGETS[target](corpus)
             else:
                 tally.counts["taken" if is_taken else "refused"] += 1

@@ -10,7 +10,7 @@ class Wrong(Exception):
     """A result that cannot be right."""
 
 
-class Target(Protocol):
+class FuzzTarget(Protocol):
     """A reader. Whatever production raises that is not one of its typed errors, ``run`` lets through."""
 
     def make(self, rng: Random) -> bytes:

@@ -31,7 +31,7 @@ from quorate.quorum.transport.handshake import decode_hello
 from quorate.scripts.fuzzing.corpus import Corpus
 from quorate.scripts.fuzzing.exchange_targets import FollowAnswerTarget, FollowMessageTarget
 from quorate.scripts.fuzzing.mutating import mutated, mutated_document
-from quorate.scripts.fuzzing.target import Target, Wrong
+from quorate.scripts.fuzzing.target import FuzzTarget, Wrong
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from quorate.scripts.simulation.quorum.host import DIRECTORY
 from quorate.scripts.simulation.system.controller_process import batches_in, url_of
@@ -269,7 +269,7 @@ def _unpacked(data: bytes) -> WireRequest:
     return WireRequest(method.decode("ascii"), "/" + text.lstrip("/"), sent, body)
 
 
-TARGETS: Final[dict[str, Callable[[Corpus], Target]]] = {
+TARGETS: Final[dict[str, Callable[[Corpus], FuzzTarget]]] = {
     "log": LogTarget,
     "checkpoint": CheckpointTarget,
     "election-state": ElectionStateTarget,

@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 
 from quorate.scripts.generated_history.partition_pool import NOBODY, Rows, bit_of
-from quorate.scripts.generated_history.stage import HOUR, MINUTE, SECOND, Stage
+from quorate.scripts.generated_history.stage import HOUR, MINUTE, SECOND, IncidentStage
 
 #: Partitions of one round of preferred elections at most, as in Kafka.
 _BALANCED_MAX: Final = 1000
 
 
-class BrokerIncidents(Stage):
+class BrokerIncidents(IncidentStage):
     """Each public method is one kind of incident, from its beginning to its end."""
 
     # --- brokers -------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _FENCE, _UNFENCE = 1, -1
 _CORDONED_LEVEL: Final = 30
 
 
-class Brokers:
+class GeneratedBrokers:
     """Brokers by id, from 1 on. Ids above ``count`` are for those that come later."""
 
     def __init__(self, random: Generator, count: int, later: int) -> None:

@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from quorate.metadata_log.directory.directory import DirectoryError
-from quorate.scripts.generated_history.making import RECORDS_MIN, HistoryPlan, make_history
+from quorate.scripts.generated_history.making import RECORDS_MIN, GenerationPlan, make_history
 from quorate.scripts.terminal import exit_codes
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -53,7 +53,7 @@ def generate(
 
     Example: scripts/generate-history --records 20000000 --segments 200 --seed 1 --out /tmp/history
     """
-    plan = HistoryPlan(records, seed, segments, days, partitions, brokers, checkpoint_every)
+    plan = GenerationPlan(records, seed, segments, days, partitions, brokers, checkpoint_every)
     if plan.partition_count > records // 4:
         raise typer.BadParameter(f"{plan.partition_count} partitions need at least {plan.partition_count * 4} records")
     if segments > records // 100:
@@ -66,7 +66,7 @@ def generate(
         print(f"{name:<12}{value:,}" if isinstance(value, int) else f"{name:<12}{value}")
 
 
-def _make(plan: HistoryPlan, out: Path) -> dict[str, str | int | float]:
+def _make(plan: GenerationPlan, out: Path) -> dict[str, str | int | float]:
     started = time.monotonic()
     progress = Progress(
         TextColumn("{task.description}"),

@@ -17,11 +17,11 @@ from quorate.metadata_log.directory.meta_properties import MetaProperties
 from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME, QuorumState, encode_quorum_state
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.records.records import FeatureLevelRecord, SnapshotFooterRecord, SnapshotHeaderRecord
-from quorate.scripts.generated_history.brokers import Brokers
+from quorate.scripts.generated_history.brokers import GeneratedBrokers
 from quorate.scripts.generated_history.checkpointing import Checkpointer
 from quorate.scripts.generated_history.log_writer import HistoryIsFull, LogPlan, LogWriter
-from quorate.scripts.generated_history.operations import Operations
-from quorate.scripts.generated_history.story import Story
+from quorate.scripts.generated_history.operations import GeneratedCluster
+from quorate.scripts.generated_history.story import IncidentStory
 
 #: Fewer records would not have room for a cluster and what happens to it.
 RECORDS_MIN: Final = 1000
@@ -35,7 +35,7 @@ _LATER_BROKERS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryPlan:
+class GenerationPlan:
     """What a history is made from: the same plan gives the same bytes."""
 
     records: int
@@ -64,14 +64,14 @@ class HistoryPlan:
 class MadeHistory:
     """What has become of a plan."""
 
-    operations: Operations
+    operations: GeneratedCluster
     end_offset: int
     segments: int
     epochs: int
     checkpoints: int
 
 
-def make_history(plan: HistoryPlan, directory: Path, on_records: Callable[[int], None]) -> MadeHistory:
+def make_history(plan: GenerationPlan, directory: Path, on_records: Callable[[int], None]) -> MadeHistory:
     """Format ``directory`` and write the plan's history into it.
 
     Args:
@@ -94,8 +94,8 @@ def make_history(plan: HistoryPlan, directory: Path, on_records: Callable[[int],
             checkpointer.take(batch)
 
     log = LogWriter(log_directory, _log_plan(plan), on_batch)
-    operations = Operations(random, log, Brokers(random, plan.broker_count, _LATER_BROKERS))
-    story = Story(operations, plan.partition_count)
+    operations = GeneratedCluster(random, log, GeneratedBrokers(random, plan.broker_count, _LATER_BROKERS))
+    story = IncidentStory(operations, plan.partition_count)
     try:
         story.run()
     except HistoryIsFull:
@@ -110,7 +110,7 @@ def make_history(plan: HistoryPlan, directory: Path, on_records: Callable[[int],
     )
 
 
-def _log_plan(plan: HistoryPlan) -> LogPlan:
+def _log_plan(plan: GenerationPlan) -> LogPlan:
     records = plan.records
     rest = min(_STORY_REST[1], max(_STORY_REST[0], records // 20))
     return LogPlan(
@@ -123,7 +123,7 @@ def _log_plan(plan: HistoryPlan) -> LogPlan:
     )
 
 
-def _format(directory: Path, plan: HistoryPlan, random: np.random.Generator) -> None:
+def _format(directory: Path, plan: GenerationPlan, random: np.random.Generator) -> None:
     cluster_id = base64.urlsafe_b64encode(b"\x20" + random.bytes(15)).rstrip(b"=").decode()
     bootstrap = [
         control_batch([(SnapshotHeaderRecord(_START_MS), 0)], _START_MS),

@@ -17,7 +17,7 @@ from quorate.metadata_log.records.records import (
     TopicRecord,
     VersionedRecord,
 )
-from quorate.scripts.generated_history.brokers import Brokers
+from quorate.scripts.generated_history.brokers import GeneratedBrokers
 from quorate.scripts.generated_history.log_writer import LogWriter
 from quorate.scripts.generated_history.partition_changes import Rules, change_runs, creation_runs, settle
 from quorate.scripts.generated_history.partition_pool import (
@@ -41,10 +41,10 @@ MIN_ISR: Final = "min.insync.replicas"
 Wish = Callable[[Columns, Columns], None]
 
 
-class Operations:
+class GeneratedCluster:
     """The state of the made-up cluster, and the operations on its partitions."""
 
-    def __init__(self, random: Generator, log: LogWriter, brokers: Brokers) -> None:
+    def __init__(self, random: Generator, log: LogWriter, brokers: GeneratedBrokers) -> None:
         self.random = random
         self.log = log
         self.brokers = brokers

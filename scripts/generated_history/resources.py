@@ -20,7 +20,7 @@ from quorate.metadata_log.records.records import (
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
-from quorate.scripts.generated_history.operations import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, Operations
+from quorate.scripts.generated_history.operations import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, GeneratedCluster
 
 _TOPIC_CONFIGS = ("retention.ms", "segment.bytes", "cleanup.policy", "max.message.bytes", "compression.type")
 _BROKER_CONFIGS = ("log.cleaner.threads", "num.io.threads", "leader.replication.throttled.rate")
@@ -34,7 +34,7 @@ _LEVELS = (21, 25, 30)
 class Resources:
     """Requests about them, one or a few records each."""
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, operations: GeneratedCluster) -> None:
         self._do = operations
         self._random = operations.random
         self._acls: list[bytes] = []

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from quorate.scripts.generated_history.operations import Operations
+from quorate.scripts.generated_history.operations import GeneratedCluster
 from quorate.scripts.generated_history.partition_pool import Rows, bit_of
 
 #: Milliseconds.
@@ -15,10 +15,10 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 
 
-class Stage:
+class IncidentStage:
     """Where incidents take place."""
 
-    def __init__(self, operations: Operations, partitions: int) -> None:
+    def __init__(self, operations: GeneratedCluster, partitions: int) -> None:
         """``partitions``: about how many the cluster has."""
         self.do = operations
         self.log = operations.log

@@ -8,17 +8,17 @@ import numpy as np
 
 from quorate.metadata_log.records.records import NoOpRecord
 from quorate.scripts.generated_history.broker_incidents import BrokerIncidents
-from quorate.scripts.generated_history.operations import Operations
+from quorate.scripts.generated_history.operations import GeneratedCluster
 from quorate.scripts.generated_history.partition_pool import NOBODY, Columns, bit
 from quorate.scripts.generated_history.resources import Resources
-from quorate.scripts.generated_history.stage import SECOND, Stage
+from quorate.scripts.generated_history.stage import SECOND, IncidentStage
 from quorate.scripts.generated_history.topic_incidents import TopicIncidents
 
 
-class Story(Stage):
+class IncidentStory(IncidentStage):
     """Each method is one kind of incident, from its beginning to its end."""
 
-    def __init__(self, operations: Operations, partitions: int) -> None:
+    def __init__(self, operations: GeneratedCluster, partitions: int) -> None:
         """``partitions``: about how many the cluster has."""
         super().__init__(operations, partitions)
         self._of_brokers = BrokerIncidents(operations, partitions)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.scripts.generated_history.operations import MIN_ISR
-from quorate.scripts.generated_history.stage import MINUTE, SECOND, Stage
+from quorate.scripts.generated_history.stage import MINUTE, SECOND, IncidentStage
 
 #: Partitions of new topics, and how often.
 _SIZES: Final = (1, 3, 6, 12, 24, 48, 96)
 _SIZE_WEIGHTS: Final = (0.2, 0.2, 0.22, 0.18, 0.12, 0.06, 0.02)
 
 
-class TopicIncidents(Stage):
+class TopicIncidents(IncidentStage):
     """Each public method is one kind of incident, from its beginning to its end."""
 
     # --- topics --------------------------------------------------------------------------------------

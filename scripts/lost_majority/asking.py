@@ -13,7 +13,7 @@ from quorate.controller.api.resources import StatusReply
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.scripts.lost_majority.errors import RecoveryError
-from quorate.scripts.lost_majority.judgement import Answer
+from quorate.scripts.lost_majority.judgement import RunningController
 from quorate.scripts.terminal.survey import ask
 
 _CONTROLLER_TIMEOUT_MS: Final = 1_000.0
@@ -21,12 +21,12 @@ _BROKER_TIMEOUT_S: Final = 2.0
 _BROKER_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
-def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[Answer]:
+def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[RunningController]:
     """What each of the controllers says that answers, within a second."""
     if not urls:
         return []
 
-    async def run() -> list[Answer]:
+    async def run() -> list[RunningController]:
         async with ControllerClient(urls, shared_secret=secret) as client:
             asked = await asyncio.gather(*(ask(client, controller_url(url), _CONTROLLER_TIMEOUT_MS) for url in urls))
         return [_answer(one.url, one.reply) for one in asked if one.reply is not None]
@@ -34,9 +34,9 @@ def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[Answer]:
     return asyncio.run(run())
 
 
-def _answer(url: str, status: StatusReply) -> Answer:
+def _answer(url: str, status: StatusReply) -> RunningController:
     quorum = status.quorum
-    return Answer(
+    return RunningController(
         url=url,
         node_id=quorum.observed_by,
         epoch=quorum.epoch,
@@ -45,7 +45,7 @@ def _answer(url: str, status: StatusReply) -> Answer:
     )
 
 
-def ask_brokers(urls: Sequence[str]) -> list[Answer]:
+def ask_brokers(urls: Sequence[str]) -> list[RunningController]:
     """How far broker processes have followed the log: what they applied was committed.
 
     Raises:
@@ -54,12 +54,12 @@ def ask_brokers(urls: Sequence[str]) -> list[Answer]:
     return [_ask_broker(url if "://" in url else f"http://{url}") for url in urls]
 
 
-def _ask_broker(url: str) -> Answer:
+def _ask_broker(url: str) -> RunningController:
     try:
         with urllib.request.urlopen(f"{url}/v1/process", timeout=_BROKER_TIMEOUT_S) as reply:
             document: Any = json.loads(reply.read(_BROKER_BYTES_MAX))
         following, brokers = document["following"], document["brokers"]
-        return Answer(
+        return RunningController(
             url=url,
             node_id=int(brokers[0]["broker_id"]) if brokers else -1,
             epoch=int(following["epoch"] or 0),

@@ -39,20 +39,20 @@ _READ_BYTES: Final = 1024 * 1024
 _INDIFFERENT: Final = frozenset({LOCK_NAME, BALLAST_NAME})
 
 
-class Part(BaseModel):
+class SurveyPart(BaseModel):
     """A piece of a survey or plan as JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class EpochStart(Part):
+class EpochStart(SurveyPart):
     """Where an epoch begins in a log."""
 
     epoch: int
     start_offset: int
 
 
-class HeldCheckpoint(Part):
+class HeldCheckpoint(SurveyPart):
     """A checkpoint that is whole."""
 
     end_offset: int
@@ -64,7 +64,7 @@ class HeldCheckpoint(Part):
         return CheckpointId(self.end_offset, self.epoch)
 
 
-class Holding(Part):
+class Holding(SurveyPart):
     """What a quorum could be founded on from one directory. Offsets are record offsets, ends exclusive."""
 
     path: str

@@ -48,7 +48,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Founded:
+class FoundedDirectory:
     """What became of one voter's directory."""
 
     node_id: int
@@ -57,7 +57,7 @@ class Founded:
     kept: str | None
 
 
-def apply_plan(plan: RecoveryPlan, progress: Progress = lambda done, of, what: None) -> list[Founded]:
+def apply_plan(plan: RecoveryPlan, progress: Progress = lambda done, of, what: None) -> list[FoundedDirectory]:
     """Found the quorum anew. No process may run on any of its directories.
 
     Raises:
@@ -220,7 +220,7 @@ def _require_planned(plan: RecoveryPlan, made: Path) -> None:
         raise RecoveryError(f"what was made of {plan.source} is not the planned state: nothing was put in place")
 
 
-def _put_in_place(plan: RecoveryPlan, voter: PlannedVoter) -> Founded:
+def _put_in_place(plan: RecoveryPlan, voter: PlannedVoter) -> FoundedDirectory:
     place, making, kept = Path(voter.directory), _making(voter), kept_path(plan, voter)
     if not _is_of(place, plan):
         if place.exists():
@@ -229,7 +229,7 @@ def _put_in_place(plan: RecoveryPlan, voter: PlannedVoter) -> Founded:
             os.rename(place, kept)
         os.rename(making, place)
         RealDisk().sync_directory(str(place.parent))
-    return Founded(voter.node_id, str(place), str(kept) if kept.exists() else None)
+    return FoundedDirectory(voter.node_id, str(place), str(kept) if kept.exists() else None)
 
 
 def _update_local_cluster(plan: RecoveryPlan, directory: Path) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from quorate.scripts.lost_majority.directory_survey import Holding, Part
+from quorate.scripts.lost_majority.directory_survey import Holding, SurveyPart
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.terminal.output import format_time
 
 
-class Answer(Part):
+class RunningController(SurveyPart):
     """What a running controller said of itself."""
 
     url: str
@@ -47,7 +47,7 @@ class Judgement:
 
 def judge(
     holdings: Sequence[Holding],
-    answers: Sequence[Answer] = (),
+    answers: Sequence[RunningController] = (),
     wanted_seed: str | None = None,
     as_left: Collection[int] | None = None,
 ) -> Judgement:
@@ -115,7 +115,7 @@ def _wanted(usable: Sequence[Holding], path: str) -> Holding:
     raise RecoveryError(f"{path} cannot be the seed: it is not among the directories that hold a state")
 
 
-def _voters(holdings: Sequence[Holding], answers: Sequence[Answer], seed: Holding) -> tuple[int, ...]:
+def _voters(holdings: Sequence[Holding], answers: Sequence[RunningController], seed: Holding) -> tuple[int, ...]:
     if seed.voters:
         return seed.voters
     told = next((one.voters for one in holdings if one.voters), ())
@@ -158,7 +158,9 @@ def _losses(
     return said
 
 
-def _committed_end(seed: Holding, best: Holding, usable: Sequence[Holding], answers: Sequence[Answer]) -> int:
+def _committed_end(
+    seed: Holding, best: Holding, usable: Sequence[Holding], answers: Sequence[RunningController]
+) -> int:
     """Up to where the records of the seed's log are known to be those that were committed.
 
     A log that is not the best may part from what was committed behind what it knew itself. The best holds whatever

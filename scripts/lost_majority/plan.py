@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from quorate.metadata_log.directory.reader import find_files
 from quorate.metadata_log.limits import EPOCH_MAX
 from quorate.scripts.cluster.formatting import new_id
-from quorate.scripts.lost_majority.directory_survey import Holding, Part, fingerprint
+from quorate.scripts.lost_majority.directory_survey import Holding, SurveyPart, fingerprint
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.judgement import Judgement
 from quorate.scripts.lost_majority.numbers import moved_on
@@ -32,14 +32,14 @@ _EPOCH_MAX: Final = EPOCH_MAX - 2 * EPOCHS_APART
 _PLAN_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
-class PlannedInput(Part):
+class PlannedInput(SurveyPart):
     """A directory that was looked at; apply refuses when it has changed since."""
 
     path: str
     fingerprint: str
 
 
-class PlannedVoter(Part):
+class PlannedVoter(SurveyPart):
     """A voter of the quorum founded anew."""
 
     node_id: int = Field(ge=0)
@@ -49,7 +49,7 @@ class PlannedVoter(Part):
     directory_id: str
 
 
-class RecoveryPlan(Part):
+class RecoveryPlan(SurveyPart):
     """All that apply and verify need to know."""
 
     version: Literal[2] = 2
@@ -115,7 +115,7 @@ class RecoveryPlan(Part):
             ) from error
 
 
-class Targets(Part):
+class Targets(SurveyPart):
     """Who is to vote, and where."""
 
     #: (id, directory), by id.

@@ -19,14 +19,14 @@ from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.controller.protocol import CreatePartitionsRequest, CreateTopicsRequest
 from quorate.controller.protocol.configs import IncrementalAlterConfigsRequest
 from quorate.metadata_log.errors import ApiError, OutcomeUnknown
-from quorate.scripts.simulation.system.history import History
+from quorate.scripts.simulation.system.history import CallHistory
 from quorate.scripts.simulation.system.topic_register import (
     Action,
     Configure,
     Create,
     Delete,
     Grow,
-    Read,
+    ReadTopic,
     TopicState,
     claim_of,
 )
@@ -64,7 +64,7 @@ class Workload:
     urls: Sequence[str]
     secret: bytes
     rng: Random
-    history: History = field(default_factory=History)
+    history: CallHistory = field(default_factory=CallHistory)
     acknowledged: list[Acknowledged] = field(default_factory=list)
     #: Topics that probes have made, and that must therefore be there.
     made: list[str] = field(default_factory=list)
@@ -152,7 +152,7 @@ class Workload:
         try:
             done = outcome(await work)
         except (OutcomeUnknown, NoAnswer):
-            if isinstance(action, Read):
+            if isinstance(action, ReadTopic):
                 self.history.refused(asked)
             else:
                 self.names.unanswered(topic, _UNKNOWN_MAX)
@@ -167,7 +167,7 @@ class Workload:
         else:
             answered = time.monotonic()
             self.history.succeeded(asked, answered, done)
-            if not isinstance(action, Read):
+            if not isinstance(action, ReadTopic):
                 self.acknowledged.append(Acknowledged(called, answered, client))
 
     def _count(self, topic: str) -> None:
@@ -176,12 +176,12 @@ class Workload:
             self.names.unanswered(topic, 0)
 
     async def _read(self, client: ControllerClient, topic: str) -> None:
-        async def look() -> Read:
+        async def look() -> ReadTopic:
             reply = await client.describe_topic(topic, is_linearizable=True)
             value = {config.name: config.value for config in reply.configs}.get(CONFIG)
-            return Read(TopicState(reply.topic.topic_id, len(reply.topic.partitions), value))
+            return ReadTopic(TopicState(reply.topic.topic_id, len(reply.topic.partitions), value))
 
-        await self._ask(topic, Read(None), look(), lambda seen: seen)
+        await self._ask(topic, ReadTopic(None), look(), lambda seen: seen)
 
     async def _create(self, client: ControllerClient, rng: Random, number: int) -> None:
         topic, partitions, value = self.names.any(rng), rng.randint(1, 4), rng.choice((None, "1000", "2000"))

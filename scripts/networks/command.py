@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from quorate.scripts.drills.outcome import Outcome
+from quorate.scripts.drills.outcome import DrillOutcome
 from quorate.scripts.drills.report import lines
 from quorate.scripts.networks.figures import figures
 from quorate.scripts.networks.runner import RunOptions, run_once
@@ -94,7 +94,7 @@ def run(
     raise typer.Exit(exit_codes.DONE if all(one.verdict == "passed" for one in outcomes) else exit_codes.REFUSED)
 
 
-def _run_one(name: str, options: RunOptions, report: Path | None) -> Outcome:
+def _run_one(name: str, options: RunOptions, report: Path | None) -> DrillOutcome:
     """One run, with its story on standard output as soon as it is over."""
     sys.stderr.write(f"netsim: {name}, seed {options.seed}: {SCENARIOS[name].claim}\n")
     outcome = run_once(SCENARIOS[name], options, partial(_keep_logs, report, f"{name}-{options.seed}"))

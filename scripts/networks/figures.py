@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from quorate.scripts.drills.outcome import Outcome
+from quorate.scripts.drills.outcome import DrillOutcome
 
 
-def figures(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def figures(outcomes: Sequence[DrillOutcome]) -> Iterator[str]:
     """Lines for each scenario that was run, in the order of its first run."""
     for name in dict.fromkeys(outcome.drill for outcome in outcomes):
         runs = [outcome for outcome in outcomes if outcome.drill == name]
@@ -20,13 +20,13 @@ def figures(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield f"  {figure:<26}{least:>10}{middle:>10}{most:>10}   of {len(values)}{_limit(runs[0], figure)}"
 
 
-def _values(run: Outcome) -> dict[str, float]:
+def _values(run: DrillOutcome) -> dict[str, float]:
     measured = {one.expectation.name: one.value for one in run.measured if one.value is not None}
     noted = {name: value for name, value in run.noted.items() if isinstance(value, int | float) and name != "seed"}
     return {**measured, **noted}
 
 
-def _limit(run: Outcome, figure: str) -> str:
+def _limit(run: DrillOutcome, figure: str) -> str:
     limits = [one.expectation.at_most for one in run.measured if one.expectation.name == figure]
     return f", expected at most {limits[0]:g}" if limits else ""
 

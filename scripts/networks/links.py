@@ -41,7 +41,7 @@ DOWN: Final = Rule(is_up=False)
 
 
 @dataclass(slots=True)
-class Link:
+class NetworkLink:
     """One direction under its rule. Its chance is its own: what other links carry does not change it."""
 
     rng: Random

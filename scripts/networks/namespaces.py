@@ -48,7 +48,7 @@ class NotAllowed(QuorateError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MachineNamespace:
     """A machine's namespace. All descriptors are this process's."""
 
     address: str
@@ -95,7 +95,7 @@ def isolate() -> None:
         raise NotAllowed(f"a namespace without rights in it: {error}") from error
 
 
-def make_place(address: str, number: int) -> Place:
+def make_place(address: str, number: int) -> MachineNamespace:
     """A namespace with a loopback and one interface in a network of 256 addresses; ``number``: its MAC's last byte.
 
     Raises:
@@ -113,7 +113,7 @@ def _in_thread(work: Callable[[], T]) -> T:
         return pool.submit(work).result()
 
 
-def _make_place(address: str, number: int) -> Place:
+def _make_place(address: str, number: int) -> MachineNamespace:
     if _libc.unshare(_CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "unshare")
     # A device belongs to the namespace of the thread that opened /dev/net/tun, as a file below /proc/net does.
@@ -134,7 +134,7 @@ def _make_place(address: str, number: int) -> Place:
         _raise_up(control, _INTERFACE)
     namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     counters = os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
-    return Place(address, namespace, tap, counters)
+    return MachineNamespace(address, namespace, tap, counters)
 
 
 def mac_of(number: int) -> bytes:

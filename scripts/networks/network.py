@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from quorate.scripts.networks.links import DOWN, WIRE, Rule
-from quorate.scripts.networks.namespaces import Place, make_place
+from quorate.scripts.networks.namespaces import MachineNamespace, make_place
 
 #: An answer of the switch takes as long as its turn, milliseconds.
 _ANSWER_S: Final = 10.0
@@ -37,13 +37,13 @@ class SwitchFigures:
     late_ms_max: float
 
 
-class Network:
+class VirtualNetwork:
     """Machines on one switch. All orders are carried out when the call returns, with the moment they were."""
 
     def __init__(self, names: Sequence[str], seed: int) -> None:
         """Every machine with an address of its own, all links wires. Close it at the end."""
         self._stack = ExitStack()
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, MachineNamespace] = {}
         for number, name in enumerate(names, start=1):
             place = make_place(f"{_SUBNET}.{number}", number)
             self._stack.callback(place.close)

@@ -12,12 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from quorate.scripts.drills.outcome import Measured, Outcome
+from quorate.scripts.drills.outcome import DrillMeasurement, DrillOutcome
 from quorate.scripts.drills.runner import judged, why_unfinished
-from quorate.scripts.networks.network import Network
+from quorate.scripts.networks.network import VirtualNetwork
 from quorate.scripts.networks.scenarios import Scenario
 from quorate.scripts.networks.site import machine_names
-from quorate.scripts.networks.stage import Stage
+from quorate.scripts.networks.stage import NetworkStage
 
 #: Beside the fault's own time.
 _RUN_S: Final = 300.0
@@ -34,14 +34,14 @@ class RunOptions:
     seconds: float | None
 
 
-def run_once(scenario: Scenario, options: RunOptions, keep: Callable[[Path], None]) -> Outcome:
+def run_once(scenario: Scenario, options: RunOptions, keep: Callable[[Path], None]) -> DrillOutcome:
     """Run a scenario on a cluster of its own. The process is in namespaces of its own (``namespaces.isolate``).
 
     ``keep`` is called with the directory of the cluster before it goes, if the run did not pass.
     """
     directory = Path(tempfile.mkdtemp(prefix=f"quorate-netsim-{scenario.name}-"))
     try:
-        with Network(machine_names(options.voters, options.brokers), options.seed) as network:
+        with VirtualNetwork(machine_names(options.voters, options.brokers), options.seed) as network:
             scenario.prepare(network)
             outcome = asyncio.run(_run(scenario, options, network, directory))
         if outcome.verdict != "passed":
@@ -51,8 +51,8 @@ def run_once(scenario: Scenario, options: RunOptions, keep: Callable[[Path], Non
         shutil.rmtree(directory, ignore_errors=True)
 
 
-async def _run(scenario: Scenario, options: RunOptions, network: Network, directory: Path) -> Outcome:
-    stage = Stage(network, directory, Random(options.seed))
+async def _run(scenario: Scenario, options: RunOptions, network: VirtualNetwork, directory: Path) -> DrillOutcome:
+    stage = NetworkStage(network, directory, Random(options.seed))
     seconds = scenario.seconds if options.seconds is None else options.seconds
 
     async def work() -> None:
@@ -61,11 +61,13 @@ async def _run(scenario: Scenario, options: RunOptions, network: Network, direct
 
     begun_at_ms = time.time_ns() // 1_000_000
     reason = await why_unfinished(work(), _RUN_S + seconds)
-    measured = tuple(Measured(expectation=one, value=stage.values.get(one.name)) for one in scenario.all_expectations)
+    measured = tuple(
+        DrillMeasurement(expectation=one, value=stage.values.get(one.name)) for one in scenario.all_expectations
+    )
     verdict, why = judged(measured, reason)
     expected = {one.name for one in scenario.all_expectations}
     noted = {name: value for name, value in stage.values.items() if name not in expected}
-    return Outcome(
+    return DrillOutcome(
         drill=scenario.name,
         hypothesis=scenario.claim,
         verdict=verdict,

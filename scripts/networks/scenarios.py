@@ -12,9 +12,9 @@ from typing import Final
 
 from quorate.scripts.drills.outcome import Expectation
 from quorate.scripts.networks.links import DOWN, WIRE, Rule
-from quorate.scripts.networks.network import Network
+from quorate.scripts.networks.network import VirtualNetwork
 from quorate.scripts.networks.site import CLIENTS
-from quorate.scripts.networks.stage import Act, Stage
+from quorate.scripts.networks.stage import Act, NetworkStage
 
 #: What holds in every scenario.
 ALWAYS: Final = (
@@ -31,7 +31,7 @@ _FLAP_S: Final = 1.2
 _BAD_S: Final = (0.5, 4.0)
 _CALM_S: Final = (0.2, 2.5)
 
-Setting = Callable[[Network], None]
+Setting = Callable[[VirtualNetwork], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _elections(at_most: float) -> Expectation:
 
 
 def _switch_outage(seconds: float) -> Act:
-    async def run(stage: Stage) -> None:
+    async def run(stage: NetworkStage) -> None:
         stage.event("fault", f"the switch is off, for {seconds:g} s", stage.network.all(DOWN))
         await asyncio.sleep(seconds)
         back = stage.event("repair", "the switch is on", stage.network.heal())
@@ -87,7 +87,7 @@ def _switch_outage(seconds: float) -> Act:
 
 
 def _black_hole(seconds: float) -> Act:
-    async def run(stage: Stage) -> None:
+    async def run(stage: NetworkStage) -> None:
         leader = await stage.leader()
         gone = stage.event(
             "fault", f"all frames from and to {leader}, which leads, are lost", stage.network.cut(leader)
@@ -99,7 +99,7 @@ def _black_hole(seconds: float) -> Act:
 
 
 def _isolated(seconds: float) -> Act:
-    async def run(stage: Stage) -> None:
+    async def run(stage: NetworkStage) -> None:
         leader = await stage.leader()
         gone = stage.network.cut(leader, stage.controllers)
         stage.event("fault", f"{leader}, which leads, reaches clients and brokers, but no controller", gone)
@@ -110,7 +110,7 @@ def _isolated(seconds: float) -> Act:
 
 
 def _one_way(seconds: float, *, is_deaf: bool) -> Act:
-    async def run(stage: Stage) -> None:
+    async def run(stage: NetworkStage) -> None:
         leader = await stage.leader()
         others = [name for name in stage.network.places if name != leader]
         gone = stage.network.set({(name, leader) if is_deaf else (leader, name): DOWN for name in others})
@@ -122,7 +122,7 @@ def _one_way(seconds: float, *, is_deaf: bool) -> Act:
 
 
 def _flapping(seconds: float) -> Act:
-    async def run(stage: Stage) -> None:
+    async def run(stage: NetworkStage) -> None:
         leader = await stage.leader()
         cycles = max(1, round(seconds / (2 * _FLAP_S)))
         stage.event("fault", f"the cable of {leader}, which leads, is out for {_FLAP_S} s, {cycles} times")
@@ -141,12 +141,12 @@ def _flapping(seconds: float) -> Act:
 # --- middle-boxes ----------------------------------------------------------------------------------------
 
 
-def _controller_pairs(network: Network) -> list[tuple[str, str]]:
+def _controller_pairs(network: VirtualNetwork) -> list[tuple[str, str]]:
     return list(combinations([name for name in network.places if name.startswith("controller-")], 2))
 
 
 def _forgotten(seconds: float) -> Act:
-    async def run(stage: Stage) -> None:
+    async def run(stage: NetworkStage) -> None:
         leader = await stage.leader()
         stage.event("fault", f"middle-boxes forget connections that were silent for {_IDLE_S:g} s; {seconds:g} s pass")
         await asyncio.sleep(seconds)
@@ -156,7 +156,7 @@ def _forgotten(seconds: float) -> Act:
 
 
 def _lost_table(seconds: float) -> Act:
-    async def run(stage: Stage) -> None:
+    async def run(stage: NetworkStage) -> None:
         await asyncio.sleep(seconds)
         leader = await stage.leader()
         followers = [name for name in stage.controllers if name != leader]
@@ -172,7 +172,7 @@ def _lost_table(seconds: float) -> Act:
 
 def _under(rule: Rule, what: str) -> Callable[[float], Act]:
     def lasting(seconds: float) -> Act:
-        async def run(stage: Stage) -> None:
+        async def run(stage: NetworkStage) -> None:
             begun = stage.event("fault", f"every link {what}, for {seconds:g} s", stage.network.all(rule))
             await asyncio.sleep(seconds)
             ended = stage.event("repair", "the links are wires again", stage.network.all(WIRE))
@@ -188,7 +188,7 @@ def _under(rule: Rule, what: str) -> Callable[[float], Act]:
 
 
 def _weather(seconds: float) -> Act:
-    async def run(stage: Stage) -> None:
+    async def run(stage: NetworkStage) -> None:
         end = time.monotonic() + seconds
         back = end
         while time.monotonic() < end:
@@ -202,16 +202,16 @@ def _weather(seconds: float) -> Act:
     return run
 
 
-Weather = Callable[[Stage], tuple[str, dict[tuple[str, str], Rule]]]
+Weather = Callable[[NetworkStage], tuple[str, dict[tuple[str, str], Rule]]]
 
 
-def _machine_away(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
+def _machine_away(stage: NetworkStage) -> tuple[str, dict[tuple[str, str], Rule]]:
     places = stage.network.places
     away = stage.rng.choice([name for name in places if name != CLIENTS])
     return f"{away} is cut off", {pair: DOWN for pair in permutations(places, 2) if away in pair}
 
 
-def _halves(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
+def _halves(stage: NetworkStage) -> tuple[str, dict[tuple[str, str], Rule]]:
     """Two parts, whole or in one direction only; clients and brokers are on either side."""
     places = stage.network.places
     one = set(stage.rng.sample(sorted(places), stage.rng.randint(1, len(places) - 1)))
@@ -223,7 +223,7 @@ def _halves(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
     return f"nothing passes {f'from {names} to' if is_one_way else f'between {names} and'} the others", cut
 
 
-def _rough(stage: Stage) -> tuple[str, dict[tuple[str, str], Rule]]:
+def _rough(stage: NetworkStage) -> tuple[str, dict[tuple[str, str], Rule]]:
     """Each direction of each link is bad in a way of its own."""
     rng = stage.rng
     rules = {

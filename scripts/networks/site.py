@@ -10,7 +10,7 @@ from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_source import load_settings, read_secret
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.formatting import new_id
-from quorate.scripts.cluster.members import Members, Node
+from quorate.scripts.cluster.members import LocalNode, Members
 from quorate.scripts.cluster.own_machines import (
     BROKER_SETTINGS_NAME,
     SECRET_NAME,
@@ -20,7 +20,7 @@ from quorate.scripts.cluster.own_machines import (
 )
 from quorate.scripts.cluster.process import ManagedProcess
 from quorate.scripts.cluster.watched import WatchedCluster
-from quorate.scripts.networks.network import Network
+from quorate.scripts.networks.network import VirtualNetwork
 
 #: The machine that the clients are on.
 CLIENTS: Final = "clients"
@@ -39,7 +39,7 @@ def machine_names(voters: int, brokers: int) -> list[str]:
 class Site(WatchedCluster):
     """The cluster of one run, in one directory: made as an operator makes one, by what ``quorate format`` does."""
 
-    def __init__(self, network: Network, directory: Path) -> None:
+    def __init__(self, network: VirtualNetwork, directory: Path) -> None:
         self.network = network
         self.directory = directory
         members = _members(network)
@@ -86,10 +86,10 @@ class Site(WatchedCluster):
 
     # --- processes -----------------------------------------------------------------------------------
 
-    def _settings_of(self, node: Node) -> Path:
+    def _settings_of(self, node: LocalNode) -> Path:
         return self._settings[f"{node.name}.toml" if node.kind == "controller" else BROKER_SETTINGS_NAME]
 
-    def _process(self, node: Node) -> ManagedProcess:
+    def _process(self, node: LocalNode) -> ManagedProcess:
         arguments = ["-m", "quorate.scripts.cli", node.kind, "--config", str(self._settings_of(node))]
         if node.kind == "broker":
             arguments += ["--ids", str(node.id)]
@@ -97,14 +97,14 @@ class Site(WatchedCluster):
         return ManagedProcess(node.name, arguments, log, enter=self.network.places[node.name].enter)
 
 
-def _members(network: Network) -> Members:
+def _members(network: VirtualNetwork) -> Members:
     controllers, brokers = {}, {}
     for name, place in network.places.items():
         kind, _, number = name.partition("-")
         if kind == "controller":
             url = f"http://{place.address}:{_HTTP_PORT}"
-            controllers[int(number)] = Node("controller", int(number), place.address, url, (int(number),))
+            controllers[int(number)] = LocalNode("controller", int(number), place.address, url, (int(number),))
         elif kind == "broker":
             # Its HTTP API is on its machine's loopback: nobody else reaches it.
-            brokers[int(number)] = Node("broker", int(number), place.address, None, (int(number),))
+            brokers[int(number)] = LocalNode("broker", int(number), place.address, None, (int(number),))
     return Members(new_id(), controllers, brokers)

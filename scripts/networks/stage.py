@@ -12,11 +12,11 @@ from typing import Final
 
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError, QuorateError
-from quorate.scripts.drills.outcome import Event, EventKind
+from quorate.scripts.drills.outcome import DrillEvent, EventKind
 from quorate.scripts.networks.clients import Workload
 from quorate.scripts.networks.damage import is_noticed
 from quorate.scripts.networks.evidence import read_evidence
-from quorate.scripts.networks.network import Network
+from quorate.scripts.networks.network import VirtualNetwork
 from quorate.scripts.networks.site import CLIENTS, Site
 
 #: Until what must come about has: beyond it a run is broken, not slow.
@@ -30,17 +30,17 @@ class RunBroken(QuorateError):
     """A run could not be carried out, or what it measured means nothing."""
 
 
-class Stage:
+class NetworkStage:
     """A run's cluster. Times of events are monotonic seconds; what is noted counts from the begin."""
 
-    def __init__(self, network: Network, directory: Path, rng: Random) -> None:
+    def __init__(self, network: VirtualNetwork, directory: Path, rng: Random) -> None:
         self.network = network
         #: Of what is done to the network.
         self.rng = Random(rng.getrandbits(64))
         self.site = Site(network, directory)
         self.workload = Workload(self.site.members.controller_urls, self.site.secret, rng)
         self.begun = time.monotonic()
-        self.events: list[Event] = []
+        self.events: list[DrillEvent] = []
         self.values: dict[str, float] = {}
         self.noted: dict[str, float | str] = {}
         self.controllers = [node.name for node in self.site.members.controllers.values()]
@@ -52,7 +52,7 @@ class Stage:
     def event(self, kind: EventKind, text: str, at: float | None = None) -> float:
         """Note what happens now, or happened at a moment; the moment."""
         at = time.monotonic() if at is None else at
-        self.events.append(Event(at_s=round(at - self.begun, 3), kind=kind, text=text))
+        self.events.append(DrillEvent(at_s=round(at - self.begun, 3), kind=kind, text=text))
         return at
 
     def measure(self, name: str, value: float) -> None:
@@ -207,4 +207,4 @@ class Stage:
 
 
 #: What a scenario does between a steady begin and a healed end.
-Act = Callable[[Stage], Awaitable[None]]
+Act = Callable[[NetworkStage], Awaitable[None]]

@@ -20,7 +20,7 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
-from quorate.scripts.networks.links import WIRE, Link, MiddleBox, Rule
+from quorate.scripts.networks.links import WIRE, MiddleBox, NetworkLink, Rule
 from quorate.scripts.worker_pool import die_with_parent
 
 _FRAME_BYTES_MAX: Final = 65_536
@@ -33,7 +33,7 @@ _OWN_MAC_HEAD: Final = b"\x02\x00\x00\x00\x00"
 
 
 @dataclass(slots=True)
-class Counts:
+class FrameCounts:
     """What became of the frames. Only ``overload`` and ``late_ms_max`` are not what the rules wanted."""
 
     forwarded: int = 0
@@ -51,8 +51,8 @@ class Switch:
 
     taps: Sequence[int]
     seed: int
-    counts: Counts = field(default_factory=Counts)
-    _links: dict[tuple[int, int], Link] = field(default_factory=dict)
+    counts: FrameCounts = field(default_factory=FrameCounts)
+    _links: dict[tuple[int, int], NetworkLink] = field(default_factory=dict)
     _boxes: dict[frozenset[int], MiddleBox] = field(default_factory=dict)
     #: (when, number, machine, frame) of those on their way.
     _waiting: list[tuple[float, int, int, bytes]] = field(default_factory=list)
@@ -60,7 +60,9 @@ class Switch:
 
     def __post_init__(self) -> None:
         everyone = range(len(self.taps))
-        self._links = {(a, b): Link(Random(f"{self.seed} {a} {b}")) for a in everyone for b in everyone if a != b}
+        self._links = {
+            (a, b): NetworkLink(Random(f"{self.seed} {a} {b}")) for a in everyone for b in everyone if a != b
+        }
 
     # --- what it is told -----------------------------------------------------------------------------
 

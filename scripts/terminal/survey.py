@@ -20,7 +20,7 @@ SURVEY_SECONDS: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ControllerProbe:
     """One controller and what came of asking it."""
 
     url: str
@@ -41,7 +41,7 @@ class AskedController(BaseModel):
     reason: str
 
 
-class Survey(BaseModel):
+class ControllerSurvey(BaseModel):
     """What all of them together say."""
 
     model_config = ConfigDict(frozen=True)
@@ -58,16 +58,16 @@ class Survey(BaseModel):
     status: StatusReply | None
 
 
-async def survey(client: ControllerClient, urls: Sequence[str]) -> Survey:
+async def survey(client: ControllerClient, urls: Sequence[str]) -> ControllerSurvey:
     """Ask the controllers at ``urls``, and those that they name, within a second."""
     return judge(await _ask_all(client, [controller_url(url) for url in urls]))
 
 
-async def _ask_all(client: ControllerClient, urls: Sequence[str]) -> list[Asked]:
+async def _ask_all(client: ControllerClient, urls: Sequence[str]) -> list[ControllerProbe]:
     ends_at = asyncio.get_running_loop().time() + SURVEY_SECONDS
-    asked: list[Asked] = []
+    asked: list[ControllerProbe] = []
     known: set[str] = set()
-    running: set[asyncio.Task[Asked]] = set()
+    running: set[asyncio.Task[ControllerProbe]] = set()
     async with asyncio.TaskGroup() as group:
         new = list(dict.fromkeys(urls))
         while new or running:
@@ -81,19 +81,19 @@ async def _ask_all(client: ControllerClient, urls: Sequence[str]) -> list[Asked]
     return sorted(asked, key=lambda one: one.url)
 
 
-async def _ask(client: ControllerClient, url: str, ends_at: float) -> Asked:
+async def _ask(client: ControllerClient, url: str, ends_at: float) -> ControllerProbe:
     return await ask(client, url, max(1.0, (ends_at - asyncio.get_running_loop().time()) * 1000))
 
 
-async def ask(client: ControllerClient, url: str, timeout_ms: float) -> Asked:
+async def ask(client: ControllerClient, url: str, timeout_ms: float) -> ControllerProbe:
     """Ask one controller for its status. That it does not answer is an answer."""
     try:
-        return Asked(url, await client.status_of(url, timeout_ms), "")
+        return ControllerProbe(url, await client.status_of(url, timeout_ms), "")
     except (ApiError, NotSent, NoAnswer) as error:
-        return Asked(url, None, str(error))
+        return ControllerProbe(url, None, str(error))
 
 
-def judge(asked: Sequence[Asked]) -> Survey:
+def judge(asked: Sequence[ControllerProbe]) -> ControllerSurvey:
     """The answers as one. Pure."""
     replies = [one.reply for one in asked if one.reply is not None]
     actives = [reply for reply in replies if reply.quorum.is_active]
@@ -111,7 +111,7 @@ def judge(asked: Sequence[Asked]) -> Survey:
     else:
         gone = f"controller {best.quorum.active_id} is said to be active and does not answer here ({reachable})"
         verdict, reasons = "degraded", [gone, *best.reasons]
-    return Survey(
+    return ControllerSurvey(
         verdict=verdict,
         reasons=reasons,
         voter_count=voter_count,
@@ -121,9 +121,9 @@ def judge(asked: Sequence[Asked]) -> Survey:
     )
 
 
-def of_state(status: StatusReply) -> Survey:
+def of_state(status: StatusReply) -> ControllerSurvey:
     """What is known of an old state, or of the state of files."""
-    return Survey(
+    return ControllerSurvey(
         verdict=status.verdict,
         reasons=status.reasons,
         voter_count=len(status.quorum.voters),
@@ -137,6 +137,6 @@ def _knowledge(reply: StatusReply) -> tuple[int, int]:
     return reply.quorum.epoch, reply.quorum.high_watermark
 
 
-def _asked_controller(one: Asked) -> AskedController:
+def _asked_controller(one: ControllerProbe) -> AskedController:
     node_id = None if one.reply is None else one.reply.quorum.observed_by
     return AskedController(url=one.url, node_id=node_id, is_reachable=one.reply is not None, reason=one.reason)

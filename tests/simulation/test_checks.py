@@ -22,16 +22,16 @@ from quorate.quorum.node import QuorumNode
 from quorate.scripts.simulation.quorum.checks import Violation
 from quorate.scripts.simulation.quorum.host import DIRECTORY, SimulatedNode
 from quorate.scripts.simulation.quorum.runner import run_seed
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 from quorate.scripts.simulation.quorum.state_machine import StateMachine
 
 SEED: Final = 1
 
 
 @pytest.fixture
-def stage() -> Stage:
+def stage() -> QuorumStage:
     """Node 0 leads; some writes are acknowledged and applied everywhere."""
-    stage = Stage(SEED)
+    stage = QuorumStage(SEED)
     stage.lead(0)
     for _ in range(3):
         stage.write_acknowledged(0)
@@ -39,13 +39,13 @@ def stage() -> Stage:
     return stage
 
 
-def violation_of(stage: Stage, match: str) -> None:
+def violation_of(stage: QuorumStage, match: str) -> None:
     """What was told to the checks ends the run with the next event."""
     with pytest.raises(Violation, match=match):
         stage.pass_time(0.01)
 
 
-def newest(stage: Stage) -> tuple[int, BatchHeader]:
+def newest(stage: QuorumStage) -> tuple[int, BatchHeader]:
     """End and header of the newest acknowledged batch."""
     end, fact = max(stage.world.checks.acknowledged.items())
     time_ms = stage.world.checks.times[end]
@@ -79,18 +79,18 @@ def test_acknowledged_write_that_no_disk_holds_is_found(monkeypatch: pytest.Monk
         yield
 
     monkeypatch.setattr(SegmentFiles, "sync", sync)
-    stage = Stage(SEED)
+    stage = QuorumStage(SEED)
 
     with pytest.raises(Violation, match=r"was acknowledged, durable only on \[\]"):
         _lead_and_write(stage)
 
 
-def _lead_and_write(stage: Stage) -> None:
+def _lead_and_write(stage: QuorumStage) -> None:
     stage.lead(0)
     stage.write_acknowledged(0)
 
 
-def test_acknowledged_write_that_only_a_minority_holds_is_found(stage: Stage) -> None:
+def test_acknowledged_write_that_only_a_minority_holds_is_found(stage: QuorumStage) -> None:
     """Of the disks of dead processes the same is demanded as of those that run."""
     end, fact = max(stage.world.checks.acknowledged.items())
     for index in (1, 2):
@@ -102,7 +102,7 @@ def test_acknowledged_write_that_only_a_minority_holds_is_found(stage: Stage) ->
     violation_of(stage, rf"batch ending at {end} was acknowledged, durable only on \[3000\]")
 
 
-def test_acknowledged_write_in_unsynced_bytes_does_not_count(stage: Stage) -> None:
+def test_acknowledged_write_in_unsynced_bytes_does_not_count(stage: QuorumStage) -> None:
     """What lies in the page cache is not durable, nor is what has a name that no directory sync has kept."""
     node = stage.nodes[0]
     end, fact = max(stage.world.checks.acknowledged.items())
@@ -116,7 +116,7 @@ def test_acknowledged_write_in_unsynced_bytes_does_not_count(stage: Stage) -> No
     assert not node.durable.holds(end, fact)
 
 
-def test_acknowledged_write_with_other_bytes_does_not_count(stage: Stage) -> None:
+def test_acknowledged_write_with_other_bytes_does_not_count(stage: QuorumStage) -> None:
     node = stage.nodes[0]
     end, fact = max(stage.world.checks.acknowledged.items())
     path = segment_of(node)
@@ -127,7 +127,7 @@ def test_acknowledged_write_with_other_bytes_does_not_count(stage: Stage) -> Non
     assert node.durable.holds(*max(list(stage.world.checks.acknowledged.items())[:-1]))
 
 
-def test_acknowledged_write_below_a_whole_checkpoint_is_durable(stage: Stage) -> None:
+def test_acknowledged_write_below_a_whole_checkpoint_is_durable(stage: QuorumStage) -> None:
     """And one below a checkpoint whose footer is missing is not."""
     node = stage.nodes[1]
     end, fact = max(stage.world.checks.acknowledged.items())
@@ -145,7 +145,7 @@ def test_acknowledged_write_below_a_whole_checkpoint_is_durable(stage: Stage) ->
 # --- the final logs ----------------------------------------------------------------------------------
 
 
-def test_final_logs_without_what_was_acknowledged_are_found(stage: Stage) -> None:
+def test_final_logs_without_what_was_acknowledged_are_found(stage: QuorumStage) -> None:
     """All are equal, and all lack the same."""
     end, fact = max(stage.world.checks.acknowledged.items())
     for node in stage.nodes:
@@ -156,7 +156,7 @@ def test_final_logs_without_what_was_acknowledged_are_found(stage: Stage) -> Non
     violation_of(stage, rf"the disk of node 3000 has None up to {end}; acknowledged was .*crc={fact.crc}\)")
 
 
-def test_final_logs_with_what_nobody_committed_are_found(stage: Stage) -> None:
+def test_final_logs_with_what_nobody_committed_are_found(stage: QuorumStage) -> None:
     end, fact = max(stage.world.checks.acknowledged.items())
     del stage.world.checks.acknowledged[end]
     del stage.world.checks.history[end]
@@ -166,7 +166,7 @@ def test_final_logs_with_what_nobody_committed_are_found(stage: Stage) -> None:
     violation_of(stage, rf"the disk of node 3000 has .*crc={fact.crc}\) up to {end}; committed was None")
 
 
-def test_final_log_that_differs_is_found(stage: Stage) -> None:
+def test_final_log_that_differs_is_found(stage: QuorumStage) -> None:
     end, _ = newest(stage)
     without(stage.nodes[1], lambda header: header.end_offset == end)
 
@@ -175,7 +175,7 @@ def test_final_log_that_differs_is_found(stage: Stage) -> None:
     violation_of(stage, f"the disk of node 3001 has None up to {end}; acknowledged was")
 
 
-def test_final_log_without_its_beginning_is_found(stage: Stage) -> None:
+def test_final_log_without_its_beginning_is_found(stage: QuorumStage) -> None:
     node = stage.nodes[2]
     path = segment_of(node)
     second = min(fact.base_offset for fact in stage.world.checks.acknowledged.values())
@@ -188,7 +188,7 @@ def test_final_log_without_its_beginning_is_found(stage: Stage) -> None:
     violation_of(stage, f"the log on the disk of node 3002 begins at {second}, with no checkpoint")
 
 
-def test_final_checkpoint_that_nobody_committed_is_found(stage: Stage) -> None:
+def test_final_checkpoint_that_nobody_committed_is_found(stage: QuorumStage) -> None:
     node = stage.nodes[2]
     assert node.machine is not None
     node.machine.applied_epoch += 7
@@ -203,7 +203,7 @@ def test_final_checkpoint_that_nobody_committed_is_found(stage: Stage) -> None:
     violation_of(stage, "node 3002 has a checkpoint at .* that nobody committed")
 
 
-def test_node_that_serves_what_its_disk_has_not_is_found(stage: Stage) -> None:
+def test_node_that_serves_what_its_disk_has_not_is_found(stage: QuorumStage) -> None:
     storage = stage.nodes[1].storage
     assert storage is not None
     other = place_batch(build_batch(b"never sent", 1, 0), storage.log.end_offset, storage.log.last_epoch)
@@ -214,7 +214,7 @@ def test_node_that_serves_what_its_disk_has_not_is_found(stage: Stage) -> None:
     violation_of(stage, "node 3001 serves .*; its disk has None")
 
 
-def test_handle_that_was_not_given_back_is_found(stage: Stage) -> None:
+def test_handle_that_was_not_given_back_is_found(stage: QuorumStage) -> None:
     disk = stage.nodes[1].disk
     disk.open_file(f"{DIRECTORY}/{MARK_NAME}", OpenMode.READ)
 
@@ -223,7 +223,7 @@ def test_handle_that_was_not_given_back_is_found(stage: Stage) -> None:
     violation_of(stage, f"node 3001 has 2 handles open on {DIRECTORY}/{MARK_NAME}")
 
 
-def test_handle_on_a_file_that_is_gone_is_found(stage: Stage) -> None:
+def test_handle_on_a_file_that_is_gone_is_found(stage: QuorumStage) -> None:
     disk = stage.nodes[2].disk
     disk.open_file(f"{DIRECTORY}/gone", OpenMode.CREATE)
     disk.unlink(f"{DIRECTORY}/gone")
@@ -236,7 +236,7 @@ def test_handle_on_a_file_that_is_gone_is_found(stage: Stage) -> None:
 # --- what nodes do -----------------------------------------------------------------------------------
 
 
-def test_committed_batch_that_changes_is_found(stage: Stage) -> None:
+def test_committed_batch_that_changes_is_found(stage: QuorumStage) -> None:
     end, header = newest(stage)
 
     stage.world.checks.applied(stage.nodes[1], header._replace(crc=header.crc ^ 1), b"")
@@ -244,7 +244,7 @@ def test_committed_batch_that_changes_is_found(stage: Stage) -> None:
     violation_of(stage, f"committed batch ending at {end} is")
 
 
-def test_state_that_is_not_the_others_is_found(stage: Stage) -> None:
+def test_state_that_is_not_the_others_is_found(stage: QuorumStage) -> None:
     end, header = newest(stage)
 
     stage.world.checks.applied(stage.nodes[1], header, b"another digest")
@@ -252,7 +252,7 @@ def test_state_that_is_not_the_others_is_found(stage: Stage) -> None:
     violation_of(stage, f"state at {end} on node 3001 is not the others'")
 
 
-def test_loaded_state_that_is_not_the_others_is_found(stage: Stage) -> None:
+def test_loaded_state_that_is_not_the_others_is_found(stage: QuorumStage) -> None:
     end, header = newest(stage)
 
     stage.world.checks.loaded(stage.nodes[1], end, header.epoch, b"another digest")
@@ -260,13 +260,13 @@ def test_loaded_state_that_is_not_the_others_is_found(stage: Stage) -> None:
     violation_of(stage, f"node 3001 loaded a state at {end} that is not the others'")
 
 
-def test_second_leader_of_an_epoch_is_found(stage: Stage) -> None:
+def test_second_leader_of_an_epoch_is_found(stage: QuorumStage) -> None:
     stage.world.checks.announced(stage.nodes[1], 3001, stage.epoch_of(0))
 
     violation_of(stage, f"nodes 3000 and 3001 lead epoch {stage.epoch_of(0)}")
 
 
-def test_epoch_that_falls_is_found(stage: Stage) -> None:
+def test_epoch_that_falls_is_found(stage: QuorumStage) -> None:
     stage.world.checks._epochs[3001] = stage.epoch_of(1) + 1
 
     stage.world.checks.after_event(stage.nodes[1])
@@ -274,7 +274,7 @@ def test_epoch_that_falls_is_found(stage: Stage) -> None:
     violation_of(stage, "the epoch of node 3001 fell to")
 
 
-def test_read_that_misses_what_was_acknowledged_is_found(stage: Stage) -> None:
+def test_read_that_misses_what_was_acknowledged_is_found(stage: QuorumStage) -> None:
     end = stage.world.checks.acknowledged_end
 
     stage.world.checks.read_confirmed(stage.nodes[0], end - 1, end)
@@ -282,7 +282,7 @@ def test_read_that_misses_what_was_acknowledged_is_found(stage: Stage) -> None:
     violation_of(stage, f"node 3000 confirmed a read at {end - 1}; {end} was acknowledged before")
 
 
-def test_batch_that_is_handed_over_twice_is_found(stage: Stage) -> None:
+def test_batch_that_is_handed_over_twice_is_found(stage: QuorumStage) -> None:
     node = stage.nodes[1]
     assert node.machine is not None
     assert node.node is not None
@@ -304,7 +304,7 @@ def test_checkpoint_whose_manifest_is_wrong_is_found(monkeypatch: pytest.MonkeyP
             self.digest = digest
 
     monkeypatch.setattr(StateMachine, "checkpoint_content", another_state)
-    stage = Stage(SEED)
+    stage = QuorumStage(SEED)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.pass_time(0.2)
@@ -319,7 +319,7 @@ def test_checkpoint_whose_manifest_is_wrong_is_found(monkeypatch: pytest.MonkeyP
 # --- what nodes report -------------------------------------------------------------------------------
 
 
-def test_damage_that_nobody_did_is_found(stage: Stage) -> None:
+def test_damage_that_nobody_did_is_found(stage: QuorumStage) -> None:
     node = stage.nodes[1]
     stage.crash(1)
     without(node, lambda header: header.base_offset == 0)
@@ -329,20 +329,20 @@ def test_damage_that_nobody_did_is_found(stage: Stage) -> None:
     violation_of(stage, "node 3001 found damage that nobody did")
 
 
-def test_node_that_stops_by_itself_is_found(stage: Stage) -> None:
+def test_node_that_stops_by_itself_is_found(stage: QuorumStage) -> None:
     stage.world.fatal(stage.nodes[1], DiskFailed(OSError("nobody asked for it")))
 
     violation_of(stage, "node 3001 stopped: DiskFailed")
 
 
 @pytest.mark.parametrize("error", [StorageError("no checkpoint"), NoRoom("no checkpoint")])
-def test_checkpoint_that_cannot_be_written_is_found(stage: Stage, error: StorageError) -> None:
+def test_checkpoint_that_cannot_be_written_is_found(stage: QuorumStage, error: StorageError) -> None:
     stage.world.checkpoint_taken(stage.nodes[0], error)
 
     violation_of(stage, "a checkpoint was not written: no checkpoint")
 
 
-def test_message_that_a_peer_refuses_is_found(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> None:
+def test_message_that_a_peer_refuses_is_found(monkeypatch: pytest.MonkeyPatch, stage: QuorumStage) -> None:
     def receive(self: QuorumNode, peer: int, payload: bytes) -> None:
         raise ProtocolError("refused")
 
@@ -352,7 +352,7 @@ def test_message_that_a_peer_refuses_is_found(monkeypatch: pytest.MonkeyPatch, s
         stage.pass_time(1.0)
 
 
-def test_cluster_that_does_not_converge_is_found(stage: Stage) -> None:
+def test_cluster_that_does_not_converge_is_found(stage: QuorumStage) -> None:
     stage.world.options = replace(QUIET, heal_seconds=2.0)
     stage.swallow = lambda source, target, message: target == 2
 
@@ -370,7 +370,7 @@ def test_what_a_check_finds_ends_a_random_run(monkeypatch: pytest.MonkeyPatch) -
         run_seed(SEED)
 
 
-def test_a_committed_batch_that_is_earlier_than_the_one_before_is_noticed(stage: Stage) -> None:
+def test_a_committed_batch_that_is_earlier_than_the_one_before_is_noticed(stage: QuorumStage) -> None:
     owner, end = stage.nodes[0], newest(stage)[0]
 
     stage.world.checks.applied(owner, BatchHeader(end, 62, stage.epoch_of(0), 1, 0, timestamp=1, record_count=1), b"")

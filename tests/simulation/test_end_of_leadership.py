@@ -7,12 +7,12 @@ import pytest
 from quorate.quorum.errors import SecondLeader
 from quorate.quorum.messages.messages import Append
 from quorate.quorum.messages.wire import encode
-from quorate.scripts.simulation.quorum.stage import Stage
+from quorate.scripts.simulation.quorum.stage import QuorumStage
 
 
 def test_leader_that_meets_another_one_of_its_epoch_refuses_it_and_stops() -> None:
     """A vote may have been forgotten: then both were elected, and each commits what the other does not have."""
-    stage = Stage(1)
+    stage = QuorumStage(1)
     leader = stage.lead(0)
     stage.write_acknowledged(0)
     node, other = leader.node, stage.nodes[1].node_id
@@ -29,7 +29,7 @@ def test_leader_that_meets_another_one_of_its_epoch_refuses_it_and_stops() -> No
 
 
 def test_leader_that_resigns_is_succeeded_before_any_timeout() -> None:
-    stage = Stage(1)
+    stage = QuorumStage(1)
     leader = stage.lead(0)
     stage.write_acknowledged(0)
     epoch = stage.epoch_of(0)

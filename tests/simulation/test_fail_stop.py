@@ -6,12 +6,12 @@ import pytest
 
 from quorate.quorum.host import CommittedBatches
 from quorate.scripts.simulation.quorum.checks import Violation
-from quorate.scripts.simulation.quorum.stage import Stage
+from quorate.scripts.simulation.quorum.stage import QuorumStage
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), KeyError("a bug"), MemoryError("a bug")], ids=repr)
 def test_listener_that_raises_ends_the_node(error: Exception) -> None:
-    stage = Stage(1)
+    stage = QuorumStage(1)
     stage.lead(0)
     stage.write_acknowledged(0)
     follower = stage.nodes[1]
@@ -34,7 +34,7 @@ def test_listener_that_raises_ends_the_node(error: Exception) -> None:
 
 
 def test_callback_of_a_read_that_raises_ends_the_node() -> None:
-    stage = Stage(1)
+    stage = QuorumStage(1)
     leader = stage.lead(0)
 
     def done(outcome: object) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from quorate.quorum.messages.messages import Append, Message
-from quorate.scripts.simulation.quorum.stage import Stage
+from quorate.scripts.simulation.quorum.stage import QuorumStage
 from tests.default_parts import quorum_timing
 
 HOLD_BACK_S: Final = quorum_timing().hold_back
@@ -18,7 +18,7 @@ SLACK_S: Final = 0.003
 class Entries:
     """Who was sent entries by node 0, in order."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: QuorumStage) -> None:
         self.to: list[int] = []
         #: Nodes that nothing reaches.
         self.lost: set[int] = set()
@@ -36,15 +36,15 @@ class Entries:
         yield self.to
 
 
-def led_stage(voters: int = 3) -> tuple[Stage, Entries]:
-    stage = Stage(1, voters)
+def led_stage(voters: int = 3) -> tuple[QuorumStage, Entries]:
+    stage = QuorumStage(1, voters)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.pass_time(0.05)
     return stage, Entries(stage)
 
 
-def everybody_has(stage: Stage, end: int) -> bool:
+def everybody_has(stage: QuorumStage, end: int) -> bool:
     return all(stage.end_of(index) == end for index in range(len(stage.nodes)))
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from quorate.scripts.simulation.system.linearizability import Call, Impossible, Undecided, check
+from quorate.scripts.simulation.system.linearizability import Impossible, TimedCall, Undecided, check
 from quorate.scripts.simulation.system.topic_register import (
     Action,
     Configure,
@@ -19,7 +19,7 @@ from quorate.scripts.simulation.system.topic_register import (
     Grow,
     Missing,
     NoSmaller,
-    Read,
+    ReadTopic,
     State,
     TopicState,
     register_of,
@@ -29,11 +29,11 @@ ONE, OTHER = b"1" * 16, b"2" * 16
 NEVER = math.inf
 
 
-def calls(*said: tuple[float, float, Action]) -> list[Call[Action]]:
-    return [Call(called, answered, action) for called, answered, action in said]
+def calls(*said: tuple[float, float, Action]) -> list[TimedCall[Action]]:
+    return [TimedCall(called, answered, action) for called, answered, action in said]
 
 
-def is_linearizable(history: Sequence[Call[Action]]) -> bool:
+def is_linearizable(history: Sequence[TimedCall[Action]]) -> bool:
     ids = frozenset(c.action.topic_id for c in history if isinstance(c.action, Create) and c.action.topic_id)
     return check(history, None, register_of(ids)).is_linearizable
 
@@ -42,13 +42,13 @@ def created(topic_id: bytes = ONE, partitions: int = 1, value: str | None = None
     return Create(partitions, value, topic_id)
 
 
-def saw(topic_id: bytes = ONE, partitions: int = 1, value: str | None = None) -> Read:
-    return Read(TopicState(topic_id, partitions, value))
+def saw(topic_id: bytes = ONE, partitions: int = 1, value: str | None = None) -> ReadTopic:
+    return ReadTopic(TopicState(topic_id, partitions, value))
 
 
 WRONG = {
     "stale read after a write": calls((0, 1, created()), (2, 3, Configure("a")), (4, 5, saw())),
-    "stale read after a creation": calls((0, 1, created()), (2, 3, Read(None))),
+    "stale read after a creation": calls((0, 1, created()), (2, 3, ReadTopic(None))),
     "lost write": calls((0, 1, created()), (2, 3, Configure("a")), (4, 5, Configure("b")), (6, 7, saw(value="a"))),
     "lost creation": calls((0, 1, created()), (2, 3, created(OTHER))),
     "double creation at the same time": calls((0, 3, created()), (1, 2, created(OTHER))),
@@ -101,7 +101,7 @@ RIGHT = {
     "one after the other": calls((0, 1, created()), (2, 3, Grow(4)), (4, 5, saw(partitions=4)), (6, 7, Delete())),
     "a read beside a write, before it": calls((0, 1, created()), (2, 5, Configure("a")), (3, 4, saw())),
     "a read beside a write, after it": calls((0, 1, created()), (2, 5, Configure("a")), (3, 4, saw(value="a"))),
-    "called while another is answered": calls((0, 1, created()), (1, 2, Read(None))),
+    "called while another is answered": calls((0, 1, created()), (1, 2, ReadTopic(None))),
     "refusals that say how it is": calls(
         (0, 1, Missing()),
         (2, 3, created(partitions=3)),
@@ -161,7 +161,7 @@ def test_search_that_takes_too_long_is_given_up_and_not_called_right() -> None:
         check(history, None, register_of(frozenset({ONE})), steps_max=100)
 
 
-def by_trying_all(history: Sequence[Call[Action]]) -> bool:
+def by_trying_all(history: Sequence[TimedCall[Action]]) -> bool:
     """Every order of every choice of the unanswered calls."""
     ids = frozenset(c.action.topic_id for c in history if isinstance(c.action, Create) and c.action.topic_id)
     step = register_of(ids)
@@ -171,7 +171,7 @@ def by_trying_all(history: Sequence[Call[Action]]) -> bool:
     return any(explains(step, order) for some in chosen for order in permutations(some))
 
 
-def explains(step: object, order: Sequence[Call[Action]]) -> bool:
+def explains(step: object, order: Sequence[TimedCall[Action]]) -> bool:
     assert callable(step)
     for at, call in enumerate(order):
         if any(later.answered < call.called for later in order[at + 1 :]):
@@ -196,17 +196,17 @@ def random_action(rng: Random, number: int, *, is_answered: bool) -> Action:
         Configure(value),
     ]
     if is_answered:
-        kinds += [Read(None), Read(TopicState(topic_id, rng.choice((1, 2)), value))] * 2
+        kinds += [ReadTopic(None), ReadTopic(TopicState(topic_id, rng.choice((1, 2)), value))] * 2
     return rng.choice(kinds)
 
 
-def random_history(seed: int) -> list[Call[Action]]:
+def random_history(seed: int) -> list[TimedCall[Action]]:
     rng = Random(seed)
     history = []
     for number in range(rng.randint(2, 5)):
         begun = rng.uniform(0, 10)
         ended = begun + rng.uniform(0, 6) if rng.random() < 0.75 else NEVER
-        history.append(Call(begun, ended, random_action(rng, number, is_answered=ended != NEVER)))
+        history.append(TimedCall(begun, ended, random_action(rng, number, is_answered=ended != NEVER)))
     return history
 
 

@@ -17,13 +17,13 @@ from quorate.quorum.transport.frames import FRAME_BYTES_MAX, FrameReader, framed
 from quorate.scripts.simulation.quorum.checks import Violation
 from quorate.scripts.simulation.quorum.damaged_frames import DamagedFrame, damaged
 from quorate.scripts.simulation.quorum.minority import demand_a_write, with_a_sick_minority
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 SEED: Final = 1
 
 
 def test_majority_that_acknowledges_nothing_is_found() -> None:
-    stage = Stage(SEED)
+    stage = QuorumStage(SEED)
     stage.lead(0)
     stage.swallow = lambda source, target, message: isinstance(message, AppendReply)
 
@@ -33,7 +33,7 @@ def test_majority_that_acknowledges_nothing_is_found() -> None:
 
 def test_faults_of_a_minority_befall_it_alone() -> None:
     """Else nothing could be demanded of the others."""
-    stage = Stage(SEED)
+    stage = QuorumStage(SEED)
     stage.lead(0)
     before = {node.node_id: node.incarnation for node in stage.nodes}
 
@@ -49,7 +49,7 @@ def test_node_that_a_refused_frame_changes_is_found(monkeypatch: pytest.MonkeyPa
         raise ProtocolError("refused")
 
     monkeypatch.setattr(QuorumNode, "receive", receive)
-    stage = Stage(SEED, options=replace(QUIET, damage=1.0))
+    stage = QuorumStage(SEED, options=replace(QUIET, damage=1.0))
     monkeypatch.setattr("quorate.scripts.simulation.quorum.network.damaged", lambda rng, payload: read_whole(payload))
 
     with pytest.raises(Violation, match=r"node .* was changed by a frame that it refuses: refused"):

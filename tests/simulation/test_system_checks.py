@@ -18,7 +18,7 @@ from quorate.metadata_log.batches.batch import data_batch, place_batch
 from quorate.metadata_log.records.records import PartitionChangeRecord
 from quorate.scripts.simulation.quorum.checks import Violation
 from quorate.scripts.simulation.system.checks import SystemChecks
-from quorate.scripts.simulation.system.controller_process import ProcessFaults
+from quorate.scripts.simulation.system.controller_process import RunEndingFaults
 from quorate.scripts.simulation.system.http_wire import WireAnswer, WireRequest
 from quorate.scripts.simulation.system.scenarios import SystemStage
 from quorate.scripts.simulation.system.workload import AdminClient
@@ -149,19 +149,19 @@ def test_broker_that_cannot_follow_is_found(stage: SystemStage) -> None:
 
 
 def test_fault_of_a_controller_is_found(stage: SystemStage) -> None:
-    ProcessFaults(stage.active).fault("replay", ValueError("wrong"))
+    RunEndingFaults(stage.active).fault("replay", ValueError("wrong"))
 
     violation_of(stage, "fault in replay: ValueError")
 
 
 def test_alarm_of_a_digest_watch_is_found(stage: SystemStage) -> None:
-    ProcessFaults(stage.active).alarm("digest", "the states differ")
+    RunEndingFaults(stage.active).alarm("digest", "the states differ")
 
     violation_of(stage, "alarm of digest: the states differ")
 
 
 def test_controller_that_must_stop_is_found(stage: SystemStage) -> None:
-    ProcessFaults(stage.active).fatal("state", ValueError("wrong"))
+    RunEndingFaults(stage.active).fatal("state", ValueError("wrong"))
 
     violation_of(stage, "must stop: state: ValueError")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quorate.scripts.simulation.quorum.stage import Stage
+from quorate.scripts.simulation.quorum.stage import QuorumStage
 from tests.simulation.wrong_peer import WrongPeer
 
 MESSAGES = 1_500
@@ -17,7 +17,7 @@ PAUSES_S = (0.0, 0.0, 0.0, 0.001, 0.02, 0.3)
 
 def beside_a_wrong_peer(seed: int, monkeypatch: pytest.MonkeyPatch) -> WrongPeer:
     """Nodes 0 and 1 lead, follow, write and take checkpoints while node 2's process is another's."""
-    stage, rng = Stage(seed), Random(seed)
+    stage, rng = QuorumStage(seed), Random(seed)
     leader, follower, wrong = stage.nodes
     stage.lead(0)
     stage.write_acknowledged(0)

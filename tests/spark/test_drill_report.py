@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 from quorate.pipeline.drills.report import lines, page
 from quorate.pipeline.jobs.drill_report import NoOutcome, gather
 from quorate.scripts.drills.drill import outage
-from quorate.scripts.drills.outcome import Measured, Outcome
+from quorate.scripts.drills.outcome import DrillMeasurement, DrillOutcome
 
 
 def store(directory: Path, number: int, outage_ms: float | None, drill: str = "leader-kill") -> None:
     """One run, as `quorate drill run --report` keeps it."""
-    outcome = Outcome(
+    outcome = DrillOutcome(
         drill=drill,
         hypothesis="another takes over",
         verdict="passed" if outage_ms is not None else "broken",
@@ -24,7 +24,7 @@ def store(directory: Path, number: int, outage_ms: float | None, drill: str = "l
         cluster_id="c",
         controllers=3,
         brokers=3,
-        measured=(Measured(expectation=outage(100), value=outage_ms),),
+        measured=(DrillMeasurement(expectation=outage(100), value=outage_ms),),
         noted={"digest": "00"},
         events=(),
         acknowledged_s=(),

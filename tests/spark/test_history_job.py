@@ -57,7 +57,7 @@ SMALL = HistoryOptions(range_bytes=100_000, bucket_bytes=100_000)
 def test_tables_of_a_made_up_history_hold_its_states(spark: SparkSession, tmp_path: Path) -> None:
     """Several tasks and buckets, transactions, and the end inside one."""
     log, out = tmp_path / "log", tmp_path / "out"
-    made = making.make_history(making.HistoryPlan(6000, 5, segments=3), log, lambda _: None)
+    made = making.make_history(making.GenerationPlan(6000, 5, segments=3), log, lambda _: None)
 
     report = make_history(spark, [str(log)], out, SMALL)
 
@@ -257,7 +257,7 @@ def elsewhere(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_damage_is_named_and_no_table_is_left(spark: SparkSession, tmp_path: Path) -> None:
     log, out = tmp_path / "log", tmp_path / "out"
-    making.make_history(making.HistoryPlan(1000, 5), log, lambda _: None)
+    making.make_history(making.GenerationPlan(1000, 5), log, lambda _: None)
     (segment,) = log.rglob("*.log")
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.members import processor_times, running_members
 from quorate.scripts.benchmarks.workspace import Workspace
 
@@ -16,12 +16,12 @@ _WARM_UP_S: Final = 1.0
 _RUN_S_MIN: Final = 0.1
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """Three voters; the load is made inside the leader's process."""
     return asyncio.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     seconds = max(_RUN_S_MIN, _RUN_S * workspace.scale)
     rates, commits_per_sync, cpu = [], [], []
     async with running_members("quorate.scripts.benchmarks.programs.quorum_process", workspace) as members:
@@ -36,11 +36,11 @@ async def _run(workspace: Workspace) -> Outcome:
             commits_per_sync.append(found["commits"] / max(1, found["disk_groups"]))
             cpu.append(1e6 * (sum(after) - sum(before)) / max(1, found["commits"]))
             workspace.say(f"append: {number + 1} of {workspace.runs}: {rates[-1]:,.0f} commits/s")
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 voter processes, every commit fsynced on a majority; {_IN_FLIGHT} batches of one opaque record of "
         f"{_PAYLOAD_BYTES} bytes in flight, appended in the leader's process, {seconds:g} s a run",
         (
-            Figure("commits", "/s", tuple(rates), (Target(40_000, is_most=False),)),
+            Figure("commits", "/s", tuple(rates), (FigureTarget(40_000, is_most=False),)),
             Figure("commits per fsync", "", tuple(commits_per_sync)),
             Figure("processor time per commit, all three", "µs", tuple(cpu)),
         ),

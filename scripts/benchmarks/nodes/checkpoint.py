@@ -14,7 +14,7 @@ from quorate.controller.api.checkpoint_models import CheckpointsReply
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import AllocateProducerIdsRequest
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target, percentile
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget, percentile
 from quorate.scripts.benchmarks.http_load import PlainConnection
 from quorate.scripts.benchmarks.large_cluster import FIRST_BROKER_ID
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
@@ -35,7 +35,7 @@ _TOO_SLOW: Final = "below it the machine cannot take this load now, and the late
 _MS: Final = 1000.0
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One cluster; a run is a quiet stretch, and one in which all controllers write a checkpoint."""
     return uvloop.run(_run(workspace))
 
@@ -113,7 +113,7 @@ class _Load:
         return stretch
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     quiet_s = max(_QUIET_S_MIN, _QUIET_S * workspace.scale)
     rate = workspace.scaled(_WRITES_PER_S, _WRITES_PER_S_MIN)
     pairs: list[tuple[_Stretch, _Stretch]] = []
@@ -145,13 +145,13 @@ def _outcome(
     quiet_s: float,
     pairs: Sequence[tuple[_Stretch, _Stretch]],
     busy: Sequence[float],
-) -> Outcome:
+) -> BenchmarkOutcome:
     def figure(name: str, which: int, side: int) -> Figure:
         return Figure(name, "ms", tuple(pair[side].percentile(which) for pair in pairs))
 
     added = tuple(written.percentile(99) - quiet.percentile(99) for quiet, written in pairs)
     rates = tuple(written.answered / written.seconds for _, written in pairs)
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers, {brokers_sentence()}, {workspace.scaled(_PARTITIONS, 100):,} partitions, no broker process; "
         f"{rate:,} blocks of producer ids a second asked for over HTTP of the active controller on {_CONNECTIONS} "
         "connections, each due at its time and timed from then to its reply, which is for what is fsynced on a "
@@ -159,14 +159,14 @@ def _outcome(
         "checkpoint at the same time, with the setting log.checkpoint_work_percent as it is by default; of each run "
         "the percentiles of its writes",
         (
-            Figure("p99 added by the checkpoints", "ms", added, (Target(20.0),)),
+            Figure("p99 added by the checkpoints", "ms", added, (FigureTarget(20.0),)),
             figure("p50 without", 50, 0),
             figure("p99 without", 99, 0),
             figure("p50 while checkpoints are written", 50, 1),
             figure("p99 while checkpoints are written", 99, 1),
             Figure("time to write them", "s", tuple(written.seconds for _, written in pairs)),
             Figure("commits without", "/s", tuple(quiet.answered / quiet.seconds for quiet, _ in pairs)),
-            Figure("commits meanwhile", "/s", rates, (Target(0.95 * rate, is_most=False, note=_TOO_SLOW),)),
+            Figure("commits meanwhile", "/s", rates, (FigureTarget(0.95 * rate, is_most=False, note=_TOO_SLOW),)),
             Figure("processor time of the controllers meanwhile", "% of a core", tuple(busy)),
         ),
     )

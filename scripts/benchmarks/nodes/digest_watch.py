@@ -21,7 +21,7 @@ from quorate.controller.protocol import (
 )
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 from quorate.metadata_log.ids import Uuid
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
 from quorate.scripts.cluster.local import LocalCluster
@@ -43,12 +43,12 @@ _SECONDS_PER_SCALE: Final = 600.0
 _READY_S: Final = 60.0
 _LOOK_S: Final = 0.1
 _TIMEOUT_MS: Final = 30_000
-_CORE_PERCENT: Final = Target(1.0)
+_CORE_PERCENT: Final = FigureTarget(1.0)
 _CONTROLLER_METRIC: Final = "quorate_digest_seconds_total"
 _BROKER_METRIC: Final = "quorate_broker_digest_seconds_total"
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One cluster; a run is a stretch of changes."""
     return uvloop.run(_run(workspace))
 
@@ -75,7 +75,7 @@ class _Led:
         )
 
 
-class _Changes:
+class _IsrChanges:
     """ISR changes at a fixed rate: one that is late is made at once."""
 
     def __init__(self, client: ControllerClient, broker_epoch: int, partitions: list[_Led]) -> None:
@@ -158,7 +158,7 @@ class _Meter:
                 await asyncio.sleep(_LOOK_S)
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count = workspace.scaled(_PARTITIONS, 1_200)
     seconds = max(_RUN_S_MIN, min(_RUN_S, _SECONDS_PER_SCALE * workspace.scale))
     workspace.say(f"digest-watch: making a cluster of {count:,} partitions")
@@ -172,7 +172,7 @@ async def _run(workspace: Workspace) -> Outcome:
         await cluster.wait_for_brokers(_READY_S)
         active = watch.connections[await watch.active()].url
         broker_epoch = (await cluster.client.describe_broker(_LEADER)).epoch
-        changes = _Changes(cluster.client, broker_epoch, await _led(cluster.client, count))
+        changes = _IsrChanges(cluster.client, broker_epoch, await _led(cluster.client, count))
         meter = _Meter(cluster, session)
         async with asyncio.TaskGroup() as group:
             making = group.create_task(changes.make())
@@ -196,14 +196,14 @@ def _outcome(
     shares: list[tuple[float, float, float]],
     rates: list[float],
     first_s: float,
-) -> Outcome:
+) -> BenchmarkOutcome:
     leader, standby, broker = zip(*shares, strict=True)
     unit = "% of a core"
 
     def overall(name: str, samples: tuple[float, ...]) -> Figure:
         return Figure(name, unit, (statistics.fmean(samples),), (_CORE_PERCENT,))
 
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers with {count:,} partitions, {brokers_sentence()}, and one broker process that follows; "
         f"{_CHANGES_PER_S:,} ISR changes a second are asked for over HTTP, {_CHANGES_PER_REQUEST} a request, of "
         f"partitions from the whole table; a run is {seconds:g} s, and its sample the processor time of the threads "

@@ -10,7 +10,7 @@ from typing import Final
 
 from quorate.controller.client.connection import Connection, NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.processes import Watch, running_cluster
 from quorate.scripts.benchmarks.small_write import small_write
 from quorate.scripts.benchmarks.workspace import Workspace
@@ -25,12 +25,12 @@ _LIMIT_S: Final = 20.0
 _STOP_S: Final = 5.0
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """Killed and frozen in turn, on one cluster."""
     return asyncio.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     trials = max(1, round(_TRIALS_PER_RUN * workspace.runs * workspace.scale))
     killed, frozen = [], []
     async with running_cluster(workspace, 0) as cluster, Watch(cluster) as watch:
@@ -41,14 +41,14 @@ async def _run(workspace: Workspace) -> Outcome:
             workspace.say(
                 f"failover: {number + 1} of {trials}: killed {killed[-1] * 1000:.0f} ms, frozen {frozen[-1]:.2f} s"
             )
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers with default settings; writes of one topic over HTTP, one begun every "
         f"{_WRITE_EVERY_S * 1000:.0f} ms at the two that survive, in turn, each answered by itself; from the signal to "
         "the reply to the first write that was begun after it and committed; the victim is back and level before the "
         "next trial",
         (
-            Figure("killed (SIGKILL)", "s", tuple(killed), (Target(0.1), Target(0.25, percentile=90))),
-            Figure("frozen (SIGSTOP)", "s", tuple(frozen), (Target(1.5),)),
+            Figure("killed (SIGKILL)", "s", tuple(killed), (FigureTarget(0.1), FigureTarget(0.25, percentile=90))),
+            Figure("frozen (SIGSTOP)", "s", tuple(frozen), (FigureTarget(1.5),)),
         ),
     )
 

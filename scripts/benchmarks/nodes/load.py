@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.large_cluster import BROKERS, PARTITIONS_PER_TOPIC, large_image, write_checkpoint
 from quorate.scripts.benchmarks.workspace import Workspace
 
@@ -17,7 +17,7 @@ _PARTITIONS: Final = 1_000_000
 _TIMEOUT_S: Final = 60.0
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One fresh process a run."""
     count = workspace.scaled(_PARTITIONS, PARTITIONS_PER_TOPIC)
     workspace.say(f"load: writing a checkpoint of {count:,} partitions")
@@ -27,15 +27,18 @@ def run(workspace: Workspace) -> Outcome:
         loads.append(_load(checkpoint, count))
         workspace.say(f"load: {number + 1} of {workspace.runs}: {loads[-1]['elapsed_s']:.2f} s")
     megabytes = checkpoint.stat().st_size / 1e6
-    return Outcome(
+    return BenchmarkOutcome(
         f"a Kafka-format checkpoint of {count:,} partitions in topics of {PARTITIONS_PER_TOPIC}, {BROKERS} brokers, "
         f"factor 3, {megabytes:.0f} MB, in the page cache; timed in a fresh process from after its imports to the "
         "whole image; memory is the growth of the process's resident set, all of the image included",
         (
-            Figure("time", "s", tuple(load["elapsed_s"] for load in loads), (Target(1.0),)),
+            Figure("time", "s", tuple(load["elapsed_s"] for load in loads), (FigureTarget(1.0),)),
             Figure("processor time", "s", tuple(load["cpu_s"] for load in loads)),
             Figure(
-                "memory per partition", "B", tuple(load["resident_bytes"] / count for load in loads), (Target(120),)
+                "memory per partition",
+                "B",
+                tuple(load["resident_bytes"] / count for load in loads),
+                (FigureTarget(120),),
             ),
             Figure("columns per partition", "B", tuple(load["column_bytes"] / count for load in loads)),
         ),

@@ -9,7 +9,7 @@ from typing import Final
 from quorate.broker.http.replies import ImageReply, ProcessReply
 from quorate.controller.client.connection import Connection, NoAnswer, NotSent, Request, make_session
 from quorate.metadata_log.errors import ApiError, QuorateError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
 from quorate.scripts.cluster.formatting import wipe
@@ -26,12 +26,12 @@ _LOOK_MS: Final = 5_000.0
 _STOP_S: Final = 5.0
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One cluster; a controller wiped, and a broker started, once a run."""
     return asyncio.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count = workspace.scaled(_PARTITIONS, 100)
     workspace.say(f"rejoin: making a cluster of {count:,} partitions")
     votes, images = [], []
@@ -40,14 +40,14 @@ async def _run(workspace: Workspace) -> Outcome:
             votes.append(await _rejoin(cluster, watch))
             images.append(await _broker(cluster, count))
             workspace.say(f"rejoin: {number + 1} of {workspace.runs}: {votes[-1]:.2f} s, broker {images[-1]:.2f} s")
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers with {count:,} partitions, {brokers_sentence()}, the metadata in a checkpoint; a standby killed"
         " (kill -9), its directory removed and formatted without a vote; from its process's start until the active"
         " controller counts it as a voter again. Then a broker process with nothing: from its start until its image"
         " with all partitions is published. Both asked every 10 ms",
         (
-            Figure("wiped controller votes again", "s", tuple(votes), (Target(10.0),)),
-            Figure("broker has published its image", "s", tuple(images), (Target(3.0),)),
+            Figure("wiped controller votes again", "s", tuple(votes), (FigureTarget(10.0),)),
+            Figure("broker has published its image", "s", tuple(images), (FigureTarget(3.0),)),
         ),
     )
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
 from quorate.scripts.benchmarks.small_write import small_write
 from quorate.scripts.benchmarks.workspace import Workspace
@@ -23,12 +23,12 @@ _LIMIT_S: Final = 60.0
 _STOP_S: Final = 5.0
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One cluster, killed and started once a run."""
     return asyncio.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count = workspace.scaled(_PARTITIONS, 100)
     workspace.say(f"restart: making a cluster of {count:,} partitions")
     times: list[tuple[float, float]] = []
@@ -38,12 +38,12 @@ async def _run(workspace: Workspace) -> Outcome:
             times.append(await _restart(cluster, watch, number))
             workspace.say(f"restart: {number + 1} of {workspace.runs}: {times[-1][0]:.2f} s")
     elapsed, processor = zip(*times, strict=True)
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers with {count:,} partitions, {brokers_sentence()}, the metadata in a checkpoint; all three "
         "killed (kill -9) and started at once; from the first process's start to the reply to a topic created over "
         "HTTP, asked for every 10 ms",
         (
-            Figure("start to first commit", "s", elapsed, (Target(3.0),)),
+            Figure("start to first commit", "s", elapsed, (FigureTarget(3.0),)),
             Figure("processor time of a controller until then", "s", processor),
         ),
     )

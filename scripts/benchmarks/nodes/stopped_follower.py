@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
-from quorate.scripts.benchmarks.members import Member, running_members
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
+from quorate.scripts.benchmarks.members import BenchmarkMember, running_members
 from quorate.scripts.benchmarks.workspace import Workspace
 
 _SECONDS: Final = 20.0
@@ -27,7 +27,7 @@ _RATE_SHARE_MIN: Final = 0.8
 
 
 @dataclass(slots=True)
-class _Run:
+class _FollowerRun:
     before: float
     most: float
     after: float
@@ -36,14 +36,14 @@ class _Run:
     level_s: float
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One stop a run, on one cluster."""
     return asyncio.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     seconds = workspace.seconds or max(1.0, _SECONDS * workspace.scale)
-    runs: list[_Run] = []
+    runs: list[_FollowerRun] = []
     async with running_members("quorate.scripts.benchmarks.programs.paced_process", workspace) as members:
         bounds = await members[0].ask("bounds")
         for number in range(workspace.runs):
@@ -54,8 +54,8 @@ async def _run(workspace: Workspace) -> Outcome:
                 f"{one.most:.0f} MiB, {one.after:.0f} MiB after; level after {one.level_s:.1f} s"
             )
     bound = sum(bounds.values()) / _MEBIBYTE
-    grown = Target(bound, note="log kept in memory, and what waits to be sent to one peer")
-    return Outcome(
+    grown = FigureTarget(bound, note="log kept in memory, and what waits to be sent to one peer")
+    return BenchmarkOutcome(
         f"3 voter processes; {_WRITES_PER_S:,} batches a second of one opaque record of {_PAYLOAD_BYTES} bytes and "
         f"{_READS_PER_S} linearizable reads a second in the leader's process; one follower stopped (SIGSTOP) for "
         f"{seconds:g} s, {_WARM_UP_S:g} s after the load began; its log is level with the leader's some time after "
@@ -72,11 +72,11 @@ async def _run(workspace: Workspace) -> Outcome:
     )
 
 
-def _least(rate: float) -> Target:
-    return Target(_RATE_SHARE_MIN * rate, is_most=False, note="else the load was another one")
+def _least(rate: float) -> FigureTarget:
+    return FigureTarget(_RATE_SHARE_MIN * rate, is_most=False, note="else the load was another one")
 
 
-async def _stop_and_go(members: list[Member], seconds: float) -> _Run:
+async def _stop_and_go(members: list[BenchmarkMember], seconds: float) -> _FollowerRun:
     leader, *others = members
     victim = others[-1]
     await leader.ask("begin", writes_per_s=_WRITES_PER_S, payload_bytes=_PAYLOAD_BYTES, reads_per_s=_READS_PER_S)
@@ -96,7 +96,7 @@ async def _stop_and_go(members: list[Member], seconds: float) -> _Run:
     await leader.ask("end")
     continued_at = time.monotonic()
     after = await _level(leader, victim)
-    return _Run(
+    return _FollowerRun(
         begun["resident_bytes"] / _MEBIBYTE,
         max(most, after["resident_bytes"]) / _MEBIBYTE,
         after["resident_bytes"] / _MEBIBYTE,
@@ -106,14 +106,14 @@ async def _stop_and_go(members: list[Member], seconds: float) -> _Run:
     )
 
 
-async def _of_leader(leader: Member) -> dict[str, Any]:
+async def _of_leader(leader: BenchmarkMember) -> dict[str, Any]:
     status = await leader.ask("status")
     if not status["leads"]:
         raise QuorateError(f"member {leader.node_id} leads no more: this machine is too slow for the load")
     return status
 
 
-async def _level(leader: Member, victim: Member) -> dict[str, Any]:
+async def _level(leader: BenchmarkMember, victim: BenchmarkMember) -> dict[str, Any]:
     """Wait until the follower has everything, durably; how the leader stands then."""
     async with asyncio.timeout(_LEVEL_S):
         while True:

@@ -52,7 +52,7 @@ class _Faults:
         os._exit(_FATAL)
 
 
-class ControllerProcess(MemberProcess):
+class BenchmarkController(MemberProcess):
     """See the module."""
 
     controller: QuorumController
@@ -142,4 +142,4 @@ class ControllerProcess(MemberProcess):
 
 
 if __name__ == "__main__":
-    run_member(ControllerProcess)
+    run_member(BenchmarkController)

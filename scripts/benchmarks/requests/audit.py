@@ -11,16 +11,16 @@ from quorate.controller.decisions.origin import Origin
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.logs.audit_log import WAITING_MAX, AuditLog
 from quorate.metadata_log.audit.audit_lines import audit_files
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
 
 _WRITES: Final = WAITING_MAX // 2
 _ORIGIN: Final = Origin("User:ana", "10.0.0.1", "6f1c2b7a90d3e845")
 #: A tenth of what a small write may take where there are 10,000 a second.
-_WRITE_US: Final = Target(10.0)
+_WRITE_US: Final = FigureTarget(10.0)
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """The same writes handed to nobody and to the log, one after the other in each run."""
     count = workspace.scaled(_WRITES, 1_000)
     noted: list[float] = []
@@ -43,7 +43,7 @@ def run(workspace: Workspace) -> Outcome:
             sizes.append((_bytes_in(directory) - size) / count)
         log.start()
         log.close()
-    return Outcome(
+    return BenchmarkOutcome(
         f"one process, no HTTP, no log; {count:,} config changes that were decided, handed over one by one, to nobody "
         "and to the audit log in turn: the difference of the processor times is what the loop pays; then all of them "
         "written as its thread does twice a second",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.processes import brokers_sentence
 from quorate.scripts.benchmarks.requests.decision_runs import partition_count, run_decisions
 from quorate.scripts.benchmarks.workspace import Workspace
 
-_PIECE_MS: Final = Target(100.0)
+_PIECE_MS: Final = FigureTarget(100.0)
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """With the preferred leader back in sync, and with it still away."""
     runs, _ = run_decisions("balance", workspace)
     first = runs[0]
-    return Outcome(
+    return BenchmarkOutcome(
         f"one process, no HTTP, no log; an image of {partition_count(workspace):,} partitions, {brokers_sentence()}, "
         f"of which {first['changed']:,} are led by another than their preferred leader, which is in sync again; passes "
         "of at most 1,000 elections, each decided, encoded, decoded and replayed in one piece, until none is left "

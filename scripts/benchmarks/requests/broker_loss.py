@@ -11,7 +11,7 @@ import aiohttp
 from quorate.broker.http.replies import ProcessReply
 from quorate.controller.protocol import BrokerHeartbeatRequest
 from quorate.metadata_log.errors import QuorateError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.large_cluster import partitions_of
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
@@ -27,12 +27,12 @@ _TIMEOUT_MS: Final = 30_000.0
 _OPTIONS: Final = LocalOptions({"BROKERS__HEARTBEAT_DEADLINE_MS": "15000"})
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One loss a cluster: a second one would be measured together with the checkpoint that falls due then."""
     return asyncio.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count = workspace.scaled(_PARTITIONS, 1_200)
     replied: list[float] = []
     applied: list[float] = []
@@ -45,13 +45,13 @@ async def _run(workspace: Workspace) -> Outcome:
         replied.append(at_reply)
         applied.append(at_all)
         workspace.say(f"broker-loss: {len(applied)} of {workspace.runs}: {at_all:.2f} s")
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers with {count:,} partitions, {brokers_sentence()}, and one broker process that follows; a "
         f"heartbeat over HTTP asks to fence one broker, which changes {changed:,} partitions; from the request until "
         "all three controllers and the broker process have applied the last change (asked every 5 ms); the reply comes "
         "when all changes are fsynced on a majority",
         (
-            Figure("fenced to applied everywhere", "s", tuple(applied), (Target(1.0),)),
+            Figure("fenced to applied everywhere", "s", tuple(applied), (FigureTarget(1.0),)),
             Figure("fenced to durable (reply)", "s", tuple(replied)),
         ),
     )

@@ -10,7 +10,7 @@ from typing import Final
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.errors import ErrorCode, QuorateError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
 
@@ -20,12 +20,12 @@ _PARTITIONS_PER_TOPIC: Final = 100
 _IN_FLIGHT: Final = 4
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """An empty cluster each run, filled to the full number."""
     return asyncio.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     per_request = _TOPICS_PER_REQUEST * _PARTITIONS_PER_TOPIC
     requests = workspace.scaled(_PARTITIONS // per_request)
     rates = []
@@ -38,12 +38,12 @@ async def _run(workspace: Workspace) -> Outcome:
                 rates.append(requests * per_request / (time.perf_counter() - start))
                 await _check(client, requests * per_request)
         workspace.say(f"create: {number + 1} of {workspace.runs}: {rates[-1]:,.0f} partitions/s")
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers, {brokers_sentence()}, no broker process; JSON requests of {_TOPICS_PER_REQUEST} topics x "
         f"{_PARTITIONS_PER_TOPIC} partitions over HTTP to the active controller, {_IN_FLIGHT} in flight, from "
         f"nothing to {requests * per_request:,} partitions, to the last reply; every reply is for what is fsynced on a "
         "majority",
-        (Figure("partitions created", "/s", tuple(rates), (Target(100_000, is_most=False),)),),
+        (Figure("partitions created", "/s", tuple(rates), (FigureTarget(100_000, is_most=False),)),),
     )
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from quorate.scripts.benchmarks.figures import Figure, Outcome
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure
 from quorate.scripts.benchmarks.processes import brokers_sentence
 from quorate.scripts.benchmarks.requests.decision_runs import partition_count, run_decisions
 from quorate.scripts.benchmarks.workspace import Workspace
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """``broker-loss`` measures the same with log, network and followers."""
     runs, rows_per_slice = run_decisions("fencing", workspace)
 
     def seconds(name: str) -> tuple[float, ...]:
         return tuple(float(run[name]) for run in runs)
 
-    return Outcome(
+    return BenchmarkOutcome(
         f"one process, no HTTP, no log; an image of {partition_count(workspace):,} partitions, {brokers_sentence()}; a "
         f"heartbeat asks to fence one broker, which changes {runs[0]['changed']:,} partitions: decided, encoded, "
         f"decoded and replayed in {runs[0]['pieces']} slices of at most {rows_per_slice:,}, each one turn of the loop",

@@ -21,7 +21,7 @@ from quorate.controller.protocol import (
     BrokerRegistrationResponse,
     SupportedFeature,
 )
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target, percentile
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget, percentile
 from quorate.scripts.benchmarks.http_load import PlainAnswer, PlainConnection
 from quorate.scripts.benchmarks.processes import Watch, processor_s, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
@@ -42,13 +42,13 @@ _HEARTBEAT: Final = "/v1/broker-rpc/heartbeat"
 _REGISTER: Final = "/v1/broker-rpc/register"
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One cluster; the brokers stay."""
     return uvloop.run(_run(workspace))
 
 
 @dataclass(slots=True)
-class _Broker:
+class _HeartbeatSource:
     """One broker process, as far as the controller can tell."""
 
     id: int
@@ -88,7 +88,7 @@ class _Broker:
 class _Fleet:
     """All of them. Each beats at its interval, one broker after the other."""
 
-    def __init__(self, brokers: list[_Broker]) -> None:
+    def __init__(self, brokers: list[_HeartbeatSource]) -> None:
         self._brokers = brokers
         self._applied_offset = 0
         #: Of the answers of one run.
@@ -115,7 +115,7 @@ class _Fleet:
             self._applied_offset = answer.result().high_watermark - 1
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count = workspace.scaled(_BROKERS, _REGISTERING)
     seconds = max(_RUN_S_MIN, _RUN_S * workspace.scale)
     samples: list[tuple[float, float, float, float, float]] = []
@@ -134,13 +134,13 @@ async def _run(workspace: Workspace) -> Outcome:
             samples.append((busy, idle, per_beat, percentile(latencies, 50), percentile(latencies, 99)))
             workspace.say(f"heartbeats: {number + 1} of {workspace.runs}: {busy:.1f} % of a core")
     busies, idles, beats, medians, tails = zip(*samples, strict=True)
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers, {count:,} brokers that registered over HTTP, each with a connection of its own to the active "
         f"controller and a heartbeat (msgpack) every {_INTERVAL_S:g} s, evenly spread, from a client without comforts; "
         f"processor time of the active controller's process over {seconds:g} s, all that it does included; before each "
         "run the same without heartbeats",
         (
-            Figure("active controller", "% of a core", busies, (Target(10),)),
+            Figure("active controller", "% of a core", busies, (FigureTarget(10),)),
             Figure("... without heartbeats", "% of a core", idles),
             Figure("processor time of a heartbeat", "µs", beats),
             Figure("heartbeat to answer", "ms", medians),
@@ -149,8 +149,8 @@ async def _run(workspace: Workspace) -> Outcome:
     )
 
 
-async def _registered(cluster: LocalCluster, url: str, count: int) -> list[_Broker]:
-    brokers = [_Broker(_FIRST_ID + number, await PlainConnection.open(url)) for number in range(count)]
+async def _registered(cluster: LocalCluster, url: str, count: int) -> list[_HeartbeatSource]:
+    brokers = [_HeartbeatSource(_FIRST_ID + number, await PlainConnection.open(url)) for number in range(count)]
     waiting = iter(brokers)
 
     async def register() -> None:

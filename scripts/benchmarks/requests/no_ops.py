@@ -23,7 +23,7 @@ from quorate.controller.protocol import (
     SupportedFeature,
 )
 from quorate.controller.protocol.configs import IncrementalAlterConfigsRequest
-from quorate.scripts.benchmarks.figures import Figure, Outcome, percentile
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, percentile
 from quorate.scripts.benchmarks.http_load import PlainConnection
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
@@ -59,12 +59,12 @@ class _Sample(NamedTuple):
     processor_us: float
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One cluster, in which nothing changes."""
     return uvloop.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count, alone = workspace.scaled(_REQUESTS, _IN_FLIGHT), workspace.scaled(_ALONE, 100)
     async with running_cluster(workspace, 0) as cluster, Watch(cluster) as watch:
         active = await watch.active()
@@ -88,7 +88,7 @@ async def _run(workspace: Workspace) -> Outcome:
             workspace.say(f"no-ops: {number + 1} of {workspace.runs}: {rates}")
         for connection in connections:
             connection.close()
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers, {brokers_sentence()}, no broker process; one request over HTTP to the active controller again "
         f"and again, from a client without comforts: {alone:,} on one connection, then {count:,} on {_IN_FLIGHT} with "
         "one in flight each. A heartbeat that changes nothing is answered at once; a change that writes nothing and a "

@@ -10,7 +10,7 @@ from quorate.controller.http.handlers.searches import partitions_reply, topics_r
 from quorate.controller.process.settings_parts import default_parts
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.search_models import PartitionListParameters, TopicListParameters
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.large_cluster import BROKERS, PARTITIONS_PER_TOPIC, large_image
 from quorate.scripts.benchmarks.workspace import Workspace
 from quorate.snapshots.image.image import MetadataImage
@@ -18,7 +18,7 @@ from quorate.snapshots.image.image import MetadataImage
 _PARTITIONS: Final = 1_000_000
 _PAGE: Final = 100
 #: No question may hold the interpreter for so long that heartbeats are late.
-_PAGE_MS: Final = Target(50.0)
+_PAGE_MS: Final = FigureTarget(50.0)
 
 _Question = Callable[[PartitionSearch, MetadataImage], str]
 
@@ -33,7 +33,7 @@ def _topics(**wanted: str | int) -> _Question:
     return lambda search, image: topics_reply(search, image, parameters).model_dump_json()
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """Every question once a run, each of a search that has seen the topics; the first of one that has not."""
     count = workspace.scaled(_PARTITIONS, PARTITIONS_PER_TOPIC)
     workspace.say(f"search: making an image of {count:,} partitions")
@@ -54,7 +54,7 @@ def run(workspace: Workspace) -> Outcome:
         anew.append(_cpu_ms(questions["partitions in one condition"], search, image))
         for name, question in questions.items():
             taken[name].append(_cpu_ms(question, search, image))
-    return Outcome(
+    return BenchmarkOutcome(
         f"one process, no HTTP; an image of {count:,} partitions, {PARTITIONS_PER_TOPIC} a topic, {BROKERS} brokers, "
         f"factor 3; processor time from the parameters to the reply as JSON, pages of {_PAGE}; the names of the topics "
         "are put in order by the first question, and again after topics were created, grown or deleted",

@@ -12,7 +12,7 @@ import uvloop
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.errors import QuorateError
-from quorate.scripts.benchmarks.figures import Figure, Outcome, Target
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.http_load import PlainConnection
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
@@ -25,12 +25,12 @@ _REPLICATION_FACTOR: Final = 3
 _TIMEOUT_MS: Final = 30_000
 
 
-def run(workspace: Workspace) -> Outcome:
+def run(workspace: Workspace) -> BenchmarkOutcome:
     """One cluster, which grows."""
     return uvloop.run(_run(workspace))
 
 
-async def _run(workspace: Workspace) -> Outcome:
+async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count = workspace.scaled(_TOPICS, _IN_FLIGHT)
     rates: list[float] = []
     shares: list[tuple[float, float, float]] = []
@@ -51,13 +51,13 @@ async def _run(workspace: Workspace) -> Outcome:
             connection.close()
         await _check(url, min(count, _WARM_UP) + workspace.runs * count)
     active_us, standbys_us, client_us = zip(*shares, strict=True)
-    return Outcome(
+    return BenchmarkOutcome(
         f"3 controllers, {brokers_sentence()}, no broker process; JSON requests of one topic of one partition over "
         f"HTTP to the active controller, {_IN_FLIGHT} connections with one request in flight each, {count:,} topics a "
         "run, from a client without comforts in the benchmark's own process; every reply is for what is fsynced on a "
         "majority",
         (
-            Figure("topics created", "/s", tuple(rates), (Target(5_000, is_most=False),)),
+            Figure("topics created", "/s", tuple(rates), (FigureTarget(5_000, is_most=False),)),
             Figure("processor time per topic: active controller", "µs", active_us),
             Figure("... both standbys", "µs", standbys_us),
             Figure("... client", "µs", client_us),

@@ -15,7 +15,7 @@ import typer
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cli.clusters.drill_places import place_of
 from quorate.scripts.cluster.control import Act
-from quorate.scripts.drills.outcome import Outcome
+from quorate.scripts.drills.outcome import DrillOutcome
 from quorate.scripts.drills.places import NotHere, On
 from quorate.scripts.drills.report import lines, page
 from quorate.scripts.drills.runner import DRILLS, run_drill, skipped
@@ -141,7 +141,7 @@ def run(
     }
     place = place_of(on, commands, [DRILLS[name] for name in wanted], may_destroy=destroy)
     target = None if report is None else _made(report)
-    outcomes: list[Outcome] = []
+    outcomes: list[DrillOutcome] = []
     for name in wanted:
         _announce(len(outcomes) + 1, len(wanted), name)
         outcomes.append(_run_one(name, stricter, target, place, may_skip=_ALL in names))
@@ -156,12 +156,12 @@ def _announce(number: int, of: int, name: str) -> None:
         sys.stderr.write(f"quorate: [{number}/{of}] {name}: {DRILLS[name].hypothesis}\n")
 
 
-def _exit_code(outcomes: list[Outcome]) -> int:
+def _exit_code(outcomes: list[DrillOutcome]) -> int:
     verdicts = {outcome.verdict for outcome in outcomes}
     return exit_codes.DONE if "passed" in verdicts <= {"passed", "skipped"} else exit_codes.REFUSED
 
 
-def _run_one(name: str, stricter: dict[str, float], target: Path | None, on: On, *, may_skip: bool) -> Outcome:
+def _run_one(name: str, stricter: dict[str, float], target: Path | None, on: On, *, may_skip: bool) -> DrillOutcome:
     """One drill; of all of them those that may not be run there are skipped. Ctrl-C ends it in order."""
     try:
         return asyncio.run(run_drill(DRILLS[name], stricter, partial(_keep_logs, name, target), on))
@@ -174,7 +174,7 @@ def _run_one(name: str, stricter: dict[str, float], target: Path | None, on: On,
         raise
 
 
-def _store(outcomes: list[Outcome], target: Path) -> None:
+def _store(outcomes: list[DrillOutcome], target: Path) -> None:
     """After each drill, so that one that is broken off leaves a report of those before."""
     _write(target / f"{outcomes[-1].drill}.json", outcomes[-1].model_dump_json(indent=1) + "\n")
     _write(target / "report.html", page(outcomes))
@@ -225,7 +225,7 @@ def _keep_logs(name: str, target: Path | None, directory: Path) -> None:
         shutil.copytree(directory / "logs", target / f"{name}-logs", dirs_exist_ok=True)
 
 
-def _show(outcome: Outcome, *, as_json: bool) -> None:
+def _show(outcome: DrillOutcome, *, as_json: bool) -> None:
     with reader_may_leave():
         if as_json:
             sys.stdout.write(outcome.model_dump_json() + "\n")

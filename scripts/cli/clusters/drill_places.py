@@ -11,7 +11,7 @@ import typer
 from quorate.scripts.cluster.control import Act
 from quorate.scripts.drills.commands import InvalidCommand, parse_command
 from quorate.scripts.drills.drill import Drill
-from quorate.scripts.drills.places import GivenDirectory, NamedCluster, On
+from quorate.scripts.drills.places import ForeignCluster, GivenDirectory, On
 
 _URL: Final = "http://"
 
@@ -39,7 +39,7 @@ def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequenc
         for act in get_args(Act):
             if act in drill.acts and act not in given:
                 raise typer.BadParameter(f"{drill.name} on a named cluster needs {_option(act)} COMMAND")
-    return NamedCluster(tuple(url.strip() for url in on.split(",")), given)
+    return ForeignCluster(tuple(url.strip() for url in on.split(",")), given)
 
 
 def _option(act: Act) -> str:

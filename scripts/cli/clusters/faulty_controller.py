@@ -11,13 +11,13 @@ import threading
 from pathlib import Path
 
 from quorate.scripts.cli.__main__ import main as quorate
-from quorate.scripts.drills.machine_faults import Faults, install, watch
+from quorate.scripts.drills.machine_faults import MachineFaults, install, watch
 
 
 def main() -> None:
     """The controller command, on a machine with faults."""
     path, arguments = Path(sys.argv[1]), sys.argv[2:]
-    faults = Faults()
+    faults = MachineFaults()
     install(faults)
     threading.Thread(target=watch, args=(faults, path), daemon=True).start()
     sys.argv = ["quorate", "controller", *arguments]

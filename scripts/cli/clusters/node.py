@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from quorate.scripts.cluster.control import Act
-from quorate.scripts.cluster.lending import NodeState, RemoteControl
+from quorate.scripts.cluster.lending import LentNode, RemoteControl
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
@@ -228,7 +228,7 @@ async def _done(act: Act, names: Sequence[str], directory: Path) -> int | None:
         await control.end()
 
 
-async def _states(directory: Path) -> tuple[NodeState, ...]:
+async def _states(directory: Path) -> tuple[LentNode, ...]:
     control = await _reach(directory)
     try:
         return await control.states()
@@ -247,7 +247,7 @@ async def _reach(directory: Path) -> RemoteControl:
     raise typer.Exit(exit_codes.UNREACHABLE)
 
 
-def _rows(states: Sequence[NodeState]) -> Iterator[tuple[str, ...]]:
+def _rows(states: Sequence[LentNode]) -> Iterator[tuple[str, ...]]:
     yield "NAME", "STATE", "PID", "ENDED", "LAST-LINE"
     for one in states:
         yield one.name, one.state, or_dash(one.pid), one.ended or "-", one.last_line[:_LINE_MAX] or "-"

@@ -17,7 +17,7 @@ from quorate.scripts.lost_majority.asking import ask_brokers, ask_controllers
 from quorate.scripts.lost_majority.directory_survey import Holding, local_directories, survey_directory
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.founding import apply_plan
-from quorate.scripts.lost_majority.judgement import Answer, Judgement, judge
+from quorate.scripts.lost_majority.judgement import Judgement, RunningController, judge
 from quorate.scripts.lost_majority.plan import (
     RecoveryPlan,
     Targets,
@@ -255,11 +255,15 @@ def _require_no_majority(made: RecoveryPlan, secret: bytes | None) -> None:
 # --- looking -----------------------------------------------------------------------------------------
 
 
-class _Seen:
+class _SurveyedCluster:
     """What a survey found, and of which cluster of `quorate up` it is, if any."""
 
     def __init__(
-        self, holdings: list[Holding], answers: list[Answer], controllers: tuple[str, ...], plan: ClusterPlan | None
+        self,
+        holdings: list[Holding],
+        answers: list[RunningController],
+        controllers: tuple[str, ...],
+        plan: ClusterPlan | None,
     ) -> None:
         self.holdings = holdings
         self.answers = answers
@@ -278,7 +282,7 @@ class _Seen:
 
 def _look(
     directories: Sequence[Path] | None, local: Path, controllers: str | None, brokers: str, secret: bytes | None
-) -> _Seen:
+) -> _SurveyedCluster:
     if directories and len(directories) > _DIRECTORIES_MAX:
         raise typer.BadParameter(f"{len(directories)} directories; {_DIRECTORIES_MAX} at most")
     cluster = None if directories else ClusterPlan.load(local)
@@ -294,10 +298,10 @@ def _look(
         _say(number, len(paths), f"reading {path}")
         holdings.append(survey_directory(path.resolve()))
     answers = ask_controllers(urls, secret) + ask_brokers([url for url in brokers.split(",") if url.strip()])
-    return _Seen(holdings, answers, urls, cluster)
+    return _SurveyedCluster(holdings, answers, urls, cluster)
 
 
-def _targets(voters: Sequence[str] | None, local: Path, seen: _Seen) -> Targets:
+def _targets(voters: Sequence[str] | None, local: Path, seen: _SurveyedCluster) -> Targets:
     if not seen.controllers:
         raise typer.BadParameter(
             "whose quorum is it? Name its controllers with --controllers: apply refuses while a majority answers"
@@ -328,7 +332,7 @@ def _say(done: int, of: int, what: str) -> None:
 # --- showing -----------------------------------------------------------------------------------------
 
 
-def _survey_lines(seen: _Seen, judgement: Judgement) -> list[str]:
+def _survey_lines(seen: _SurveyedCluster, judgement: Judgement) -> list[str]:
     rows = [("NODE", "EPOCH", "LOG", "COMMITTED", "CHECKPOINT", "LAST-RECORD", "VOTES", "STATE", "DIRECTORY")]
     for one in seen.holdings:
         newest = one.checkpoints[-1] if one.checkpoints else None
@@ -351,7 +355,7 @@ def _survey_lines(seen: _Seen, judgement: Judgement) -> list[str]:
     return [*columns(rows), *answers, f"Seed: {judgement.seed.name}", *(f"- {line}" for line in judgement.sentences)]
 
 
-def _survey_json(seen: _Seen, judgement: Judgement) -> dict[str, object]:
+def _survey_json(seen: _SurveyedCluster, judgement: Judgement) -> dict[str, object]:
     return {
         "directories": [one.model_dump() for one in seen.holdings],
         "answers": [one.model_dump() for one in seen.answers],

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.scripts.cli.clusters.up_cluster import BASE_PORT, BROKERS, CONTROLLERS, Wanted, find_or_make
+from quorate.scripts.cli.clusters.up_cluster import BASE_PORT, BROKERS, CONTROLLERS, WantedCluster, find_or_make
 from quorate.scripts.cli.status_screen import doubtful_elections, render
 from quorate.scripts.cluster.lending import Lender
 from quorate.scripts.cluster.local import LocalCluster
@@ -95,10 +95,10 @@ def up(
 
       scripts/up --demo
     """
-    wanted = Wanted(directory, fresh, source, brokers, controllers, base_port)
+    wanted = WantedCluster(directory, fresh, source, brokers, controllers, base_port)
     if not demo:
         raise typer.Exit(asyncio.run(_up(wanted, restarts=restart)))
-    if restart or wanted != Wanted(LOCAL_DIRECTORY):
+    if restart or wanted != WantedCluster(LOCAL_DIRECTORY):
         raise typer.BadParameter(
             "the tour makes a cluster of its own: no other option goes with it", param_hint="--demo"
         )
@@ -120,7 +120,7 @@ class _Voice:
             self.screen.console.print(f"quorate: {sentence}", markup=False, highlight=False, soft_wrap=True)
 
 
-async def _up(wanted: Wanted, *, restarts: bool) -> int:
+async def _up(wanted: WantedCluster, *, restarts: bool) -> int:
     voice = _Voice()
     plan = find_or_make(wanted, voice.say)
     cluster = LocalCluster(wanted.directory, plan, tell_lost=voice.say, restarts=restarts)

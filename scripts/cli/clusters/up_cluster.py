@@ -13,7 +13,7 @@ from typing import Final
 from quorate.scripts.cluster.lending import require_not_run
 from quorate.scripts.cluster.making import Ports, make_fresh, make_twin, remove, require_ours
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
-from quorate.scripts.cluster.ports import PortTaken
+from quorate.scripts.cluster.ports import PortInUse
 
 BASE_PORT: Final = 18_080
 CONTROLLERS: Final = 3
@@ -23,7 +23,7 @@ _TWIN_CHOICES: Final = ("live", "all", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedCluster:
     """What was asked for; None: nothing was said."""
 
     directory: Path
@@ -34,7 +34,7 @@ class Wanted:
     base_port: int | None = None
 
 
-def find_or_make(wanted: Wanted, say: Callable[[str], None]) -> ClusterPlan:
+def find_or_make(wanted: WantedCluster, say: Callable[[str], None]) -> ClusterPlan:
     """The cluster in the directory, made now if there is none.
 
     Raises:
@@ -58,7 +58,7 @@ def find_or_make(wanted: Wanted, say: Callable[[str], None]) -> ClusterPlan:
     return plan
 
 
-def _known(known: ClusterPlan, wanted: Wanted, say: Callable[[str], None]) -> ClusterPlan:
+def _known(known: ClusterPlan, wanted: WantedCluster, say: Callable[[str], None]) -> ClusterPlan:
     options = {"--from": wanted.source, "--brokers": wanted.brokers, "--controllers": wanted.controllers}
     given = [name for name, value in options.items() if value is not None]
     if given:
@@ -76,7 +76,7 @@ def _known(known: ClusterPlan, wanted: Wanted, say: Callable[[str], None]) -> Cl
     return plan
 
 
-def _twin(wanted: Wanted, source: Path, say: Callable[[str], None]) -> ClusterPlan:
+def _twin(wanted: WantedCluster, source: Path, say: Callable[[str], None]) -> ClusterPlan:
     if wanted.brokers not in (None, *_TWIN_CHOICES):
         raise ClusterError(f"--brokers {wanted.brokers!r}: a twin plays {', '.join(_TWIN_CHOICES)}")
     if wanted.controllers is not None:
@@ -97,7 +97,7 @@ def _twin(wanted: Wanted, source: Path, say: Callable[[str], None]) -> ClusterPl
     return plan
 
 
-def _prepare(plan: ClusterPlan, wanted: Wanted, say: Callable[[str], None]) -> None:
+def _prepare(plan: ClusterPlan, wanted: WantedCluster, say: Callable[[str], None]) -> None:
     """Look at what is left to look at, then make room."""
     _require_ports(plan)
     directory = wanted.directory
@@ -106,14 +106,14 @@ def _prepare(plan: ClusterPlan, wanted: Wanted, say: Callable[[str], None]) -> N
         remove(directory)
 
 
-def _ports(wanted: Wanted) -> Ports:
+def _ports(wanted: WantedCluster) -> Ports:
     return Ports.from_base(BASE_PORT if wanted.base_port is None else wanted.base_port)
 
 
 def _require_ports(plan: ClusterPlan) -> None:
     try:
         plan.require_ports()
-    except PortTaken as error:
+    except PortInUse as error:
         raise ClusterError(f"{error} --base-port N takes others, from N on") from error
 
 

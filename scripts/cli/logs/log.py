@@ -15,7 +15,7 @@ from quorate.metadata_log.directory.reader import FileBatch, LogFile, find_files
 from quorate.metadata_log.errors import CorruptBatch, MalformedData
 from quorate.metadata_log.records.json_form import json_type, record_data
 from quorate.metadata_log.records.records import LoggedRecord
-from quorate.scripts.cli.logs.log_verification import LogVerification, Verdict, total_bytes
+from quorate.scripts.cli.logs.log_verification import LogVerdict, LogVerification, total_bytes
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import AtMoment
 from quorate.scripts.terminal.output import format_time, reader_may_leave
@@ -108,7 +108,7 @@ def _verify(path: Path) -> bool:
     return not verdict.findings
 
 
-def _verdict_lines(path: Path, verdict: Verdict) -> Iterator[str]:
+def _verdict_lines(path: Path, verdict: LogVerdict) -> Iterator[str]:
     yield str(path)
     yield (
         f"  {_count(verdict.segments, 'segment')}, {_count(verdict.checkpoints, 'checkpoint')}, "

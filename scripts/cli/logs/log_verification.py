@@ -18,7 +18,7 @@ from quorate.snapshots.replay.replay_state import ReplayState
 
 
 @dataclass(slots=True)
-class Verdict:
+class LogVerdict:
     """What was found. Each finding and note is a sentence that names its file and, where there is one, the place."""
 
     segments: int = 0
@@ -61,9 +61,9 @@ class LogVerification:
         self._batch: FileBatch | None = None
         #: The log's own state at the offsets of checkpoints.
         self._log_states: dict[int, MetadataImage] = {}
-        self.verdict = Verdict(segments=len(self.segments), checkpoints=len(self._checkpoints))
+        self.verdict = LogVerdict(segments=len(self.segments), checkpoints=len(self._checkpoints))
 
-    def run(self) -> Verdict:
+    def run(self) -> LogVerdict:
         """Check everything.
 
         Raises:

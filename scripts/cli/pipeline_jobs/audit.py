@@ -11,7 +11,7 @@ import typer
 
 from quorate.pipeline.errors import BadSetting
 from quorate.pipeline.files.uris import local
-from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, workers_line
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, Mixed, workers_line
 from quorate.scripts.terminal import exit_codes
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ TaskBytes = Annotated[
 
 
 def audit(
-    run: Run,
+    run: JobRun,
     paths: Inputs,
     at: At = None,
     certificate: WrittenCertificate = None,
@@ -92,7 +92,7 @@ def audit(
 
 
 def _audit_one(
-    run: Run,
+    run: JobRun,
     paths: list[str],
     options: AuditOptions,
     key: SigningKey | None,
@@ -115,7 +115,7 @@ def _audit_one(
 
 
 def _audit_all(
-    run: Run, paths: list[str], options: AuditOptions, key: SigningKey | None, directory: Path | None
+    run: JobRun, paths: list[str], options: AuditOptions, key: SigningKey | None, directory: Path | None
 ) -> bool:
     """Audit each of several clusters, and write a certificate of each to the directory."""
     from quorate.pipeline.certificate import sealed

@@ -9,7 +9,7 @@ import typer
 
 from quorate.pipeline.files.storage import checked
 from quorate.pipeline.files.uris import local
-from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Run
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun
 from quorate.scripts.terminal.arguments import broker_ids
 
 Tables = Annotated[
@@ -50,7 +50,7 @@ PlanDirectory = Annotated[
 
 
 def capacity(
-    run: Run,
+    run: JobRun,
     paths: Inputs,
     tables: Tables = None,
     cluster: Cluster = None,

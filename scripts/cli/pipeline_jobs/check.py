@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quorate.scripts.cli.pipeline_jobs.running import Run
+from quorate.scripts.cli.pipeline_jobs.running import JobRun
 
 
-def check(run: Run) -> None:
+def check(run: JobRun) -> None:
     """Find out whether Spark runs here: start it, run a small job in Java and in Python, say what was found.
 
     Example: quorate pipeline check --master local[2]

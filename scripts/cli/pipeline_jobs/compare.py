@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from quorate.pipeline.files.storage import checked
-from quorate.scripts.cli.pipeline_jobs.running import Html, Run
+from quorate.scripts.cli.pipeline_jobs.running import Html, JobRun
 from quorate.scripts.terminal import exit_codes
 
 A = Annotated[
@@ -39,7 +39,7 @@ Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Tell so
 
 
 def compare(
-    run: Run,
+    run: JobRun,
     a: A,
     b: B = None,
     at_a: AtA = None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quorate.pipeline.files.uris import local
-from quorate.scripts.cli.pipeline_jobs.running import Html, Run
+from quorate.scripts.cli.pipeline_jobs.running import Html, JobRun
 
 Reports = Annotated[
     list[Path],
@@ -18,7 +18,7 @@ Reports = Annotated[
 ]
 
 
-def drill_report(run: Run, reports: Reports, html: Html = None) -> None:
+def drill_report(run: JobRun, reports: Reports, html: Html = None) -> None:
     """Compare the runs of drills over time: the last one with what is usual, and with what is expected.
 
     Example: quorate pipeline drill-report drills --html drills.html

@@ -10,7 +10,7 @@ import typer
 from quorate.pipeline.errors import BadSetting
 from quorate.pipeline.files.storage import checked
 from quorate.pipeline.tables.table_format import TableFormat
-from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Run, WrittenAs, workers_line
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, Mixed, WrittenAs, workers_line
 from quorate.scripts.terminal import exit_codes
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ BucketMb = Annotated[
 
 
 def history(
-    run: Run,
+    run: JobRun,
     paths: Inputs,
     out: Target,
     at: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quorate.pipeline.files.storage import checked
-from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Mixed, Out, Run, workers_line
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, Mixed, Out, workers_line
 from quorate.scripts.terminal import exit_codes
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ Cluster = Annotated[
 
 
 def incidents(
-    run: Run,
+    run: JobRun,
     paths: Inputs,
     tables: Tables,
     mass: Mass = 100,

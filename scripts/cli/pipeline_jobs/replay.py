@@ -9,14 +9,14 @@ import typer
 
 from quorate.pipeline.files.storage import checked
 from quorate.pipeline.tables.table_format import TableFormat
-from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, Run, WrittenAs, workers_line
+from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, WrittenAs, workers_line
 
 if TYPE_CHECKING:
     from quorate.pipeline.jobs.replay import ReplayResult
 
 
 def replay(
-    run: Run,
+    run: JobRun,
     paths: Inputs,
     out: Annotated[
         str,

@@ -1,7 +1,7 @@
 """Shared by all jobs: their options, the session they run in, the display of their results.
 
-A job is a function with a `Run` as its first parameter; `job_command` makes the command of it, which has the options of
-`Run` besides the job's own. The function imports Spark, and what uses it, when it is called.
+A job is a function with a `JobRun` as its first parameter; `job_command` makes the command of it, which has the options
+of `JobRun` besides the job's own. The function imports Spark, and what uses it, when it is called.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ExtraMissing(QuorateError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class JobRun:
     """The options that every job has; their names, defaults and help texts stand here and nowhere else."""
 
     master: Annotated[
@@ -134,16 +134,16 @@ def workers_line(processor_seconds: Mapping[str, float], mb_max: int) -> str:
 
 
 def job_command(job: Callable[..., None]) -> Callable[..., None]:
-    """Return the command of a job: its own parameters, then the options of `Run`."""
+    """Return the command of a job: its own parameters, then the options of `JobRun`."""
     own = list(inspect.signature(job).parameters.values())[1:]
-    common = inspect.signature(Run).parameters.values()
-    hints = {**get_type_hints(job, include_extras=True), **get_type_hints(Run, include_extras=True)}
+    common = inspect.signature(JobRun).parameters.values()
+    hints = {**get_type_hints(job, include_extras=True), **get_type_hints(JobRun, include_extras=True)}
 
     @functools.wraps(job)
     def command(**values: Any) -> None:
         if find_spec(_EXTRA_MODULE) is None:
             raise ExtraMissing
-        run = Run(**{option.name: values.pop(option.name) for option in common})
+        run = JobRun(**{option.name: values.pop(option.name) for option in common})
         job(run, **values)
 
     parameters = [

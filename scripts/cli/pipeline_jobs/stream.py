@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quorate.pipeline.files.uris import local
-from quorate.scripts.cli.pipeline_jobs.running import Inputs, Run
+from quorate.scripts.cli.pipeline_jobs.running import Inputs, JobRun
 from quorate.scripts.terminal.output import reader_may_leave
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def stream(
-    run: Run,
+    run: JobRun,
     paths: Inputs,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=local, help="The table, made or continued.")],
     now: Annotated[bool, typer.Option("--now", help="Read what is there now and end, instead of following.")] = False,

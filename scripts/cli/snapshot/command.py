@@ -19,7 +19,7 @@ from quorate.scripts.cli.snapshot.export import export
 from quorate.scripts.cli.snapshot.listing import TITLES, Listed, of_directory, table_rows
 from quorate.scripts.cli.snapshot.restore import restore
 from quorate.scripts.cli.snapshot.taking import Taken, list_controllers, take_everywhere, take_first
-from quorate.scripts.cli.snapshot.verification import CheckpointVerdict, Verification
+from quorate.scripts.cli.snapshot.verification import CheckpointVerdict, CheckpointVerification
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
@@ -174,7 +174,7 @@ def verify(
 
 
 def _verify(path: Path) -> list[CheckpointVerdict]:
-    verification = Verification(path)
+    verification = CheckpointVerification(path)
     with bytes_progress(f"checking {path.name}", verification.total_bytes) as advance:
         return verification.run(advance)
 

@@ -52,7 +52,7 @@ class CheckpointVerdict(BaseModel):
         return not self.findings
 
 
-class Verification:
+class CheckpointVerification:
     """Checks the checkpoints of a path, and what they need of the log beside them."""
 
     def __init__(self, path: Path) -> None:

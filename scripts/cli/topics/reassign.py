@@ -51,7 +51,7 @@ PlanFile = Annotated[
 Wait = Annotated[bool, typer.Option("--wait", help="Until all of them are done; Ctrl-C ends the waiting only.")]
 
 
-class Plan(BaseModel):
+class ReassignmentProposal(BaseModel):
     """A proposal in the output for programs: ``proposed`` is what `apply` takes."""
 
     model_config = ConfigDict(frozen=True)
@@ -97,7 +97,7 @@ def plan(
             raise typer.BadParameter(f"{out} cannot be written: {error.strerror or error}") from None
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(Plan(current=current, proposed=proposed).model_dump_json() + "\n")
+            sys.stdout.write(ReassignmentProposal(current=current, proposed=proposed).model_dump_json() + "\n")
         else:
             sys.stdout.write(f"Current partition replica assignment\n{current.model_dump_json()}\n\n")
             sys.stdout.write(f"Proposed partition reassignment configuration\n{text}\n")

@@ -11,7 +11,7 @@ from quorate.controller.protocol import (
     SupportedFeature,
     UnregisterBrokerRequest,
 )
-from quorate.scripts.conformance_runner.kinds.stage import Stage
+from quorate.scripts.conformance_runner.kinds.stage import ScenarioStage
 from quorate.scripts.conformance_runner.record_form import Form
 
 #: Bounds waits that do not happen here.
@@ -28,12 +28,12 @@ _RANGES: Final = {
 }
 
 
-async def advance_time(stage: Stage, op: Form) -> None:
+async def advance_time(stage: ScenarioStage, op: Form) -> None:
     """Nothing but the clock moves."""
     stage.clock.now_ms += op["ms"]
 
 
-async def register_broker(stage: Stage, op: Form) -> Form:
+async def register_broker(stage: ScenarioStage, op: Form) -> Form:
     """``features`` lists only what differs from the full ranges; null is not listed at all."""
     ranges = {name: range_ for name, range_ in (_RANGES | op.get("features", {})).items() if range_ is not None}
     request = BrokerRegistrationRequest(
@@ -52,7 +52,7 @@ async def register_broker(stage: Stage, op: Form) -> Form:
     return {"broker_epoch": (await stage.operations.register_broker(request, TIMEOUT_MS)).broker_epoch}
 
 
-async def broker_heartbeat(stage: Stage, op: Form) -> Form:
+async def broker_heartbeat(stage: ScenarioStage, op: Form) -> Form:
     """The answer has the controller's field names."""
     request = BrokerHeartbeatRequest(
         broker_id=op["broker"],
@@ -65,12 +65,12 @@ async def broker_heartbeat(stage: Stage, op: Form) -> Form:
     return (await stage.operations.broker_heartbeat(request, TIMEOUT_MS)).model_dump()
 
 
-async def unregister_broker(stage: Stage, op: Form) -> None:
+async def unregister_broker(stage: ScenarioStage, op: Form) -> None:
     """Nothing is answered."""
     await stage.operations.unregister_broker(UnregisterBrokerRequest(broker_id=op["broker"]), TIMEOUT_MS)
 
 
-async def fence_stale_broker(stage: Stage, _: Form) -> Any:
+async def fence_stale_broker(stage: ScenarioStage, _: Form) -> Any:
     """Whether a session had ended: then the next look is at once."""
     ended = await stage.controller.append_write_event(
         "fence_stale_broker",

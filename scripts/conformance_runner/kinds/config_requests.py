@@ -6,11 +6,11 @@ from quorate.controller.protocol.configs import AlterableConfig, AlterConfigsRes
 from quorate.controller.protocol.features import FeatureUpdate, UpdateFeaturesRequest
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.conformance_runner.kinds.cluster_requests import TIMEOUT_MS
-from quorate.scripts.conformance_runner.kinds.stage import Stage
+from quorate.scripts.conformance_runner.kinds.stage import ScenarioStage
 from quorate.scripts.conformance_runner.record_form import Form
 
 
-async def incremental_alter_configs(stage: Stage, op: Form) -> list[Form]:
+async def incremental_alter_configs(stage: ScenarioStage, op: Form) -> list[Form]:
     """One outcome a resource."""
     resources = [
         AlterConfigsResource(
@@ -31,7 +31,7 @@ async def incremental_alter_configs(stage: Stage, op: Form) -> list[Form]:
     ]
 
 
-async def update_features(stage: Stage, op: Form) -> Form:
+async def update_features(stage: ScenarioStage, op: Form) -> Form:
     """One outcome for all: what refuses one feature refuses the request."""
     updates = [
         FeatureUpdate(feature=update["name"], max_version_level=update["level"], upgrade_type=update["type"])

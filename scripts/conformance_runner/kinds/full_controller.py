@@ -13,12 +13,12 @@ from quorate.metadata_log.errors import ApiError
 from quorate.scripts.conformance_runner.comparison import Difference, differences
 from quorate.scripts.conformance_runner.kinds import cluster_requests, config_requests, partition_requests
 from quorate.scripts.conformance_runner.kinds.repetition import without_repetition
-from quorate.scripts.conformance_runner.kinds.stage import Stage
+from quorate.scripts.conformance_runner.kinds.stage import ScenarioStage
 from quorate.scripts.conformance_runner.kinds.state_form import state_form
 from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.record_form import Form
 
-_Operation = Callable[[Stage, Form], Awaitable[Any]]
+_Operation = Callable[[ScenarioStage, Form], Awaitable[Any]]
 
 _OPERATIONS: Final[dict[str, _Operation]] = {
     name: getattr(module, name)
@@ -57,7 +57,7 @@ def run_vector(vector: Any) -> VectorOutcome:
 
 
 async def _run(vector: Any) -> VectorOutcome:
-    stage = Stage(vector["input"]["settings"])
+    stage = ScenarioStage(vector["input"]["settings"])
     steps: Counter[tuple[str, bool]] = Counter()
     found: list[Difference] = []
     number = 0
@@ -72,7 +72,7 @@ async def _run(vector: Any) -> VectorOutcome:
     return VectorOutcome(vector["id"], found, steps, number if found else None, has_repetition)
 
 
-async def _step(stage: Stage, op: Form, expected: Form, place: str) -> tuple[list[Difference], bool]:
+async def _step(stage: ScenarioStage, op: Form, expected: Form, place: str) -> tuple[list[Difference], bool]:
     """Where the step differs, and whether nowhere but in a repetition."""
     operation = _OPERATIONS.get(op["op"])
     if operation is None:
@@ -99,7 +99,7 @@ async def _step(stage: Stage, op: Form, expected: Form, place: str) -> tuple[lis
     return found, False
 
 
-def _named(answer: Any, stage: Stage) -> Any:
+def _named(answer: Any, stage: ScenarioStage) -> Any:
     """The answer with names for ids of topics that were created only now."""
     if isinstance(answer, dict):
         return {name: _named(value, stage) for name, value in answer.items()}

@@ -119,7 +119,7 @@ def decide_cases(cases: list[PartitionCase], settings: RuleSettings) -> list[For
 
 def change_records(cases: list[PartitionCase], settings: RuleSettings, names: Names) -> list[VersionedRecord | None]:
     """The record that each case leads to; None = nothing changes."""
-    layout = _Layout(cases, names)
+    layout = _CaseLayout(cases, names)
     changes = decide_changes(layout.rows(), layout.targets(), settings)
     count = len(cases)
     partitions = PartitionNames(
@@ -142,7 +142,7 @@ def _change(versioned: VersionedRecord) -> PartitionChangeRecord:
     return versioned.record
 
 
-class _Layout:
+class _CaseLayout:
     """Cases as columns: the kernel's slots are the case's brokers."""
 
     def __init__(self, cases: list[PartitionCase], names: Names) -> None:

@@ -30,7 +30,7 @@ from quorate.controller.protocol import (
 )
 from quorate.metadata_log.errors import ErrorCode
 from quorate.scripts.conformance_runner.kinds.cluster_requests import TIMEOUT_MS
-from quorate.scripts.conformance_runner.kinds.stage import Stage
+from quorate.scripts.conformance_runner.kinds.stage import ScenarioStage
 from quorate.scripts.conformance_runner.record_form import RECOVERY_STATES, Form
 
 #: First version of AlterPartition whose ISR members come with their epochs.
@@ -43,7 +43,7 @@ def result_form(result: ItemResult) -> Form:
     return {"error": result.error_code.name}
 
 
-async def create_topics(stage: Stage, op: Form) -> Form:
+async def create_topics(stage: ScenarioStage, op: Form) -> Form:
     """By name. Its id has no name before the topic is in the log, so that is left to the caller."""
     topics = [
         CreatableTopic(
@@ -73,7 +73,7 @@ async def create_topics(stage: Stage, op: Form) -> Form:
     }
 
 
-async def create_partitions(stage: Stage, op: Form) -> Form:
+async def create_partitions(stage: ScenarioStage, op: Form) -> Form:
     """By name."""
     topics = [CreatePartitionsTopic(**topic) for topic in op["topics"]]
     request = CreatePartitionsRequest(topics=topics, validate_only=op["validate_only"])
@@ -81,14 +81,14 @@ async def create_partitions(stage: Stage, op: Form) -> Form:
     return {result.name: result_form(result) for result in results}
 
 
-async def delete_topics(stage: Stage, op: Form) -> Form:
+async def delete_topics(stage: ScenarioStage, op: Form) -> Form:
     """An error per id."""
     request = DeleteTopicsRequest(topic_ids=[stage.names.topic_id(name) for name in op["topic_ids"]])
     results = (await stage.operations.delete_topics(request, TIMEOUT_MS)).responses
     return {stage.names.name(result.topic_id): result.error_code.name for result in results}
 
 
-async def alter_partition(stage: Stage, op: Form) -> Form:
+async def alter_partition(stage: ScenarioStage, op: Form) -> Form:
     """In the order of the request."""
     has_epochs = op["api_version"] >= _EPOCHS_API_VERSION
 
@@ -132,7 +132,7 @@ async def alter_partition(stage: Stage, op: Form) -> Form:
     return {"error": ErrorCode.NONE.name, "partitions": partitions}
 
 
-async def alter_partition_reassignments(stage: Stage, op: Form) -> Form:
+async def alter_partition_reassignments(stage: ScenarioStage, op: Form) -> Form:
     """In the order of the request."""
     topics = [
         ReassignableTopic(
@@ -156,7 +156,7 @@ async def alter_partition_reassignments(stage: Stage, op: Form) -> Form:
     return {"error": ErrorCode.NONE.name, "partitions": partitions}
 
 
-async def assign_replicas_to_dirs(stage: Stage, op: Form) -> Form:
+async def assign_replicas_to_dirs(stage: ScenarioStage, op: Form) -> Form:
     """In the order of the request."""
     directories = [
         DirectoryReplicas(
@@ -189,7 +189,7 @@ async def assign_replicas_to_dirs(stage: Stage, op: Form) -> Form:
     return {"error": ErrorCode.NONE.name, "partitions": partitions}
 
 
-async def elect_leaders(stage: Stage, op: Form) -> Form:
+async def elect_leaders(stage: ScenarioStage, op: Form) -> Form:
     """Sorted."""
     asked: dict[str, list[int]] | None = None
     if op["partitions"] is not None:
@@ -210,7 +210,7 @@ async def elect_leaders(stage: Stage, op: Form) -> Form:
     return {"error": ErrorCode.NONE.name, "partitions": results}
 
 
-async def balance_leaders(stage: Stage, _: Form) -> Any:
+async def balance_leaders(stage: ScenarioStage, _: Form) -> Any:
     """Whether there may be more to do."""
     next_row = await stage.controller.append_write_event(
         "balance_leaders", lambda c: decide_balance_leaders(c.image, stage.config), TIMEOUT_MS
@@ -218,7 +218,7 @@ async def balance_leaders(stage: Stage, _: Form) -> Any:
     return next_row is not None
 
 
-async def elect_unclean_leaders(stage: Stage, _: Form) -> Any:
+async def elect_unclean_leaders(stage: ScenarioStage, _: Form) -> Any:
     """Whether there may be more to do."""
     next_row = await stage.controller.append_write_event(
         "elect_unclean_leaders", lambda c: decide_elect_unclean_leaders(c.image, stage.config), TIMEOUT_MS

@@ -66,7 +66,7 @@ class KeptFaults:
         raise AssertionError(self.sentences[-1]) from error
 
 
-class Stage:
+class ScenarioStage:
     """The controller of one scenario; belongs to the running loop."""
 
     def __init__(self, settings: Form) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from quorate.controller.partitions.view import allows_unclean_election, effective_min_isr
-from quorate.scripts.conformance_runner.kinds.stage import Stage
+from quorate.scripts.conformance_runner.kinds.stage import ScenarioStage
 from quorate.scripts.conformance_runner.record_form import RESOURCE_NAMES, Form, partition_form
 from quorate.snapshots.image.image_parts import Topic
 
 
-def state_form(stage: Stage) -> Form:
+def state_form(stage: ScenarioStage) -> Form:
     """What is committed, and the soft state."""
     image = stage.controller.stable
     table = image.partitions
@@ -35,7 +35,7 @@ def state_form(stage: Stage) -> Form:
     }
 
 
-def _brokers(stage: Stage) -> Form:
+def _brokers(stage: ScenarioStage) -> Form:
     sessions, name = stage.role.sessions, stage.names.name
     brokers = {}
     for broker in stage.controller.stable.cluster.brokers.values():
@@ -52,7 +52,7 @@ def _brokers(stage: Stage) -> Form:
     return brokers
 
 
-def _topic(stage: Stage, topic: Topic) -> Form:
+def _topic(stage: ScenarioStage, topic: Topic) -> Form:
     image, config = stage.controller.stable, stage.config
     partitions = [partition for _, partition in image.partitions.partitions_of(topic.id)]
     return {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Scheduler:
+class VirtualScheduler:
     """A heap of events. Equal times keep the order in which they were scheduled."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ _EPOCH_AT: Final = LOG_OVERHEAD_BYTES
 _EPOCH_END: Final = LOG_OVERHEAD_BYTES + 4
 
 
-class Faults:
+class RandomFaults:
     """Schedules everything that goes wrong in one phase of a run."""
 
     def __init__(self, world: World, victims: Sequence[SimulatedNode] = ()) -> None:

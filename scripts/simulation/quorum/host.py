@@ -22,7 +22,7 @@ from quorate.scripts.simulation.machine.disk_trouble import DiskTrouble, Process
 from quorate.scripts.simulation.machine.durable_log import DurableLog
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from quorate.scripts.simulation.quorum.damaged_frames import DamagedFrame
-from quorate.scripts.simulation.quorum.link import Link
+from quorate.scripts.simulation.quorum.link import SimulatedLink
 from quorate.scripts.simulation.quorum.state_machine import StateMachine
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class SimulatedNode:
         self.set_clock()
         self.is_disk_failure_expected = False
         self._deferred: list[tuple[bool, Callable[..., None], tuple[Any, ...]]] = []
-        self._connections: dict[int, Link] = {}
+        self._connections: dict[int, SimulatedLink] = {}
         self._is_pump_scheduled = False
         self._wake_at = math.inf
         self._rate = 1.0
@@ -303,7 +303,7 @@ class SimulatedNode:
         ends = (node.log_end_offset, node.high_watermark, node.applied_end)
         return node.epoch, node.leader_id, node.is_leader, node.is_voter, node._votes.staged_generation, *ends
 
-    def _hang_up_on(self, link: Link) -> None:
+    def _hang_up_on(self, link: SimulatedLink) -> None:
         self.world.network.close(self.node_id, link.peer)
         self._disconnected(link.number, link.peer)
 
@@ -313,7 +313,7 @@ class SimulatedNode:
         older = self._connections.get(peer)
         if older is not None:
             self._disconnected(older.number, peer)
-        self._connections[peer] = Link(connection, peer)
+        self._connections[peer] = SimulatedLink(connection, peer)
         self.node.connected(peer, hello[0], is_voter=hello[1])
 
     def _disconnected(self, connection: int, peer: int) -> None:

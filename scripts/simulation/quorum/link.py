@@ -16,7 +16,7 @@ def _frame_reader() -> FrameReader:
 
 
 @dataclass(slots=True)
-class Link:
+class SimulatedLink:
     """A connection that the process has noticed."""
 
     number: int

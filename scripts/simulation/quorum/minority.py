@@ -13,7 +13,7 @@ from typing import Final
 from quorate.controller.process.quorum_parts import quorum_timing
 from quorate.controller.process.settings import QuorumSettings
 from quorate.scripts.simulation.quorum.checks import Violation
-from quorate.scripts.simulation.quorum.faults import Faults
+from quorate.scripts.simulation.quorum.faults import RandomFaults
 from quorate.scripts.simulation.quorum.host import SimulatedNode
 from quorate.scripts.simulation.quorum.options import Options
 from quorate.scripts.simulation.quorum.world import World
@@ -42,7 +42,7 @@ def with_a_sick_minority(world: World, writes: int) -> None:
     world.options = _sickening(world)
     world.network.options = world.options
     world.network.noisy = {node.node_id for node in sick}
-    Faults(world, sick).schedule()
+    RandomFaults(world, sick).schedule()
     world.every(world.options.read_rate, world.read)
     world.every(world.options.checkpoint_rate, world.take_checkpoint)
     for _ in range(writes):

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 from quorate.controller.process.quorum_parts import quorum_timing
 from quorate.controller.process.settings import QuorumSettings
 from quorate.quorum.messages.outbox import Channel
-from quorate.scripts.simulation.machine.scheduler import Scheduler
+from quorate.scripts.simulation.machine.scheduler import VirtualScheduler
 from quorate.scripts.simulation.quorum.damaged_frames import damaged
 from quorate.scripts.simulation.quorum.options import Options
 
@@ -36,7 +36,7 @@ _CONNECT_TIMEOUT: Final = quorum_timing(QuorumSettings()).connect_timeout
 _ACCEPT_SECONDS: Final = 0.0005
 
 
-class Endpoint(Protocol):
+class NetworkEndpoint(Protocol):
     """A node as the network sees it."""
 
     node_id: int
@@ -69,7 +69,7 @@ class _Flow:
 
 
 @dataclass(eq=False, slots=True)
-class Connection:
+class SimulatedConnection:
     """A message, or a notice that it broke, means something only on the connection that it belongs to."""
 
     number: int
@@ -86,17 +86,19 @@ class Connection:
         return found
 
 
-class Network:
+class SimulatedNetwork:
     """All links of a cluster. Randomness comes from the world's generator."""
 
-    def __init__(self, scheduler: Scheduler, rng: Random, options: Options, nodes: Mapping[int, Endpoint]) -> None:
+    def __init__(
+        self, scheduler: VirtualScheduler, rng: Random, options: Options, nodes: Mapping[int, NetworkEndpoint]
+    ) -> None:
         self._scheduler = scheduler
         self._rng = rng
         self.options = options
         self._nodes = nodes
         self._numbers = 0
         #: The connection whose end a node has open, by (owner, peer).
-        self._ends: dict[tuple[int, int], Connection] = {}
+        self._ends: dict[tuple[int, int], SimulatedConnection] = {}
         #: (dialler, peer) of attempts that are under way.
         self._attempts: set[tuple[int, int]] = set()
         #: Nodes whose machine is off: nothing answers there.
@@ -125,7 +127,7 @@ class Network:
         end = self._ends.get((owner, peer))
         return end is not None and end.number == connection
 
-    def connection(self, owner: int, peer: int) -> Connection | None:
+    def connection(self, owner: int, peer: int) -> SimulatedConnection | None:
         """The connection of which a node has an end open."""
         return self._ends.get((owner, peer))
 
@@ -209,7 +211,13 @@ class Network:
             self._transmit(connection, source, target, channel, payload, delay)
 
     def _transmit(
-        self, connection: Connection, source: int, target: int, channel: Channel, payload: bytes | None, delay: float
+        self,
+        connection: SimulatedConnection,
+        source: int,
+        target: int,
+        channel: Channel,
+        payload: bytes | None,
+        delay: float,
     ) -> None:
         arrival = self._scheduler.now + delay
         if self.options.is_stream or not self.options.is_reordering:
@@ -219,7 +227,7 @@ class Network:
         self._scheduler.at(arrival, self._arrive, connection, source, target, channel, payload)
 
     def _arrive(
-        self, connection: Connection, source: int, target: int, channel: Channel, payload: bytes | None
+        self, connection: SimulatedConnection, source: int, target: int, channel: Channel, payload: bytes | None
     ) -> None:
         if connection.is_forgotten:
             return
@@ -236,13 +244,15 @@ class Network:
             self.take(connection, source, target, payload)
 
     def _retransmit_later(
-        self, connection: Connection, source: int, target: int, channel: Channel, flow: _Flow
+        self, connection: SimulatedConnection, source: int, target: int, channel: Channel, flow: _Flow
     ) -> None:
         wait = flow.backoff * self._rng.uniform(0.5, 1.0)
         flow.backoff = min(2 * flow.backoff, _RETRANSMIT_MAX)
         self._scheduler.after(wait, self._retransmit, connection, source, target, channel, flow)
 
-    def _retransmit(self, connection: Connection, source: int, target: int, channel: Channel, flow: _Flow) -> None:
+    def _retransmit(
+        self, connection: SimulatedConnection, source: int, target: int, channel: Channel, flow: _Flow
+    ) -> None:
         if (source, target) in self.cut and target in connection.open_ends:
             self._retransmit_later(connection, source, target, channel, flow)
             return
@@ -252,7 +262,7 @@ class Network:
         for payload in held:
             self.take(connection, source, target, payload)
 
-    def take(self, connection: Connection, source: int, target: int, payload: bytes | None) -> None:
+    def take(self, connection: SimulatedConnection, source: int, target: int, payload: bytes | None) -> None:
         """Bytes reach a machine."""
         if target in self._dark:
             return
@@ -266,12 +276,12 @@ class Network:
             # The process has not noticed the connection yet: the bytes wait in its socket.
             self._scheduler.after(_ACCEPT_SECONDS, self.take, connection, source, target, payload)
 
-    def _refuse(self, connection: Connection, source: int, target: int) -> None:
+    def _refuse(self, connection: SimulatedConnection, source: int, target: int) -> None:
         """``target``'s machine knows nothing of the connection, and says so."""
         if source in connection.open_ends and (target, source) not in self.cut:
             self._scheduler.after(self._rng.uniform(0.0001, 0.002), self._gone, connection, source, target)
 
-    def _gone(self, connection: Connection, node: int, peer: int) -> None:
+    def _gone(self, connection: SimulatedConnection, node: int, peer: int) -> None:
         """An end learns that there is no other any more."""
         if node in connection.open_ends:
             connection.open_ends.discard(node)
@@ -294,7 +304,7 @@ class Network:
 
     def _connect(self, high: int, low: int) -> None:
         self._numbers += 1
-        connection = Connection(self._numbers, {high, low})
+        connection = SimulatedConnection(self._numbers, {high, low})
         older = self._ends.get((low, high))
         if older is not None:
             # Nobody looks at its bytes any more.

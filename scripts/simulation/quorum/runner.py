@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from quorate.scripts.simulation.quorum.faults import Faults
+from quorate.scripts.simulation.quorum.faults import RandomFaults
 from quorate.scripts.simulation.quorum.minority import with_a_sick_minority
 from quorate.scripts.simulation.quorum.options import draw_alone
 from quorate.scripts.simulation.quorum.world import World
@@ -37,7 +37,7 @@ def run_seed(seed: int) -> SeedResult:
     world.every(options.write_rate, lambda: (world.write(), None)[1])
     world.every(options.read_rate, world.read)
     world.every(options.checkpoint_rate, world.take_checkpoint)
-    Faults(world).schedule()
+    RandomFaults(world).schedule()
     world.run_events(options.events)
     with_a_sick_minority(world, options.sick_minority_writes)
     world.heal()

@@ -9,7 +9,7 @@ from quorate.quorum.messages.messages import Message
 from quorate.quorum.messages.wire import decode
 from quorate.scripts.simulation.quorum.checks import NotReached, Violation
 from quorate.scripts.simulation.quorum.host import SimulatedNode
-from quorate.scripts.simulation.quorum.network import Connection
+from quorate.scripts.simulation.quorum.network import SimulatedConnection
 from quorate.scripts.simulation.quorum.options import Options
 from quorate.scripts.simulation.quorum.world import World
 
@@ -20,7 +20,7 @@ _STEP_SECONDS = 20.0
 _TRIES = 20
 
 
-class Stage:
+class QuorumStage:
     """A started cluster without random faults. Nodes are called 0, 1, 2, ... here."""
 
     def __init__(self, seed: int, voters: int = 3, options: Options = QUIET) -> None:
@@ -29,7 +29,7 @@ class Stage:
         #: Return True to swallow a message: (source, target, message).
         self.swallow: Callable[[int, int, Message], bool] = lambda source, target, message: False
         #: Directions in which messages stay in the sender's socket, and what lies there: (connection, payload).
-        self._held: dict[tuple[int, int], list[tuple[Connection | None, bytes]]] = {}
+        self._held: dict[tuple[int, int], list[tuple[SimulatedConnection | None, bytes]]] = {}
         self.world.network.filter = self._filter
         self.world.format()
 

@@ -16,10 +16,10 @@ from quorate.metadata_log.limits import BATCH_BYTES_MAX
 from quorate.quorum.config import QuorumConfig, QuorumLimits, VoterAddress
 from quorate.quorum.errors import DiskFailed, NotLeader
 from quorate.quorum.node import QuorumNode
-from quorate.scripts.simulation.machine.scheduler import Scheduler
+from quorate.scripts.simulation.machine.scheduler import VirtualScheduler
 from quorate.scripts.simulation.quorum.checks import Checks, Violation
 from quorate.scripts.simulation.quorum.host import DIRECTORY, SimulatedNode
-from quorate.scripts.simulation.quorum.network import Network
+from quorate.scripts.simulation.quorum.network import SimulatedNetwork
 from quorate.scripts.simulation.quorum.options import Options
 
 #: Virtual seconds between two attempts to make missing connections.
@@ -40,7 +40,7 @@ class World:
         self.seed = seed
         self.options = options
         self.rng = Random(seed * 2 + 1)
-        self.scheduler = Scheduler()
+        self.scheduler = VirtualScheduler()
         self.checks = self._make_checks()
         ids = [3000 + k for k in range(options.voters)]
         voters = tuple(VoterAddress(node_id, "127.0.0.1", 9000, self._new_directory_id()) for node_id in ids)
@@ -58,7 +58,7 @@ class World:
             retention = replace(config.retention, max_retention_bytes=options.retention_bytes)
             config = replace(config, limits=limits, retention=retention)
             self.nodes[voter.node_id] = self._make_node(config)
-        self.network = Network(self.scheduler, self.rng, options, self.nodes)
+        self.network = SimulatedNetwork(self.scheduler, self.rng, options, self.nodes)
         #: Nodes that lost their memory and do not vote yet.
         self.amnesiac: set[int] = set()
         #: Nodes on whose disks something rotted since they were started.

@@ -13,7 +13,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import ImageDigest, digest_image
 
 if TYPE_CHECKING:
-    from quorate.scripts.simulation.system.controller_process import ControllerProcess
+    from quorate.scripts.simulation.system.controller_process import SimulatedController
     from quorate.scripts.simulation.system.world import SystemWorld
 
 #: Shortest virtual time between two comparisons of one process's state: a digest costs more than all else that it did.
@@ -69,13 +69,13 @@ class SystemChecks(Checks):
                     f"{member} entered an ISR at offset {header.base_offset} and never said to be level"
                 )
 
-    def loaded_checkpoint(self, owner: ControllerProcess, end_offset: int, epoch: int) -> None:
+    def loaded_checkpoint(self, owner: SimulatedController, end_offset: int, epoch: int) -> None:
         """A controller starts from a checkpoint; its state is compared like any other."""
         self._world.checkpoints_installed += 1
         if end_offset not in self.history or self.history[end_offset][1] != epoch:
             self._world.violation(f"node {owner.node_id} loaded a checkpoint at {end_offset} that nobody committed")
 
-    def state_of(self, owner: ControllerProcess) -> None:
+    def state_of(self, owner: SimulatedController) -> None:
         """A controller's stable state is what the log says."""
         controller = owner.controller
         said = f"controller {owner.node_id}"
@@ -119,7 +119,7 @@ class SystemChecks(Checks):
 
     # --- answers -------------------------------------------------------------------------------------
 
-    def decided(self, owner: ControllerProcess, write: DecidedWrite) -> None:
+    def decided(self, owner: SimulatedController, write: DecidedWrite) -> None:
         """A request was decided, or refused: it may be answered once what it was decided on is what the log says."""
         assert write.origin is not None
         is_steady = write.name in _HEARTBEATS and write.error is None and write.end_offset == write.base_offset

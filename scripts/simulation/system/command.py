@@ -14,7 +14,7 @@ from quorate.scripts.simulation.seed_runs import CTRL_C, SeedOutcome, SeedRuns, 
 from quorate.scripts.simulation.system.mutations import MUTATIONS
 from quorate.scripts.simulation.system.runner import SystemResult, run_system_seed
 from quorate.scripts.simulation.system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
-from quorate.scripts.simulation.system.story import Story
+from quorate.scripts.simulation.system.story import RunStory
 
 #: Seeds tried for a mutation that no scenario notices.
 MUTATION_SEEDS: Final = 300
@@ -54,7 +54,7 @@ def _attempt(seed: int, stories: Path) -> SeedOutcome[SystemResult]:
 
 def _write_story(seed: int, stories: Path, failure: str) -> None:
     """The same run again, this time with everything that happens in it."""
-    story = Story()
+    story = RunStory()
     try:
         run_system_seed(seed, story)
         end = "the run did not fail again: it does not depend on its seed alone"
@@ -82,7 +82,7 @@ def run_system_scenarios(names: Sequence[str], seed: int, stories: Path) -> int:
     """Bring each of these situations about; how many failed."""
     failed = 0
     for name in names:
-        story = Story()
+        story = RunStory()
         try:
             run_system_scenario(name, seed, story)
             print(f"scenario {name}, seed {seed}: holds")

@@ -64,7 +64,7 @@ def url_of(node_id: int) -> str:
     return f"http://127.0.0.1:{node_id}"
 
 
-class ControllerProcess(SimulatedNode):
+class SimulatedController(SimulatedNode):
     """A node of the simulated quorum whose listener is the production controller, with its HTTP application."""
 
     world: SystemWorld
@@ -140,7 +140,7 @@ class ControllerProcess(SimulatedNode):
             return AuditReading(), Refusals()
 
         session = WireSession(world.wire, self.node_id)
-        faults = ProcessFaults(self)
+        faults = RunEndingFaults(self)
         environment = Environment(
             machine=Machine(_LoopClock(self), faults, _Chance(rng), lambda: new_uuid(rng)),
             faults=faults,
@@ -183,7 +183,7 @@ class ControllerProcess(SimulatedNode):
 class ControllerMachine(StateMachine):
     """The quorum simulation's listener, which checks what it is handed, in front of the controller's."""
 
-    def __init__(self, owner: ControllerProcess, behind: QuorumListener) -> None:
+    def __init__(self, owner: SimulatedController, behind: QuorumListener) -> None:
         super().__init__(owner)
         self._process = owner
         self._behind = behind
@@ -212,7 +212,7 @@ class ControllerMachine(StateMachine):
 class RecordingNode(QuorumNode):
     """A node of which is known what it was asked to append, and not told of yet."""
 
-    def __init__(self, owner: ControllerProcess, storage: NodeStorage, machine: StateMachine, rng: Random) -> None:
+    def __init__(self, owner: SimulatedController, storage: NodeStorage, machine: StateMachine, rng: Random) -> None:
         super().__init__(owner.config, storage, owner, machine, rng)
         self._pending = machine
 
@@ -233,10 +233,10 @@ class WireClient(ControllerClient):
         return self._wire_session
 
 
-class ProcessFaults:
+class RunEndingFaults:
     """``controller.process.served_cluster.NodeFaults``: any fault ends the run."""
 
-    def __init__(self, owner: ControllerProcess) -> None:
+    def __init__(self, owner: SimulatedController) -> None:
         self._owner = owner
         self.sentences: list[str] = []
 
@@ -268,7 +268,7 @@ async def _watch_digests(watch: DigestWatch) -> None:
 class _LoopClock:
     """``controller.engine.event_queue.Scheduler`` on the process's loop."""
 
-    def __init__(self, owner: ControllerProcess) -> None:
+    def __init__(self, owner: SimulatedController) -> None:
         self._owner = owner
         self._loop = owner.loop
 

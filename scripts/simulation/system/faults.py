@@ -6,7 +6,7 @@ from typing import Final
 
 from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME
 from quorate.metadata_log.segments.mark import MARK_NAME
-from quorate.scripts.simulation.quorum.faults import Faults, bit_that_shows
+from quorate.scripts.simulation.quorum.faults import RandomFaults, bit_that_shows
 from quorate.scripts.simulation.quorum.host import SimulatedNode
 from quorate.scripts.simulation.system.world import SystemWorld
 
@@ -14,7 +14,7 @@ from quorate.scripts.simulation.system.world import SystemWorld
 _ROTTING: Final = (".log", ".checkpoint", QUORUM_STATE_NAME, MARK_NAME)
 
 
-class SystemFaults(Faults):
+class SystemFaults(RandomFaults):
     """Schedules everything that goes wrong until the world heals."""
 
     _world: SystemWorld

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from quorate.scripts.simulation.system.linearizability import Call, Undecided, check
-from quorate.scripts.simulation.system.topic_register import Action, Create, Read, register_of
+from quorate.scripts.simulation.system.linearizability import TimedCall, Undecided, check
+from quorate.scripts.simulation.system.topic_register import Action, Create, ReadTopic, register_of
 
 
 @dataclass(eq=False, slots=True)
-class Asked:
+class RecordedCall:
     """A call under way."""
 
     topic: str
@@ -22,23 +22,23 @@ class Asked:
 
 
 @dataclass(slots=True)
-class History:
+class CallHistory:
     """All calls of a run."""
 
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[RecordedCall] = field(default_factory=list)
 
-    def begin(self, topic: str, now: float, action: Action) -> Asked:
+    def begin(self, topic: str, now: float, action: Action) -> RecordedCall:
         """A call is made."""
-        asked = Asked(topic, now, action)
+        asked = RecordedCall(topic, now, action)
         self.asked.append(asked)
         return asked
 
-    def succeeded(self, asked: Asked, now: float, action: Action) -> None:
+    def succeeded(self, asked: RecordedCall, now: float, action: Action) -> None:
         """It was carried out, or refused with a claim; ``action`` has what was answered."""
         asked.action = action
         asked.answered = now
 
-    def refused(self, asked: Asked) -> None:
+    def refused(self, asked: RecordedCall) -> None:
         """It certainly changed nothing, and nothing was said of the topic."""
         asked.is_refused = True
 
@@ -52,13 +52,13 @@ class History:
         """Changes of which nobody knows what became."""
         return sum(self._is_open(asked) for asked in self.asked)
 
-    def _is_open(self, asked: Asked) -> bool:
-        return asked.answered is None and not asked.is_refused and not isinstance(asked.action, Read)
+    def _is_open(self, asked: RecordedCall) -> bool:
+        return asked.answered is None and not asked.is_refused and not isinstance(asked.action, ReadTopic)
 
-    def calls_of(self, topic: str) -> list[Call[Action]]:
+    def calls_of(self, topic: str) -> list[TimedCall[Action]]:
         """The history of one topic. Reads without an answer say nothing, nor do refusals that claim nothing."""
         return [
-            Call(asked.called, math.inf if asked.answered is None else asked.answered, asked.action)
+            TimedCall(asked.called, math.inf if asked.answered is None else asked.answered, asked.action)
             for asked in self.asked
             if asked.topic == topic and (asked.answered is not None or self._is_open(asked))
         ]
@@ -81,7 +81,7 @@ class History:
         return None, undecided
 
 
-def _told(calls: list[Call[Action]], left: tuple[Call[Action], ...]) -> str:
+def _told(calls: list[TimedCall[Action]], left: tuple[TimedCall[Action], ...]) -> str:
     """The calls in the order of their beginning; those that no order explains are marked."""
     marked = set(map(id, left))
     lines = []
@@ -92,7 +92,7 @@ def _told(calls: list[Call[Action]], left: tuple[Call[Action], ...]) -> str:
 
 
 def _short(action: Action) -> str:
-    if isinstance(action, Read) and action.seen is not None and action.seen.topic_id is not None:
+    if isinstance(action, ReadTopic) and action.seen is not None and action.seen.topic_id is not None:
         return str(replace(action, seen=replace(action.seen, topic_id=action.seen.topic_id[:4])))
     if isinstance(action, Create) and action.topic_id is not None:
         return str(replace(action, topic_id=action.topic_id[:4]))

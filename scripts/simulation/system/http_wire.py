@@ -177,7 +177,7 @@ class WireSession:
         headers: Mapping[str, str],
         allow_redirects: bool = False,
         timeout: aiohttp.ClientTimeout,
-    ) -> _Request:
+    ) -> _ServedRequest:
         """See ``aiohttp.ClientSession.request``."""
         parts = urlsplit(url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -190,14 +190,14 @@ class WireSession:
         request = WireRequest(method, path, sent, body)
         # An answer comes whole: that it is silent and that it is not there yet is one.
         seconds = timeout.total if timeout.sock_read is None else timeout.sock_read
-        return _Request(self, self._wire, f"{parts.scheme}://{parts.netloc}", request, seconds)
+        return _ServedRequest(self, self._wire, f"{parts.scheme}://{parts.netloc}", request, seconds)
 
     async def close(self) -> None:
         """Nothing is held."""
         self.connections.clear()
 
 
-class _Request:
+class _ServedRequest:
     """The context of one request."""
 
     def __init__(
@@ -267,7 +267,7 @@ class WireServer:
         self._loop.spawn(self._serve(exchange))
 
     async def _serve(self, exchange: Exchange) -> None:
-        writer = _Writer()
+        writer = _AnswerWriter()
         task = asyncio.current_task()
         assert task is not None
         sent = exchange.request
@@ -327,7 +327,7 @@ class _Body:
         return data
 
 
-class _Writer(AbstractStreamWriter):
+class _AnswerWriter(AbstractStreamWriter):
     """Keeps what an answer writes."""
 
     def __init__(self) -> None:

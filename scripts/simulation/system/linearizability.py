@@ -30,7 +30,7 @@ class Undecided(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[A]):
+class TimedCall(Generic[A]):
     """One call: when it was made, when it was answered (``math.inf``: its outcome is unknown), and what it was."""
 
     called: float
@@ -44,14 +44,14 @@ class Call(Generic[A]):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Generic[A]):
+class OrderVerdict(Generic[A]):
     """Of a history."""
 
     is_linearizable: bool
     #: An order of as many calls of known outcome as could be explained, with those of unknown outcome that it needs.
-    order: tuple[Call[A], ...]
+    order: tuple[TimedCall[A], ...]
     #: Calls of known outcome that were left then.
-    left: tuple[Call[A], ...]
+    left: tuple[TimedCall[A], ...]
 
 
 class _Entry(Generic[A]):
@@ -59,7 +59,7 @@ class _Entry(Generic[A]):
 
     __slots__ = ("after", "before", "bit", "call", "match")
 
-    def __init__(self, call: Call[A] | None, bit: int) -> None:
+    def __init__(self, call: TimedCall[A] | None, bit: int) -> None:
         self.call = call
         self.bit = bit
         #: Of a call: its answer, if it has one. None on answers.
@@ -82,7 +82,9 @@ class _Entry(Generic[A]):
                 entry.after.before = entry
 
 
-def check(calls: Sequence[Call[A]], initial: S, step: Callable[[S, A], S], steps_max: int = STEPS_MAX) -> Verdict[A]:
+def check(
+    calls: Sequence[TimedCall[A]], initial: S, step: Callable[[S, A], S], steps_max: int = STEPS_MAX
+) -> OrderVerdict[A]:
     """Search for an order of the calls that explains all outcomes.
 
     Args:
@@ -91,20 +93,20 @@ def check(calls: Sequence[Call[A]], initial: S, step: Callable[[S, A], S], steps
     Raises:
         Undecided: the search took more than ``steps_max`` steps.
     """
-    search = _Search(calls, initial, step)
+    search = _OrderSearch(calls, initial, step)
     for _ in range(steps_max):
         if not search.left:
-            return Verdict(True, search.order(), ())
+            return OrderVerdict(True, search.order(), ())
         if not search.advance():
             ordered = set(map(id, search.best))
-            return Verdict(False, search.best, tuple(c for c in calls if c.is_known and id(c) not in ordered))
+            return OrderVerdict(False, search.best, tuple(c for c in calls if c.is_known and id(c) not in ordered))
     raise Undecided(f"{len(calls)} calls, {steps_max} steps")
 
 
-class _Search(Generic[A, S]):
+class _OrderSearch(Generic[A, S]):
     """Depth first over the choices of the next call; what was done, and in which state, is not tried twice."""
 
-    def __init__(self, calls: Sequence[Call[A]], initial: S, step: Callable[[S, A], S]) -> None:
+    def __init__(self, calls: Sequence[TimedCall[A]], initial: S, step: Callable[[S, A], S]) -> None:
         self._step = step
         self._head = _entries(calls)
         self._entry = self._head.after
@@ -116,9 +118,9 @@ class _Search(Generic[A, S]):
         self.left = sum(call.is_known for call in calls)
         self._least_left = self.left
         #: The longest order so far.
-        self.best: tuple[Call[A], ...] = ()
+        self.best: tuple[TimedCall[A], ...] = ()
 
-    def order(self) -> tuple[Call[A], ...]:
+    def order(self) -> tuple[TimedCall[A], ...]:
         """The calls that have a place."""
         return tuple(entry.call for entry, _ in self._path if entry.call is not None)
 
@@ -166,7 +168,7 @@ class _Search(Generic[A, S]):
         return True
 
 
-def _entries(calls: Sequence[Call[A]]) -> _Entry[A]:
+def _entries(calls: Sequence[TimedCall[A]]) -> _Entry[A]:
     """A list of calls and answers in the order of time, behind a head."""
     at: list[tuple[float, int, int, _Entry[A]]] = []
     for number, call in enumerate(calls):

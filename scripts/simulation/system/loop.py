@@ -16,7 +16,7 @@ from itertools import count
 from random import Random
 from typing import Any, Final, TypeVar
 
-from quorate.scripts.simulation.machine.scheduler import Scheduler
+from quorate.scripts.simulation.machine.scheduler import VirtualScheduler
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        scheduler: VirtualScheduler,
         rng: Random,
         who: str,
         rate: float,

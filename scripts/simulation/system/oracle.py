@@ -17,7 +17,7 @@ from quorate.metadata_log.records.records import (
     RegisterBrokerRecord,
     VersionedRecord,
 )
-from quorate.scripts.simulation.system.said import Membership
+from quorate.scripts.simulation.system.said import SaidMember
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorate.snapshots.image.invariants import broken_rules
@@ -47,9 +47,9 @@ class ReplayedLog:
         #: The broker whose return is being written. It may be elected though it said that it shuts down: only a broker
         #: that takes this back asks to be unfenced (Kafka's ``brokerToAdd``).
         self._unfenced: int | None = None
-        self._entered: list[Membership] = []
+        self._entered: list[SaidMember] = []
 
-    def take_entered(self) -> list[Membership]:
+    def take_entered(self) -> list[SaidMember]:
         """Who has entered an ISR since this was asked last, other than by being elected."""
         entered, self._entered = self._entered, []
         return entered
@@ -136,7 +136,7 @@ def _check_step(before: MetadataImage, after: MetadataImage, record: object, unf
             assert is_same == (record.broker_epoch == present.epoch), "an incarnation has an epoch of its own"
 
 
-def _entered(before: MetadataImage, after: MetadataImage, record: object) -> list[Membership]:
+def _entered(before: MetadataImage, after: MetadataImage, record: object) -> list[SaidMember]:
     if not isinstance(record, PartitionChangeRecord):
         return []
     old = _partition(before, record.topic_id, record.partition_id)
@@ -145,7 +145,7 @@ def _entered(before: MetadataImage, after: MetadataImage, record: object) -> lis
     assert new is not None
     members = sorted(set(new.isr) - set(old.isr) - {new.leader})
     return [
-        Membership(record.topic_id, record.partition_id, old.leader_epoch, broker, after.cluster.brokers[broker].epoch)
+        SaidMember(record.topic_id, record.partition_id, old.leader_epoch, broker, after.cluster.brokers[broker].epoch)
         for broker in members
     ]
 

@@ -7,7 +7,7 @@ from random import Random
 
 from quorate.scripts.simulation.system.faults import SystemFaults
 from quorate.scripts.simulation.system.options import draw_system
-from quorate.scripts.simulation.system.story import Story, listening
+from quorate.scripts.simulation.system.story import RunStory, listening
 from quorate.scripts.simulation.system.world import SystemWorld
 
 
@@ -31,7 +31,7 @@ class SystemResult:
     digest: str
 
 
-def run_system_seed(seed: int, story: Story | None = None) -> SystemResult:
+def run_system_seed(seed: int, story: RunStory | None = None) -> SystemResult:
     """Run one seed to its end, and let ``story`` be told of it.
 
     Raises:

@@ -15,7 +15,7 @@ from quorate.metadata_log.ids import Uuid
 from quorate.scripts.simulation.system.http_wire import WireAnswer, WireRequest
 
 
-class Membership(NamedTuple):
+class SaidMember(NamedTuple):
     """A replica under its broker's registration, and its leader's epoch."""
 
     topic_id: Uuid
@@ -26,9 +26,9 @@ class Membership(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Session:
+class _SaidSession:
     #: Those that the session's position speaks for.
-    members: set[Membership] = field(default_factory=set)
+    members: set[SaidMember] = field(default_factory=set)
     #: Where the logs ended by the last answer.
     log_end: int | None = None
 
@@ -37,8 +37,8 @@ class SaidLevel:
     """Who has ever said to be level, by answered messages."""
 
     def __init__(self) -> None:
-        self._sessions: dict[int, _Session] = {}
-        self._level: set[Membership] = set()
+        self._sessions: dict[int, _SaidSession] = {}
+        self._level: set[SaidMember] = set()
 
     def answered(self, request: WireRequest, answer: WireAnswer) -> None:
         """A broker process answers."""
@@ -48,12 +48,12 @@ class SaidLevel:
         if reply.error is ErrorCode.NONE:
             self._note(message, reply)
 
-    def has_said(self, member: Membership) -> bool:
+    def has_said(self, member: SaidMember) -> bool:
         """Whether it has."""
         return member in self._level
 
     def _note(self, message: FollowMessage, reply: FollowAnswer) -> None:
-        session = self._sessions.setdefault(message.session, _Session())
+        session = self._sessions.setdefault(message.session, _SaidSession())
         epochs = {broker: epoch for broker, epoch in message.followers if broker not in reply.refused_followers}
         session.members = {one for one in session.members if epochs.get(one.broker) == one.broker_epoch}
         rows, refused = message.rows, set(reply.refused_rows.tolist())
@@ -63,7 +63,7 @@ class SaidLevel:
                 continue
             topic_id, partition = rows.topic_ids[at].tobytes(), int(rows.partition_ids[at])
             leader_epoch = int(rows.leader_epochs[at])
-            session.members.add(Membership(topic_id, partition, leader_epoch, broker, epochs[broker]))
+            session.members.add(SaidMember(topic_id, partition, leader_epoch, broker, epochs[broker]))
         if session.log_end is not None and message.position != UNSAID and message.position >= session.log_end:
             self._level |= session.members
         session.log_end = reply.log_end

@@ -7,9 +7,9 @@ from typing import Final
 
 from quorate.scripts.simulation.quorum.checks import NotReached
 from quorate.scripts.simulation.quorum.options import Options
-from quorate.scripts.simulation.system.controller_process import ControllerProcess, url_of
+from quorate.scripts.simulation.system.controller_process import SimulatedController, url_of
 from quorate.scripts.simulation.system.options import SystemOptions
-from quorate.scripts.simulation.system.story import Story, listening
+from quorate.scripts.simulation.system.story import RunStory, listening
 from quorate.scripts.simulation.system.workload import TIMEOUTS_MS, AdminClient
 from quorate.scripts.simulation.system.world import SystemWorld
 
@@ -26,7 +26,7 @@ _STEP_SECONDS: Final = 10.0
 class SystemStage:
     """A started system without random faults, with a topic, and hands to steer it."""
 
-    def __init__(self, seed: int, story: Story | None) -> None:
+    def __init__(self, seed: int, story: RunStory | None) -> None:
         self.world = SystemWorld(seed, _QUIET, story)
         self.client: AdminClient = self.world.clients[0]
 
@@ -41,25 +41,25 @@ class SystemStage:
         if not self.world.run_until(condition, seconds):
             raise NotReached(f"waited {seconds} s in vain for {what}:\n{self.world.describe()}")
 
-    def ask(self, kind: Callable[[AdminClient], object], *only: ControllerProcess) -> None:
+    def ask(self, kind: Callable[[AdminClient], object], *only: SimulatedController) -> None:
         """Let the client ask something of some controllers, and wait until it knows what became of it."""
         self.send(kind, *only)
         self.wait("an answer", lambda: self.client.is_done)
 
-    def send(self, kind: Callable[[AdminClient], object], *only: ControllerProcess) -> None:
+    def send(self, kind: Callable[[AdminClient], object], *only: SimulatedController) -> None:
         """The same without waiting."""
         self.client.urls = [url_of(one.node_id) for one in only or self.world.controllers]
         self.client.ask(kind)  # type: ignore[arg-type]
 
     @property
-    def active(self) -> ControllerProcess:
+    def active(self) -> SimulatedController:
         """Who decides."""
         for node in self.world.controllers:
             if not node.is_frozen and node.controller.is_active:
                 return node
         raise NotReached(f"no controller is active:\n{self.world.describe()}")
 
-    def standbys(self) -> list[ControllerProcess]:
+    def standbys(self) -> list[SimulatedController]:
         """The others, ascending."""
         return [node for node in self.world.controllers if node is not self.active]
 
@@ -155,7 +155,7 @@ def frozen_controller_change(stage: SystemStage) -> None:
     stage.world.run_for(max(TIMEOUTS_MS) / 1000)  # nobody waits any more for what was asked first
 
 
-def _depose_unknowing(stage: SystemStage, old: ControllerProcess) -> None:
+def _depose_unknowing(stage: SystemStage, old: SimulatedController) -> None:
     """Let another controller become active while this one hears nothing from the others, and believes that it is."""
     others, network = _others(stage, old), stage.world.network
     network.cut |= {(node.node_id, old.node_id) for node in others}
@@ -167,11 +167,11 @@ def _depose_unknowing(stage: SystemStage, old: ControllerProcess) -> None:
         raise NotReached("the old controller knows that it was deposed")
 
 
-def _others(stage: SystemStage, one: ControllerProcess) -> list[ControllerProcess]:
+def _others(stage: SystemStage, one: SimulatedController) -> list[SimulatedController]:
     return [node for node in stage.world.controllers if node is not one]
 
 
-def _end(process: ControllerProcess) -> int:
+def _end(process: SimulatedController) -> int:
     assert process.node is not None
     return process.node.log_end_offset
 
@@ -186,7 +186,7 @@ SYSTEM_SCENARIOS: Final[dict[str, Callable[[SystemStage], None]]] = {
 }
 
 
-def run_system_scenario(name: str, seed: int, story: Story | None = None) -> None:
+def run_system_scenario(name: str, seed: int, story: RunStory | None = None) -> None:
     """Bring a situation about.
 
     Raises:

@@ -13,7 +13,7 @@ import structlog
 from quorate.scripts.simulation.system.loop import VirtualLoop
 
 
-class Story:
+class RunStory:
     """Lines with their virtual time."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Story:
 
 
 @contextmanager
-def listening(story: Story | None) -> Iterator[None]:
+def listening(story: RunStory | None) -> Iterator[None]:
     """Let production's log lines go into the story; nowhere where there is none."""
     before = structlog.get_config()
     if story is None:

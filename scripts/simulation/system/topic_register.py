@@ -60,7 +60,7 @@ class Configure:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadTopic:
     """``seen``: what was answered."""
 
     seen: State
@@ -85,7 +85,7 @@ class NoSmaller:
     partitions: int
 
 
-Action = Create | Delete | Grow | Configure | Read | Found | Missing | NoSmaller
+Action = Create | Delete | Grow | Configure | ReadTopic | Found | Missing | NoSmaller
 
 
 def claim_of(action: Action, code: ErrorCode) -> Action | None:
@@ -99,8 +99,8 @@ def claim_of(action: Action, code: ErrorCode) -> Action | None:
             return Missing(topic_id)
         case Grow(partitions=partitions), ErrorCode.INVALID_PARTITIONS:
             return NoSmaller(partitions)
-        case Read(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            return Read(None)
+        case ReadTopic(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return ReadTopic(None)
         case _:
             return None
 
@@ -124,7 +124,7 @@ def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]
                 if state is not None:
                     raise Impossible
                 return TopicState(action.topic_id, action.partitions, action.value)
-            case Read():
+            case ReadTopic():
                 return _read(state, action.seen)
             case Delete():
                 if state is None:

@@ -27,7 +27,7 @@ from quorate.scripts.simulation.system.topic_register import (
     Create,
     Delete,
     Grow,
-    Read,
+    ReadTopic,
     TopicState,
     claim_of,
 )
@@ -124,7 +124,7 @@ class AdminClient:
                 world.history.succeeded(asked, world.scheduler.now, claim)
             return None
         except (NoAnswer, NotSent):
-            if not isinstance(action, Read):
+            if not isinstance(action, ReadTopic):
                 raise
             world.history.refused(asked)
             return None
@@ -135,12 +135,12 @@ class AdminClient:
     async def _read(self, topic: str) -> None:
         client = self._client()
 
-        async def look() -> Read:
+        async def look() -> ReadTopic:
             reply = await client.describe_topic(topic, is_linearizable=True)
             value = {config.name: config.value for config in reply.configs}.get(CONFIG)
-            return Read(TopicState(reply.topic.topic_id, len(reply.topic.partitions), value))
+            return ReadTopic(TopicState(reply.topic.topic_id, len(reply.topic.partitions), value))
 
-        await self._ask(topic, Read(None), look(), lambda seen: seen)
+        await self._ask(topic, ReadTopic(None), look(), lambda seen: seen)
 
     # --- what the history is of ----------------------------------------------------------------------
 

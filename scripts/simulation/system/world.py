@@ -18,12 +18,12 @@ from quorate.scripts.simulation.quorum.host import SimulatedNode
 from quorate.scripts.simulation.quorum.world import World
 from quorate.scripts.simulation.system.broker_process import BrokerProcess
 from quorate.scripts.simulation.system.checks import SystemChecks
-from quorate.scripts.simulation.system.controller_process import ControllerProcess, url_of
-from quorate.scripts.simulation.system.history import History
+from quorate.scripts.simulation.system.controller_process import SimulatedController, url_of
+from quorate.scripts.simulation.system.history import CallHistory
 from quorate.scripts.simulation.system.http_wire import HttpWire, WireAnswer, WireRequest
 from quorate.scripts.simulation.system.loop import VirtualLoop
 from quorate.scripts.simulation.system.options import SystemOptions
-from quorate.scripts.simulation.system.story import Story
+from quorate.scripts.simulation.system.story import RunStory
 from quorate.scripts.simulation.system.workload import AdminClient, TopicNames
 
 FIRST_BROKER = 11
@@ -37,16 +37,16 @@ class SystemWorld(World):
 
     checks: SystemChecks
 
-    def __init__(self, seed: int, system: SystemOptions, story: Story | None = None) -> None:
+    def __init__(self, seed: int, system: SystemOptions, story: RunStory | None = None) -> None:
         self.system = system
         self._story = story
-        self.history = History()
+        self.history = CallHistory()
         #: Of all processes that ever were.
         self.loops: list[VirtualLoop] = []
         super().__init__(seed, system.quorum)
         self.wire = HttpWire(self)
         for node_id, node in self.nodes.items():
-            self.wire.servers[url_of(node_id)] = cast("ControllerProcess", node)
+            self.wire.servers[url_of(node_id)] = cast("SimulatedController", node)
         self.topic_names = TopicNames(system.topics)
         self.broker_ids = [FIRST_BROKER + k for k in range(system.brokers)]
         self.brokers = [BrokerProcess(self, broker_id) for broker_id in self.broker_ids]
@@ -56,8 +56,8 @@ class SystemWorld(World):
     def _make_checks(self) -> SystemChecks:
         return SystemChecks(self)
 
-    def _make_node(self, config: QuorumConfig) -> ControllerProcess:
-        return ControllerProcess(self, config)
+    def _make_node(self, config: QuorumConfig) -> SimulatedController:
+        return SimulatedController(self, config)
 
     @property
     def controller_urls(self) -> list[str]:
@@ -65,8 +65,8 @@ class SystemWorld(World):
         return [url_of(node_id) for node_id in self.nodes]
 
     @property
-    def controllers(self) -> list[ControllerProcess]:
-        return [cast("ControllerProcess", node) for node in self.nodes.values()]
+    def controllers(self) -> list[SimulatedController]:
+        return [cast("SimulatedController", node) for node in self.nodes.values()]
 
     def format(self) -> None:
         """Lay out the founding directories and start every process."""
@@ -195,7 +195,7 @@ class SystemWorld(World):
     def _is_level(self) -> bool:
         if not self._is_converged():
             return False
-        leader = cast("ControllerProcess", self.leaders()[0])
+        leader = cast("SimulatedController", self.leaders()[0])
         end = leader.controller.applied_offset
         if not leader.controller.is_active or any(node.controller.pending_replies for node in self.controllers):
             return False

@@ -10,12 +10,12 @@ from typing import Any
 
 from quorate.controller.client.client import ControllerClient
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.survey import SURVEY_SECONDS, Survey, survey
+from quorate.scripts.terminal.survey import SURVEY_SECONDS, ControllerSurvey, survey
 from tests.integration.http_servers import closed_port, frozen_server
 from tests.integration.http_stage import Stage, stage
 
 
-async def ask(urls: list[str]) -> Survey:
+async def ask(urls: list[str]) -> ControllerSurvey:
     async with ControllerClient(urls) as client:
         return await survey(client, urls)
 
@@ -78,7 +78,7 @@ async def test_status_command_says_it_in_words_in_json_and_by_its_exit_code() ->
         code, out, _ = await command("--controllers", s.urls[1], "--json")
         found: dict[str, Any] = json.loads(out)
         assert (code, found["verdict"], found["reachable_count"]) == (exit_codes.REFUSED, "degraded", 3)
-        assert Survey.model_validate(found).status is not None
+        assert ControllerSurvey.model_validate(found).status is not None
         await s.elect(None)
         code, out, _ = await command("--controllers", ",".join(s.urls))
         assert (code, "no quorum: 3 of 3 reachable" in out) == (exit_codes.UNREACHABLE, True)

@@ -17,11 +17,11 @@ from quorate.pipeline.planning.cluster import BrokerRole, ReassignmentPlan
 from quorate.pipeline.planning.planner import plan
 from quorate.pipeline.planning.summary import planned
 from quorate.pipeline.planning.tables import named_cluster
-from quorate.scripts.generated_history.making import HistoryPlan, make_history
+from quorate.scripts.generated_history.making import GenerationPlan, make_history
 
 #: What eighty thousand partitions on sixty brokers are made from, at a fiftieth: brokers crash, lose disks, are
 #: replaced; reassignments bring replicas into racks that have one already.
-_HISTORY = HistoryPlan(records=100_000, seed=1)
+_HISTORY = GenerationPlan(records=100_000, seed=1)
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from quorate.quorum.messages.messages import Append, AppendReply, Message, Stale
 from quorate.quorum.messages.wire import decode, encode
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
 from quorate.scripts.simulation.quorum.host import DIRECTORY
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 
 def figure_8(seed: int) -> None:
     """An entry of an earlier epoch on a majority is not committed by counting alone (Raft paper, figure 8)."""
-    stage = Stage(seed, voters=5, options=replace(QUIET, append_bytes=1))
+    stage = QuorumStage(seed, voters=5, options=replace(QUIET, append_bytes=1))
     stage.lead(0)
     stage.cut((0, 1), (2, 3, 4))
     old = stage.write(0)
@@ -61,14 +61,14 @@ def _is_of_own_epoch(message: Append) -> bool:
     return bool(message.batches) and int.from_bytes(message.batches[12:16], "big") == message.epoch
 
 
-def _is_durable(stage: Stage, index: int) -> bool:
+def _is_durable(stage: QuorumStage, index: int) -> bool:
     storage = stage.nodes[index].storage
     return storage is not None and storage.log.durable_end == storage.log.end_offset
 
 
 def follower_one_epoch_ahead(seed: int) -> None:
     """A follower that stood for election while cut off is one epoch ahead: it must follow again."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.cut((0, 1), (2,))
     node = stage.nodes[2].node
@@ -83,7 +83,7 @@ def follower_one_epoch_ahead(seed: int) -> None:
 
 def late_acknowledgement(seed: int) -> None:
     """An acknowledgement of an old epoch arrives when its sender no longer has what it acknowledged."""
-    stage = Stage(seed, voters=5)
+    stage = QuorumStage(seed, voters=5)
     stage.lead(0)
     kept: list[AppendReply] = []
 
@@ -126,7 +126,7 @@ def late_acknowledgement(seed: int) -> None:
 
 def frozen_leader_read(seed: int) -> None:
     """A leader is frozen with acknowledgements in its socket, deposed, and wakes up to a read."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     leader = stage.lead(0)
     stage.write_acknowledged(0)
     stage.pass_time(0.11)
@@ -160,7 +160,7 @@ def frozen_leader_read(seed: int) -> None:
 
 def wiped_voter(seed: int) -> None:
     """A voter is wiped and restarts at once; the other follower is behind; the leader dies."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.cut((0, 1), (2,))
     stage.write_acknowledged(0)
@@ -176,7 +176,7 @@ def wiped_voter(seed: int) -> None:
 
 def wiped_voter_and_deposed_leader(seed: int) -> None:
     """A wiped voter meets a leader that was deposed and does not know it: that leader must not make it a voter."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.cut((0,), (1, 2))
     stage.stand(1)
@@ -196,7 +196,7 @@ def wiped_voter_and_deposed_leader(seed: int) -> None:
 
 def flipped_bit(seed: int) -> None:
     """A bit flips in the acknowledged tail of a follower's log: it must not vote until it has recovered."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.world.is_damage_expected = True
     stage.lead(0)
     stage.cut((0, 1), (2,))
@@ -220,7 +220,7 @@ def flipped_bit(seed: int) -> None:
 
 def checkpoint_over_diverging_log(seed: int) -> None:
     """An ex-leader with a tail of its own is so far behind that only a checkpoint helps."""
-    stage = Stage(seed, options=replace(QUIET, retention_bytes=0, chunk_bytes=64, segment_bytes=500))
+    stage = QuorumStage(seed, options=replace(QUIET, retention_bytes=0, chunk_bytes=64, segment_bytes=500))
     stage.lead(0)
     stage.cut((0,), (1, 2))
     for _ in range(5):
@@ -245,7 +245,7 @@ def checkpoint_over_diverging_log(seed: int) -> None:
 
 def both_followers_lose_the_leader(seed: int) -> None:
     """The leader dies and both followers notice in the same millisecond: the next commit takes well under a timeout."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.pass_time(0.05)
@@ -261,7 +261,7 @@ def both_followers_lose_the_leader(seed: int) -> None:
 
 def forgotten_vote(seed: int) -> None:
     """A voter loses power at the moment its vote is heard: it must remember it."""
-    stage = Stage(seed, options=replace(QUIET, crash_policy=CrashPolicy.NOTHING))
+    stage = QuorumStage(seed, options=replace(QUIET, crash_policy=CrashPolicy.NOTHING))
     stage.lead(0)
     stage.crash(0)
     stage.cut((1, 2), (0,))
@@ -304,7 +304,7 @@ def forgotten_vote(seed: int) -> None:
 
 def commit_beyond_the_match(seed: int) -> None:
     """An ex-leader's own tail lies below the new leader's commit point while only part of its log is known to match."""
-    stage = Stage(seed, options=replace(QUIET, append_bytes=1))
+    stage = QuorumStage(seed, options=replace(QUIET, append_bytes=1))
     stage.lead(0)
     stage.swallow = lambda source, target, message: target == 0 and isinstance(message, AppendReply)
     for _ in range(3):
@@ -327,7 +327,7 @@ def commit_beyond_the_match(seed: int) -> None:
 
 def lost_stale_answers(seed: int) -> None:
     """The first answers to a deposed leader are lost: it must still learn the epoch from later ones."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     lost = 0
 

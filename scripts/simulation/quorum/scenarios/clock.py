@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 _HOUR_MS: Final = 3_600_000
 
 
 def clock_ahead_at_an_election(seed: int) -> None:
     """The leader's clock is an hour ahead when it dies; its successor's is right, and the log's time goes on."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.nodes[0].clock_ahead_ms = _HOUR_MS
     stage.write_acknowledged(0)
@@ -22,7 +22,7 @@ def clock_ahead_at_an_election(seed: int) -> None:
 
 def clock_ahead_at_an_election_behind_a_checkpoint(seed: int) -> None:
     """The same, and the successor's log begins with a checkpoint, behind which nothing lies."""
-    stage = Stage(seed, options=replace(QUIET, retention_bytes=0, segment_bytes=500))
+    stage = QuorumStage(seed, options=replace(QUIET, retention_bytes=0, segment_bytes=500))
     stage.lead(0)
     stage.crash(1)
     stage.nodes[0].clock_ahead_ms = _HOUR_MS
@@ -41,7 +41,7 @@ def clock_ahead_at_an_election_behind_a_checkpoint(seed: int) -> None:
     _succeed(stage)
 
 
-def _succeed(stage: Stage) -> None:
+def _succeed(stage: QuorumStage) -> None:
     stage.crash(0)
     stage.lead(1)
     stage.write_acknowledged(1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 _ROUNDS: Final = 6
 _WRITES: Final = 60
@@ -19,7 +19,7 @@ def power_cuts_of_all_machines(seed: int) -> None:
     A node that takes that for damage has no vote, and two of them leave no quorum.
     """
     options = replace(QUIET, payload_bytes_max=6_000, disk_delay_mean=0.002, crash_policy=CrashPolicy.PAGES)
-    stage = Stage(seed, options=options)
+    stage = QuorumStage(seed, options=options)
     world = stage.world
     for _ in range(_ROUNDS):
         stage.wait("a leader", lambda: bool(world.leaders()))

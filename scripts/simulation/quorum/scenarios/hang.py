@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from quorate.quorum.node import QuorumNode
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 #: Bytes that may wait for a disk; a message holds a few hundred.
 _BOUND: Final = 20_000
@@ -19,26 +19,26 @@ _WRITES: Final = 300
 _ROUNDS: Final = 1_500
 
 
-def _node(stage: Stage, index: int) -> QuorumNode:
+def _node(stage: QuorumStage, index: int) -> QuorumNode:
     node = stage.nodes[index].node
     assert node is not None
     return node
 
 
-def _waiting(stage: Stage, index: int) -> int:
+def _waiting(stage: QuorumStage, index: int) -> int:
     storage = stage.nodes[index].storage
     assert storage is not None
     return storage.log.unwritten_bytes
 
 
-def _bounded(stage: Stage, index: int) -> None:
+def _bounded(stage: QuorumStage, index: int) -> None:
     waiting = _waiting(stage, index)
     stage.claim(waiting <= _BOUND + _SLACK, f"{waiting} bytes wait for the disk of node {index}, {_BOUND} are the most")
 
 
 def follower_disk_hangs(seed: int) -> None:
     """A follower's disk hangs under writes: its memory is bounded, the others commit, and it catches up afterwards."""
-    stage = Stage(seed, options=_OPTIONS)
+    stage = QuorumStage(seed, options=_OPTIONS)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.nodes[2].hang_disk()
@@ -56,7 +56,7 @@ def follower_disk_hangs(seed: int) -> None:
 
 def voter_disk_hangs(seed: int) -> None:
     """A follower cannot store the epoch that it is in: what it would answer waits, and the oldest of it is dropped."""
-    stage = Stage(seed, options=_OPTIONS)
+    stage = QuorumStage(seed, options=_OPTIONS)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.wait("all to have it", lambda: stage.end_of(2) == stage.end_of(1) == stage.end_of(0))
@@ -77,7 +77,7 @@ def voter_disk_hangs(seed: int) -> None:
 def frozen_follower(seed: int) -> None:
     """A follower is frozen under writes: it is sent no more than it may leave unmatched."""
     options = replace(QUIET, is_stream=True, inflight_bytes=3_000, append_bytes=500, chunk_bytes=500)
-    stage = Stage(seed, options=replace(options, payload_bytes_max=2_000))
+    stage = QuorumStage(seed, options=replace(options, payload_bytes_max=2_000))
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.nodes[2].freeze()
@@ -90,7 +90,7 @@ def frozen_follower(seed: int) -> None:
 def frozen_follower_of_a_new_leader(seed: int) -> None:
     """A follower is frozen before it has answered a new leader: what is asked again goes without the entries."""
     options = replace(QUIET, is_stream=True, inflight_bytes=3_000, append_bytes=20_000, chunk_bytes=500)
-    stage = Stage(seed, options=replace(options, payload_bytes_max=2_000))
+    stage = QuorumStage(seed, options=replace(options, payload_bytes_max=2_000))
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.nodes[2].freeze()
@@ -108,7 +108,7 @@ def frozen_follower_of_a_new_leader(seed: int) -> None:
 
 def leader_disk_hangs(seed: int) -> None:
     """A leader's disk hangs under writes: it gives up leadership, and does not lead before the disk has answered."""
-    stage = Stage(seed, options=_OPTIONS)
+    stage = QuorumStage(seed, options=_OPTIONS)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.nodes[0].hang_disk()
@@ -125,7 +125,7 @@ def leader_disk_hangs(seed: int) -> None:
 
 def idle_leader_disk_hangs(seed: int) -> None:
     """The same where hardly anything is written: the time that the disk does not answer is what tells."""
-    stage = Stage(seed, options=_OPTIONS)
+    stage = QuorumStage(seed, options=_OPTIONS)
     stage.lead(0)
     stage.nodes[0].hang_disk()
     stage.write_acknowledged(0)
@@ -139,7 +139,7 @@ def idle_leader_disk_hangs(seed: int) -> None:
     stage.finish()
 
 
-def _led_by_others(stage: Stage) -> None:
+def _led_by_others(stage: QuorumStage) -> None:
     stage.wait("another leader", lambda: any(leader is not stage.nodes[0] for leader in stage.world.leaders()))
     stage.write_acknowledged(stage.nodes.index(stage.world.leaders()[0]))
     # Nobody else can win: node 0 stays what it is as long as its disk does.
@@ -153,7 +153,7 @@ def _led_by_others(stage: Stage) -> None:
 
 def no_room_to_lead(seed: int) -> None:
     """A node without room on its disk does not stand; when nobody has room nobody leads, and all stay."""
-    stage = Stage(seed, options=QUIET)
+    stage = QuorumStage(seed, options=QUIET)
     stage.lead(0)
     stage.write_acknowledged(0)
     # Otherwise who has room later may have the shorter log.

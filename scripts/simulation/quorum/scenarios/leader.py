@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from quorate.scripts.simulation.quorum.stage import Stage
+from quorate.scripts.simulation.quorum.stage import QuorumStage
 
 #: Check-quorum takes 0.75 s.
 _RESIGNS_WITHIN: Final = 1.2
@@ -13,7 +13,7 @@ _RESIGNS_WITHIN: Final = 1.2
 
 def read_at_once_behind_an_election(seed: int) -> None:
     """A leader that has just been elected does not know yet what was acknowledged before: a read must wait."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.pass_time(0.3)
@@ -33,7 +33,7 @@ def read_at_once_behind_an_election(seed: int) -> None:
 
 def leader_beside_a_node_without_memory(seed: int) -> None:
     """Of three voters one is down and one has no vote: the leader can commit nothing, and lets no read wait for it."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.world.wipe(stage.nodes[1])

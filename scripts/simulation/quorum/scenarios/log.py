@@ -9,7 +9,7 @@ from typing import Final
 from quorate.quorum.messages.messages import Chunk
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
 from quorate.scripts.simulation.quorum.host import SimulatedNode
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 #: A power cut keeps what was synced and nothing else.
 _OPTIONS: Final = replace(QUIET, crash_policy=CrashPolicy.NOTHING)
@@ -49,7 +49,7 @@ def crash_behind_a_cut(seed: int) -> None:
         (_SMALL_SEGMENTS, "unlink", "sync_directory"),
     ):
         for is_power_cut in (False, True):
-            stage = Stage(seed, options=options)
+            stage = QuorumStage(seed, options=options)
             _lead_alone(stage, writes=12)
             _lead_on(stage)
             _crash_behind(stage, (cut, sync) if is_power_cut else (cut,), is_power_cut=is_power_cut)
@@ -58,7 +58,7 @@ def crash_behind_a_cut(seed: int) -> None:
 def crash_behind_a_dropped_log(seed: int) -> None:
     """A checkpoint takes the place of a longer log that went another way, and the node ends as its segments go."""
     for is_power_cut in (False, True):
-        stage = Stage(seed, options=_SMALL_SEGMENTS)
+        stage = QuorumStage(seed, options=_SMALL_SEGMENTS)
         _lead_alone(stage, writes=80)
         _lead_on(stage)
         _cut_behind_checkpoints(stage, 1, (1, 2))
@@ -71,7 +71,7 @@ def crash_behind_a_dropped_log(seed: int) -> None:
 
 def failed_sync_of_a_follower(seed: int) -> None:
     """A follower's sync fails, it starts again, and reads in the page cache what never came to its disk."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.crash(2)
@@ -92,7 +92,7 @@ def failed_sync_of_a_follower(seed: int) -> None:
 
 def flush_behind_a_truncation(seed: int) -> None:
     """A flush of what was cut meanwhile comes to its end: it says nothing of what took its place."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.wait("all to have it", lambda: stage.end_of(2) == stage.end_of(1) == stage.end_of(0))
@@ -123,7 +123,7 @@ def flush_behind_a_truncation(seed: int) -> None:
 
 def flush_behind_a_checkpoint(seed: int) -> None:
     """The same where a checkpoint takes the place of the whole log, on a node without a vote."""
-    stage = Stage(seed, 5, _SMALL_SEGMENTS)
+    stage = QuorumStage(seed, 5, _SMALL_SEGMENTS)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.cut((0, 4), (1, 2, 3))
@@ -157,7 +157,7 @@ def flush_behind_a_checkpoint(seed: int) -> None:
 
 def leader_gone_in_a_transfer(seed: int) -> None:
     """The leader dies in the middle of a checkpoint that nobody else has: another is begun, and no part of it stays."""
-    stage = Stage(seed, options=_SMALL_SEGMENTS)
+    stage = QuorumStage(seed, options=_SMALL_SEGMENTS)
     stage.lead(0)
     stage.crash(2)
     for _ in range(25):
@@ -180,7 +180,7 @@ def leader_gone_in_a_transfer(seed: int) -> None:
     stage.claim(not _parts(follower), f"{_parts(follower)} are left")
 
 
-def _lead_alone(stage: Stage, writes: int) -> None:
+def _lead_alone(stage: QuorumStage, writes: int) -> None:
     """Node 0 leads, is cut off, and has so much that nobody else will have, promised by its mark."""
     stage.lead(0)
     stage.write_acknowledged(0)
@@ -194,7 +194,7 @@ def _lead_alone(stage: Stage, writes: int) -> None:
     stage.restart(0)
 
 
-def _lead_on(stage: Stage) -> None:
+def _lead_on(stage: QuorumStage) -> None:
     """Node 1 leads all but those that are cut off."""
     # A heartbeat that is on its way would call the election off.
     stage.pass_time(0.01)
@@ -204,7 +204,7 @@ def _lead_on(stage: Stage) -> None:
     stage.write_acknowledged(1)
 
 
-def _cut_behind_checkpoints(stage: Stage, leader: int, nodes: tuple[int, ...]) -> None:
+def _cut_behind_checkpoints(stage: QuorumStage, leader: int, nodes: tuple[int, ...]) -> None:
     """The log of these nodes begins with a checkpoint of what the leader writes now."""
     for _ in range(3):
         for _ in range(8):
@@ -218,7 +218,7 @@ def _cut_behind_checkpoints(stage: Stage, leader: int, nodes: tuple[int, ...]) -
     stage.suppose(node.status().log_start_offset > 20, "the leader's log begins with a checkpoint")
 
 
-def _crash_behind(stage: Stage, operations: tuple[str, ...], *, is_power_cut: bool) -> None:
+def _crash_behind(stage: QuorumStage, operations: tuple[str, ...], *, is_power_cut: bool) -> None:
     """Node 0 follows node 1, and ends as soon as its disk has done this to its segments; then all converges."""
     calls = _Calls(stage.nodes[0])
     stage.mend()
@@ -228,7 +228,7 @@ def _crash_behind(stage: Stage, operations: tuple[str, ...], *, is_power_cut: bo
     stage.finish()
 
 
-def _is_flushed(stage: Stage, index: int) -> bool:
+def _is_flushed(stage: QuorumStage, index: int) -> bool:
     storage = stage.nodes[index].storage
     return storage is not None and storage.log.unwritten_bytes == 0
 

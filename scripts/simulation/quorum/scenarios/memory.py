@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from quorate.quorum.messages.messages import Chunk, Message
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 _LEADER, _LAGGARD, _CANDIDATE, _OTHER, _WIPED = range(5)
 _REACHABLE: Final = (_LEADER, _LAGGARD, _OTHER)
@@ -32,7 +32,7 @@ def forgotten_vote_of_an_open_election(seed: int) -> None:
 
 def forgotten_vote_and_a_laggard(seed: int) -> None:
     """A voter forgets a vote and helps to commit; the candidate wins with a voter that has none of it."""
-    stage = Stage(seed, 5, replace(QUIET, retention_bytes=0, chunk_bytes=64, segment_bytes=500))
+    stage = QuorumStage(seed, 5, replace(QUIET, retention_bytes=0, chunk_bytes=64, segment_bytes=500))
     world = stage.world
     stage.lead(_LEADER)
     stage.crash(_LAGGARD)
@@ -90,7 +90,7 @@ def forgotten_vote_of_a_forgotten_candidate(seed: int) -> None:
 
 def wiped_voter_beside_a_dead_node(seed: int) -> None:
     """A wiped voter waits for a node that is down for good; begun anew, without memory, that one answers too."""
-    stage = Stage(seed, 5)
+    stage = QuorumStage(seed, 5)
     stage.lead(_LEADER)
     stage.write_acknowledged(_LEADER)
     stage.crash(_LAGGARD)
@@ -104,10 +104,10 @@ def wiped_voter_beside_a_dead_node(seed: int) -> None:
     stage.finish()
 
 
-def _open_election(seed: int, stage: Stage | None = None) -> Stage:
+def _open_election(seed: int, stage: QuorumStage | None = None) -> QuorumStage:
     """A candidate has the vote of one voter, and its requests to the others are on their way and stay there."""
     if stage is None:
-        stage = Stage(seed, 5)
+        stage = QuorumStage(seed, 5)
         stage.lead(_LEADER)
         stage.write_acknowledged(_LEADER)
         stage.pass_time(0.3)
@@ -123,24 +123,24 @@ def _open_election(seed: int, stage: Stage | None = None) -> Stage:
     return stage
 
 
-def _wipe(stage: Stage, index: int) -> None:
+def _wipe(stage: QuorumStage, index: int) -> None:
     """Its directory is lost and it starts anew at once, before it has told anybody of the new epoch."""
     stage.world.wipe(stage.nodes[index])
     stage.restart(index)
 
 
-def _time_to_vote_again(stage: Stage, seconds: float) -> None:
+def _time_to_vote_again(stage: QuorumStage, seconds: float) -> None:
     """If a vote is given back to the wiped voter too early, then now: what follows must find it out."""
     stage.world.run_until(lambda: stage.nodes[_WIPED].node_id not in stage.world.amnesiac, seconds)
 
 
-def _contact(stage: Stage, index: int) -> bool:
+def _contact(stage: QuorumStage, index: int) -> bool:
     node = stage.nodes[_LEADER].node
     assert node is not None
     return any(p.node_id == stage.nodes[index].node_id and p.checkpoint is not None for p in node.status().peers)
 
 
-def _waits_for(stage: Stage, index: int) -> list[int]:
+def _waits_for(stage: QuorumStage, index: int) -> list[int]:
     """For whose answers a node without memory waits, as its leader says."""
     node, first = stage.nodes[_LEADER].node, stage.nodes[0].node_id
     assert node is not None
@@ -148,7 +148,7 @@ def _waits_for(stage: Stage, index: int) -> list[int]:
     return [waits_for - first for waits_for in peer.waits_for]
 
 
-def _is_up(stage: Stage, index: int) -> bool:
+def _is_up(stage: QuorumStage, index: int) -> bool:
     return stage.nodes[index].node is not None
 
 

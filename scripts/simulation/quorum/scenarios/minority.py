@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from quorate.scripts.simulation.quorum.minority import demand_a_write
-from quorate.scripts.simulation.quorum.stage import Stage
+from quorate.scripts.simulation.quorum.stage import QuorumStage
 
 #: Virtual seconds for which a follower hears nothing of its leader: several election timeouts.
 _DEAF_SECONDS: Final = 4.0
@@ -15,7 +15,7 @@ _FLAPS: Final = 4
 
 def hung_leader_beside_one_follower(seed: int) -> None:
     """A leader reaches one follower only and its own disk hangs: nothing is committed, and nobody may depose it."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.world.network.cut |= _both_ways(stage, 0, 1)
@@ -28,7 +28,7 @@ def hung_leader_beside_one_follower(seed: int) -> None:
 
 def deaf_follower(seed: int) -> None:
     """A follower does not hear the leader that the others hear, then loses all its connections again and again."""
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.write_acknowledged(0)
     epoch, network = stage.epoch_of(0), stage.world.network
@@ -49,7 +49,7 @@ def deaf_follower(seed: int) -> None:
     stage.finish()
 
 
-def _both_ways(stage: Stage, one: int, other: int) -> set[tuple[int, int]]:
+def _both_ways(stage: QuorumStage, one: int, other: int) -> set[tuple[int, int]]:
     a, b = stage.nodes[one].node_id, stage.nodes[other].node_id
     return {(a, b), (b, a)}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 _STREAMS: Final = replace(QUIET, is_stream=True)
 _DAMAGED_WRITES: Final = 60
@@ -14,7 +14,7 @@ _DAMAGED_WRITES: Final = 60
 
 def switch_outage(seed: int) -> None:
     """Nothing passes between any two machines for half a minute: TCP has backed off, and would wait as long again."""
-    stage = Stage(seed, options=_STREAMS)
+    stage = QuorumStage(seed, options=_STREAMS)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.cut((0,), (1,), (2,))
@@ -27,7 +27,7 @@ def switch_outage(seed: int) -> None:
 
 def forgotten_connection(seed: int) -> None:
     """A router has forgotten the idle connection of two followers; then their leader dies."""
-    stage = Stage(seed, options=_STREAMS)
+    stage = QuorumStage(seed, options=_STREAMS)
     stage.lead(0)
     stage.write_acknowledged(0)
     stage.world.network.forget(stage.nodes[1].node_id, stage.nodes[2].node_id)
@@ -41,7 +41,7 @@ def forgotten_connection(seed: int) -> None:
 
 def swallowed_leader(seed: int) -> None:
     """From one moment on nothing passes to or from the leader, on connections that stay."""
-    stage = Stage(seed, options=_STREAMS)
+    stage = QuorumStage(seed, options=_STREAMS)
     stage.lead(0)
     stage.write_acknowledged(0)
     for index in (1, 2):
@@ -52,7 +52,7 @@ def swallowed_leader(seed: int) -> None:
 
 def leader_without_power(seed: int) -> None:
     """The leader's machine loses its power: no socket says so. It comes back, and its peers' ends are half open."""
-    stage = Stage(seed, options=_STREAMS)
+    stage = QuorumStage(seed, options=_STREAMS)
     stage.lead(1)
     stage.write_acknowledged(1)
     stage.crash(1, is_power_cut=True)
@@ -66,7 +66,7 @@ def leader_gone_between_two_epochs(seed: int) -> None:
 
     It knows the leader of its epoch, who is dead, and cannot win a vote in an epoch that the other has reached.
     """
-    stage = Stage(seed)
+    stage = QuorumStage(seed)
     stage.lead(0)
     stage.cut((0, 1), (2,))
     ahead = stage.nodes[2].node
@@ -84,7 +84,7 @@ def leader_gone_between_two_epochs(seed: int) -> None:
 
 def damaged_frames(seed: int) -> None:
     """Many a frame arrives with other bytes: its connection ends and is made again, and writes go on."""
-    stage = Stage(seed, options=replace(_STREAMS, damage=0.05))
+    stage = QuorumStage(seed, options=replace(_STREAMS, damage=0.05))
     stage.wait("a leader", lambda: bool(stage.world.leaders()))
     for _ in range(_DAMAGED_WRITES):
         _claim_next_write(stage, 3.0)
@@ -92,7 +92,7 @@ def damaged_frames(seed: int) -> None:
     stage.finish()
 
 
-def _claim_next_write(stage: Stage, seconds: float) -> None:
+def _claim_next_write(stage: QuorumStage, seconds: float) -> None:
     """A write is acknowledged within so long."""
     begun = stage.world.scheduler.now
     count = len(stage.world.checks.acknowledged)

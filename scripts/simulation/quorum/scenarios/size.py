@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 from quorate.scripts.simulation.quorum.world import LARGEST_FILLER_BYTES
 
 _OPTIONS: Final = replace(QUIET, is_stream=True, resident_bytes=0)
@@ -15,7 +15,7 @@ _WRITES: Final = 2
 
 def largest_entries(seed: int) -> None:
     """Entries of the largest size are committed, brought to a follower that was away, and read after a restart."""
-    stage = Stage(seed, options=_OPTIONS)
+    stage = QuorumStage(seed, options=_OPTIONS)
     stage.lead(0)
     stage.crash(2)
     filler = bytes(LARGEST_FILLER_BYTES)

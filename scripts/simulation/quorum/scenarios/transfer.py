@@ -14,7 +14,7 @@ from quorate.quorum.messages.messages import Chunk, Message
 from quorate.quorum.messages.wire import encode
 from quorate.quorum.node import QuorumNode
 from quorate.scripts.simulation.quorum.host import DIRECTORY
-from quorate.scripts.simulation.quorum.stage import QUIET, Stage
+from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 _OPTIONS: Final = replace(QUIET, retention_bytes=2_500, chunk_bytes=64, segment_bytes=500)
 #: Seconds for one chunk over the slow link, and between two checkpoints. A transfer takes some ten chunks.
@@ -22,13 +22,13 @@ _CHUNK_SECONDS: Final = 0.1
 _CHECKPOINT_SECONDS: Final = 0.6
 
 
-def _node(stage: Stage, index: int) -> QuorumNode:
+def _node(stage: QuorumStage, index: int) -> QuorumNode:
     node = stage.nodes[index].node
     assert node is not None
     return node
 
 
-def _behind(stage: Stage) -> None:
+def _behind(stage: QuorumStage) -> None:
     """Node 2 is down, and the log of the others begins behind its end."""
     stage.lead(0)
     stage.crash(2)
@@ -44,7 +44,7 @@ def _behind(stage: Stage) -> None:
 
 def slow_transfer(seed: int) -> None:
     """A transfer takes longer than the leader takes to its next checkpoint: it comes to its end all the same."""
-    stage = Stage(seed, options=_OPTIONS)
+    stage = QuorumStage(seed, options=_OPTIONS)
     _behind(stage)
     world, sent = stage.world, list[CheckpointId]()
 
@@ -79,7 +79,7 @@ def slow_transfer(seed: int) -> None:
 
 def rotten_checkpoint(seed: int) -> None:
     """A bit of the leader's checkpoint flips while it runs: the leader finds it, and the follower gets a sound one."""
-    stage = Stage(seed, options=_OPTIONS)
+    stage = QuorumStage(seed, options=_OPTIONS)
     _behind(stage)
     disk = stage.nodes[0].disk
     path = next(path for path in reversed(disk.paths()) if path.startswith(DIRECTORY) and path.endswith(".checkpoint"))
@@ -103,7 +103,7 @@ def rotten_checkpoint(seed: int) -> None:
 
 def checkpoint_without_room(seed: int) -> None:
     """There is room for the log and not for a checkpoint: the node goes on, and writes one when there is room."""
-    stage = Stage(seed, options=_OPTIONS)
+    stage = QuorumStage(seed, options=_OPTIONS)
     stage.lead(0)
     for _ in range(20):
         stage.write_acknowledged(0)

@@ -24,7 +24,7 @@ from quorate.pipeline.history.appended import AppendedTables, NotAppendable
 from quorate.pipeline.tables import delta
 from quorate.pipeline.tables.history_schema import TABLES
 from quorate.pipeline.tables.table_reading import read_table
-from quorate.scripts.generated_history.making import HistoryPlan, make_history
+from quorate.scripts.generated_history.making import GenerationPlan, make_history
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA, KAFKA_LOG, LogWriter
 from tests.serial_history import append_history, delta_tables, in_order
 
@@ -36,7 +36,7 @@ MADE = 2000
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A made-up log of some segments, with transactions, removed topics and cleared ELRs."""
     log = tmp_path_factory.mktemp("made")
-    make_history(HistoryPlan(MADE, 5, segments=4), log, lambda _: None)
+    make_history(GenerationPlan(MADE, 5, segments=4), log, lambda _: None)
     return log
 
 

@@ -24,7 +24,7 @@ from quorate.pipeline.history.timeline import Timeline
 from quorate.pipeline.history.writing import write_days
 from quorate.pipeline.tables.history_schema import PARTITION_VERSIONS
 from quorate.pipeline.tables.result_directory import ResultDirectory
-from quorate.scripts.generated_history.making import HistoryPlan, make_history
+from quorate.scripts.generated_history.making import GenerationPlan, make_history
 from quorate.snapshots.checkpoints.loading import load_image
 from tests.history_versions import Row, changes_of, require_no_gaps, require_state
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA, KAFKA_LOG, LogWriter
@@ -81,7 +81,7 @@ def test_versions_valid_at_an_offset_are_the_state_there_in_logs_of_kafka(path: 
 @pytest.mark.parametrize("seed", [21, 22])
 def test_versions_valid_at_an_offset_are_the_state_there_in_a_made_up_history(tmp_path: Path, seed: int) -> None:
     """Clearings, transactions of all kinds, topics that come again, inside batches too."""
-    make_history(HistoryPlan(3000, seed, segments=2), tmp_path / "made", lambda _: None)
+    make_history(GenerationPlan(3000, seed, segments=2), tmp_path / "made", lambda _: None)
     tables, end = versions_of(tmp_path / "made", range_bytes=40_000)
 
     require_no_gaps(tables)

@@ -14,7 +14,7 @@ from quorate.quorum.replication.progress import Progress
 from quorate.quorum.replication.vouching import Vouching
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
-from quorate.scripts.simulation.quorum.stage import Stage
+from quorate.scripts.simulation.quorum.stage import QuorumStage
 from tests.default_parts import log_config, quorum_config
 
 LEADER = 2
@@ -107,7 +107,7 @@ def test_leader_of_a_new_epoch_waits_for_its_own_rounds_only() -> None:
 
 def test_voter_that_returns_with_another_directory_has_acknowledged_nothing() -> None:
     """Another leader may have restored its vote meanwhile: what it told this one it may have forgotten."""
-    stage = Stage(1)
+    stage = QuorumStage(1)
     leader = stage.lead(0).node
     end = stage.write_acknowledged(0)
     assert leader is not None

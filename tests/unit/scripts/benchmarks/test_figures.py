@@ -2,21 +2,21 @@
 
 import pytest
 
-from quorate.scripts.benchmarks.figures import Figure, Target, number, percentile
+from quorate.scripts.benchmarks.figures import Figure, FigureTarget, number, percentile
 
 
 def test_figure_with_a_bound_from_above_is_reached_by_its_median() -> None:
-    assert Figure("time", "s", (0.1, 0.2, 9.0), (Target(0.2),)).is_reached
-    assert not Figure("time", "s", (0.1, 0.3, 0.4), (Target(0.2),)).is_reached
+    assert Figure("time", "s", (0.1, 0.2, 9.0), (FigureTarget(0.2),)).is_reached
+    assert not Figure("time", "s", (0.1, 0.3, 0.4), (FigureTarget(0.2),)).is_reached
 
 
 def test_figure_with_a_bound_from_below_is_reached_by_its_median() -> None:
-    assert Figure("rate", "/s", (5.0, 50.0, 60.0), (Target(50, is_most=False),)).is_reached
-    assert not Figure("rate", "/s", (5.0, 49.0, 60.0), (Target(50, is_most=False),)).is_reached
+    assert Figure("rate", "/s", (5.0, 50.0, 60.0), (FigureTarget(50, is_most=False),)).is_reached
+    assert not Figure("rate", "/s", (5.0, 49.0, 60.0), (FigureTarget(50, is_most=False),)).is_reached
 
 
 def test_figure_with_two_targets_is_reached_if_both_are() -> None:
-    targets = (Target(0.1), Target(0.25, percentile=90))
+    targets = (FigureTarget(0.1), FigureTarget(0.25, percentile=90))
     samples = (0.05,) * 8 + (0.3, 0.3)
 
     assert not Figure("time", "s", samples, targets).is_reached
@@ -28,7 +28,7 @@ def test_figure_without_target_has_no_verdict() -> None:
 
 
 def test_figure_as_data_names_every_sample_and_each_target() -> None:
-    data = Figure("time", "s", (3.0, 1.0, 2.0), (Target(1.0, note="on a quick disk"),)).as_data()
+    data = Figure("time", "s", (3.0, 1.0, 2.0), (FigureTarget(1.0, note="on a quick disk"),)).as_data()
 
     assert (data["median"], data["min"], data["max"], data["samples"]) == (2.0, 1.0, 3.0, [3.0, 1.0, 2.0])
     assert data["targets"] == [{"percentile": 50, "at_most": 1.0, "note": "on a quick disk", "is_reached": False}]

@@ -7,7 +7,7 @@ from pathlib import Path
 from quorate.scripts.benchmarks.pipeline_jobs import end_of, workers_of
 from quorate.scripts.benchmarks.process_tree import TreeUse, watch_tree
 from quorate.scripts.cli.pipeline_jobs.running import workers_line
-from quorate.scripts.generated_history.making import HistoryPlan, make_history
+from quorate.scripts.generated_history.making import GenerationPlan, make_history
 from tests.waiting import eventually_sync
 
 #: Starts a child that takes memory and processor time; both end when their input does.
@@ -52,7 +52,7 @@ def test_processes_of_a_kind_are_added_up() -> None:
 
 
 def test_end_of_a_log_is_that_of_its_last_segment(tmp_path: Path) -> None:
-    make_history(HistoryPlan(1000, 1, segments=3), tmp_path / "made", lambda _: None)
+    make_history(GenerationPlan(1000, 1, segments=3), tmp_path / "made", lambda _: None)
 
     assert end_of(tmp_path / "made") == 1000
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from quorate.scripts.cli.__main__ import make_app
-from quorate.scripts.cluster.members import Node
+from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.drills.commands import InvalidCommand, filled, parse_command
 from quorate.scripts.drills.drill import ALWAYS, outage
 from quorate.scripts.drills.load import longest_wait_ms, unwritten_ms
-from quorate.scripts.drills.machine_faults import Faults
-from quorate.scripts.drills.outcome import Event, Measured, Outcome
+from quorate.scripts.drills.machine_faults import MachineFaults
+from quorate.scripts.drills.outcome import DrillEvent, DrillMeasurement, DrillOutcome
 from quorate.scripts.drills.report import lines, page
 from quorate.scripts.drills.runner import DRILLS, judged, run_drill, skipped
 from quorate.scripts.terminal.command_line import run
@@ -28,10 +28,10 @@ NAMES = {
 }  # fmt: skip
 
 
-def outcome_of(outage_ms: float | None, reason: str = "") -> Outcome:
-    measured = (Measured(expectation=outage(100), value=outage_ms),)
+def outcome_of(outage_ms: float | None, reason: str = "") -> DrillOutcome:
+    measured = (DrillMeasurement(expectation=outage(100), value=outage_ms),)
     verdict, why = judged(measured, reason)
-    return Outcome(
+    return DrillOutcome(
         drill="leader-kill",
         hypothesis="another takes over <soon>",
         verdict=verdict,
@@ -44,8 +44,8 @@ def outcome_of(outage_ms: float | None, reason: str = "") -> Outcome:
         measured=measured,
         noted={"digest": "00ff"},
         events=(
-            Event(at_s=2.0, kind="seen", text="steady"),
-            Event(at_s=5.5, kind="fault", text="kill -9 <controller-1>"),
+            DrillEvent(at_s=2.0, kind="seen", text="steady"),
+            DrillEvent(at_s=5.5, kind="fault", text="kill -9 <controller-1>"),
         ),
         acknowledged_s=(2.1, 2.2, 5.9),
     )
@@ -71,7 +71,7 @@ def test_verdict_follows_from_what_was_measured(outage_ms: float | None, reason:
     outcome = outcome_of(outage_ms, reason)
 
     assert (outcome.verdict, outcome.reason) == (verdict, says)
-    assert Outcome.model_validate_json(outcome.model_dump_json()) == outcome
+    assert DrillOutcome.model_validate_json(outcome.model_dump_json()) == outcome
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_writes_that_do_not_cover_fault_and_recovery_fail_every_drill(times: lis
     """The fault was at 10 s, and all was well again at 12 s."""
     assert unwritten_ms(times, 10.0, 12.0) == missing_ms
     (expected,) = (one for one in ALWAYS if one.name == "unwritten_ms")
-    verdict, why = judged((Measured(expectation=expected, value=unwritten_ms(times, 10.0, 12.0)),), "")
+    verdict, why = judged((DrillMeasurement(expectation=expected, value=unwritten_ms(times, 10.0, 12.0)),), "")
     assert (verdict == "failed", "time without writes" in why) == (missing_ms > 0, missing_ms > 0)
 
 
@@ -160,7 +160,13 @@ def test_only_drills_that_leave_files_and_settings_alone_may_be_run_on_processes
 def test_command_is_filled_in_for_a_node() -> None:
     words = parse_command("ssh {host} 'kill {kind}-{id}' {name} $x")
 
-    assert filled(words, Node("broker", 11, "h1", None, (11,))) == ["ssh", "h1", "kill broker-11", "broker-11", "$x"]
+    assert filled(words, LocalNode("broker", 11, "h1", None, (11,))) == [
+        "ssh",
+        "h1",
+        "kill broker-11",
+        "broker-11",
+        "$x",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +178,7 @@ def test_command_that_cannot_be_understood(text: str, says: str) -> None:
 
 
 def test_faults_travel_by_file(tmp_path: Path) -> None:
-    Faults(sync_delay_ms=500, deaf_to=(1, 3)).save(tmp_path / "faults.json")
+    MachineFaults(sync_delay_ms=500, deaf_to=(1, 3)).save(tmp_path / "faults.json")
 
     assert json.loads((tmp_path / "faults.json").read_text()) == {
         "sync_delay_ms": 500, "is_full": False, "is_read_only": False, "clock_ahead_ms": 0.0, "deaf_to": [1, 3],

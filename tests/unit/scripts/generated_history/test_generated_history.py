@@ -14,7 +14,7 @@ from quorate.metadata_log.ids import NO_LEADER, uuid_text
 from quorate.metadata_log.records.records import VersionedRecord
 from quorate.scripts.cli.logs.log_verification import LogVerification
 from quorate.scripts.generated_history.digests import random_offsets, states_at
-from quorate.scripts.generated_history.making import HistoryPlan, MadeHistory, make_history
+from quorate.scripts.generated_history.making import GenerationPlan, MadeHistory, make_history
 from quorate.scripts.generated_history.partition_pool import flags_of
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.errors import ImageNotAvailable
@@ -23,7 +23,7 @@ from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
 
 
-def made(tmp_path: Path, plan: HistoryPlan, name: str = "made") -> tuple[MadeHistory, Path]:
+def made(tmp_path: Path, plan: GenerationPlan, name: str = "made") -> tuple[MadeHistory, Path]:
     directory = tmp_path / name
     return make_history(plan, directory, lambda _: None), directory
 
@@ -63,7 +63,7 @@ def require_sound(image: MetadataImage) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_batch_can_be_replayed_and_the_state_stays_sound(tmp_path: Path, seed: int) -> None:
-    _, directory = made(tmp_path, HistoryPlan(2500, seed, segments=3, partitions=80))
+    _, directory = made(tmp_path, GenerationPlan(2500, seed, segments=3, partitions=80))
 
     state = ReplayState()
     for number, batch in enumerate(batches(directory)):
@@ -76,7 +76,7 @@ def test_every_batch_can_be_replayed_and_the_state_stays_sound(tmp_path: Path, s
 @pytest.mark.parametrize("seed", [11, 12])
 def test_generator_and_replay_agree_on_every_partition(tmp_path: Path, seed: int) -> None:
     """The generator keeps its own state by its own means: it must be what the log says."""
-    history, directory = made(tmp_path, HistoryPlan(5000, seed, segments=2))
+    history, directory = made(tmp_path, GenerationPlan(5000, seed, segments=2))
     state = ReplayState()
     for batch in batches(directory):
         state = state.replay_batch(batch.data)
@@ -112,11 +112,11 @@ def test_generator_and_replay_agree_on_every_partition(tmp_path: Path, seed: int
 
 
 def test_same_plan_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
-    plan = HistoryPlan(3000, 5, segments=3, checkpoint_every=1000)
+    plan = GenerationPlan(3000, 5, segments=3, checkpoint_every=1000)
 
     _, first = made(tmp_path, plan, "first")
     _, second = made(tmp_path, plan, "second")
-    _, other = made(tmp_path, HistoryPlan(3000, 6, segments=3, checkpoint_every=1000), "other")
+    _, other = made(tmp_path, GenerationPlan(3000, 6, segments=3, checkpoint_every=1000), "other")
 
     assert bytes_of(first) == bytes_of(second)
     assert bytes_of(first) != bytes_of(other)
@@ -124,7 +124,7 @@ def test_same_plan_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) 
 
 @pytest.mark.parametrize("records", [1000, 1001, 5003])
 def test_log_has_exactly_the_records_asked_for_and_ends_inside_a_transaction(tmp_path: Path, records: int) -> None:
-    history, directory = made(tmp_path, HistoryPlan(records, 2, segments=4))
+    history, directory = made(tmp_path, GenerationPlan(records, 2, segments=4))
     state = ReplayState()
     for batch in batches(directory):
         state = state.replay_batch(batch.data)
@@ -135,7 +135,7 @@ def test_log_has_exactly_the_records_asked_for_and_ends_inside_a_transaction(tmp
 
 
 def test_time_passes_over_months_and_never_goes_back(tmp_path: Path) -> None:
-    _, directory = made(tmp_path, HistoryPlan(5000, 3, days=100))
+    _, directory = made(tmp_path, GenerationPlan(5000, 3, days=100))
     times = [batch.header.timestamp for batch in batches(directory)]
     epochs = [batch.header.epoch for batch in batches(directory)]
 
@@ -146,7 +146,7 @@ def test_time_passes_over_months_and_never_goes_back(tmp_path: Path) -> None:
 
 def test_history_has_everything_in_it(tmp_path: Path) -> None:
     """Of each kind of record that such a cluster writes there are some."""
-    _, directory = made(tmp_path, HistoryPlan(20_000, 1, partitions=100))
+    _, directory = made(tmp_path, GenerationPlan(20_000, 1, partitions=100))
 
     expected = {
         "AbortTransactionRecord",
@@ -180,7 +180,7 @@ def test_history_has_everything_in_it(tmp_path: Path) -> None:
 
 def test_checkpoints_and_log_are_verified(tmp_path: Path) -> None:
     """The log's own verification replays everything onto every checkpoint and compares the manifests' digests."""
-    history, directory = made(tmp_path, HistoryPlan(6000, 9, segments=5, checkpoint_every=2000))
+    history, directory = made(tmp_path, GenerationPlan(6000, 9, segments=5, checkpoint_every=2000))
 
     verdict = LogVerification(find_files(directory), lambda _: None, is_whole_log=True).run()
 
@@ -191,7 +191,7 @@ def test_checkpoints_and_log_are_verified(tmp_path: Path) -> None:
 
 def test_digests_at_offsets_are_those_of_images_loaded_there(tmp_path: Path) -> None:
     """Inside of batches and transactions too, and at both ends."""
-    _, directory = made(tmp_path, HistoryPlan(1500, 4, segments=2))
+    _, directory = made(tmp_path, GenerationPlan(1500, 4, segments=2))
     offsets = [0, *random_offsets(directory, 9, seed=1), 1500]
 
     found = list(states_at(directory, offsets))
@@ -205,7 +205,7 @@ def test_digests_at_offsets_are_those_of_images_loaded_there(tmp_path: Path) -> 
 
 
 def test_digest_beyond_the_end_is_refused(tmp_path: Path) -> None:
-    _, directory = made(tmp_path, HistoryPlan(1000, 4))
+    _, directory = made(tmp_path, GenerationPlan(1000, 4))
 
     with pytest.raises(ImageNotAvailable, match="ends at offset 1000, before 1001"):
         list(states_at(directory, [1001]))

@@ -15,7 +15,7 @@ from quorate.scripts.cli.clusters.recover import app
 from quorate.scripts.lost_majority.directory_survey import survey_directory
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.founding import apply_plan
-from quorate.scripts.lost_majority.judgement import Answer, judge
+from quorate.scripts.lost_majority.judgement import RunningController, judge
 from quorate.scripts.lost_majority.numbers import EPOCHS_APART, moved_on
 from quorate.scripts.lost_majority.plan import plan_from_backup
 from quorate.scripts.terminal.command_line import run
@@ -61,7 +61,7 @@ def test_directories_that_cannot_all_be_as_they_were_left_are_not_complete(lost:
     """A broker saw more committed than any of them holds, so one of a majority is older than was said."""
     holdings = lost.look()
     end = holdings[0].end_offset
-    broker = Answer(url="http://b", node_id=11, epoch=EPOCH, high_watermark=end + 1, active_id=None)
+    broker = RunningController(url="http://b", node_id=11, epoch=EPOCH, high_watermark=end + 1, active_id=None)
 
     found = judge(holdings, [broker])
 
@@ -139,7 +139,9 @@ def test_consent_to_a_loss_that_there_is_not_is_refused(lost: Lost, tmp_path: Pa
 def test_what_somebody_saw_committed_and_nobody_holds_is_lost(lost: Lost) -> None:
     node = min(lost.paths)
     (holding,) = lost.look(node)
-    broker = Answer(url="http://b", node_id=11, epoch=EPOCH, high_watermark=holding.end_offset + 7, active_id=None)
+    broker = RunningController(
+        url="http://b", node_id=11, epoch=EPOCH, high_watermark=holding.end_offset + 7, active_id=None
+    )
 
     found = judge([holding], [broker])
 
@@ -173,7 +175,9 @@ def test_record_is_known_to_have_been_committed_when_anybody_of_its_epoch_or_bef
     (longer,) = lost.look(node)
 
     def kept(epoch: int, high_watermark: int, wanted: str | None = None) -> str:
-        broker = Answer(url="http://b", node_id=11, epoch=epoch, high_watermark=high_watermark, active_id=None)
+        broker = RunningController(
+            url="http://b", node_id=11, epoch=epoch, high_watermark=high_watermark, active_id=None
+        )
         found = judge([longer, *(one for one in holdings if one.node_id != node)], [broker], wanted)
         (line,) = (line for line in found.sentences if "kept" in line)
         return line

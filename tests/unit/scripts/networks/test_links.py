@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from quorate.scripts.networks.links import DOWN, WIRE, Link, MiddleBox, Rule, tcp_segment
+from quorate.scripts.networks.links import DOWN, WIRE, MiddleBox, NetworkLink, Rule, tcp_segment
 from quorate.scripts.networks.switch import Switch
 
 FRAMES = 20_000
@@ -29,8 +29,8 @@ def frame(source: str, target: str, flags: int, *, options: int = 0, protocol: i
     )
 
 
-def link(rule: Rule, seed: int = 1) -> Link:
-    return Link(Random(seed), rule)
+def link(rule: Rule, seed: int = 1) -> NetworkLink:
+    return NetworkLink(Random(seed), rule)
 
 
 def test_a_wire_delivers_at_once_and_a_cut_one_never() -> None:

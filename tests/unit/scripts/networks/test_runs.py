@@ -5,25 +5,25 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from quorate.scripts.drills.outcome import Expectation, Measured, Outcome
+from quorate.scripts.drills.outcome import DrillMeasurement, DrillOutcome, Expectation
 from quorate.scripts.networks.command import NOT_HERE, app
 from quorate.scripts.networks.damage import is_noticed
 from quorate.scripts.networks.figures import figures
 from quorate.scripts.networks.scenarios import SCENARIOS
-from quorate.scripts.simulation.system.history import History
-from quorate.scripts.simulation.system.topic_register import Configure, Create, Read, TopicState
+from quorate.scripts.simulation.system.history import CallHistory
+from quorate.scripts.simulation.system.topic_register import Configure, Create, ReadTopic, TopicState
 
 TOPIC_ID = bytes(range(16))
 
 
-def history(value: str | None) -> History:
+def history(value: str | None) -> CallHistory:
     """A topic is made, configured by somebody who is not answered, and read."""
-    made = History()
+    made = CallHistory()
     created = made.begin("a", 0.0, Create(2, "1000"))
     made.succeeded(created, 1.0, Create(2, "1000", TOPIC_ID))
     made.begin("a", 2.0, Configure("2000"))
-    read = made.begin("a", 3.0, Read(None))
-    made.succeeded(read, 4.0, Read(TopicState(TOPIC_ID, 2, value)))
+    read = made.begin("a", 3.0, ReadTopic(None))
+    made.succeeded(read, 4.0, ReadTopic(TopicState(TOPIC_ID, 2, value)))
     return made
 
 
@@ -36,12 +36,12 @@ def test_a_damaged_copy_of_a_right_history_is_noticed(value: str) -> None:
 
 
 def test_a_history_without_a_read_proves_nothing_about_the_checker() -> None:
-    assert not is_noticed(History())
+    assert not is_noticed(CallHistory())
 
 
-def outcome(value: float | None, verdict: str) -> Outcome:
+def outcome(value: float | None, verdict: str) -> DrillOutcome:
     expectation = Expectation(name="next_write_s", meaning="until the next write, s", at_most=3)
-    return Outcome.model_validate(
+    return DrillOutcome.model_validate(
         {
             "drill": "switch-outage",
             "hypothesis": "",
@@ -51,7 +51,7 @@ def outcome(value: float | None, verdict: str) -> Outcome:
             "cluster_id": "",
             "controllers": 3,
             "brokers": 2,
-            "measured": (Measured(expectation=expectation, value=value),),
+            "measured": (DrillMeasurement(expectation=expectation, value=value),),
             "noted": {"seed": 7, "frames": 1234},
             "events": (),
             "acknowledged_s": (),

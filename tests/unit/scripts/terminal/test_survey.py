@@ -19,7 +19,7 @@ from quorate.controller.api.resources import (
 )
 from quorate.controller.reads.verdict import judge as judge_cluster
 from quorate.scripts.cli.status_screen import render
-from quorate.scripts.terminal.survey import Asked, Survey, judge
+from quorate.scripts.terminal.survey import ControllerProbe, ControllerSurvey, judge
 from quorate.snapshots.views.state_names import ReplicaState
 
 REPLICAS: dict[ReplicaState, int] = {"NewReplica": 2, "OnlineReplica": 140, "OfflineReplica": 8}
@@ -82,15 +82,15 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
     )
 
 
-def asked(*replies: StatusReply | None) -> list[Asked]:
+def asked(*replies: StatusReply | None) -> list[ControllerProbe]:
     """One for each address; None = it did not answer."""
     return [
-        Asked(url, found, "" if found is not None else f"{url} cannot be reached: connection refused")
+        ControllerProbe(url, found, "" if found is not None else f"{url} cannot be reached: connection refused")
         for url, found in zip(URLS, replies, strict=True)
     ]
 
 
-def shown(survey: Survey) -> str:
+def shown(survey: ControllerSurvey) -> str:
     text = io.StringIO()
     Console(file=text, width=160).print(render(survey))
     return text.getvalue()
@@ -114,7 +114,7 @@ def shown(survey: Survey) -> str:
     ],
 )
 def test_survey_of_three_controllers_gives_one_verdict(
-    answers: list[Asked], verdict: Verdict, reason: str | None
+    answers: list[ControllerProbe], verdict: Verdict, reason: str | None
 ) -> None:
     survey = judge(answers)
     assert (survey.verdict, survey.reasons[:1]) == (verdict, [] if reason is None else [reason])

@@ -11,7 +11,7 @@ import pytest
 
 from quorate.metadata_log.errors import StorageError
 from quorate.scripts.cli.__main__ import make_app
-from quorate.scripts.cli.clusters.up_cluster import Wanted, find_or_make
+from quorate.scripts.cli.clusters.up_cluster import WantedCluster, find_or_make
 from quorate.scripts.cluster.making import Ports
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.ports import free_stretch
@@ -42,7 +42,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 def test_cluster_that_is_there_goes_on_or_moves_to_other_ports(tmp_path: Path, base: int) -> None:
-    wanted = Wanted(tmp_path / "var", base_port=base)
+    wanted = WantedCluster(tmp_path / "var", base_port=base)
     made = find_or_make(wanted, silent)
     assert [one.quorum_port for one in made.controllers] == [base, base + 2, base + 4]
     assert find_or_make(replace(wanted, base_port=None), silent) == made
@@ -61,7 +61,7 @@ def test_cluster_that_is_there_goes_on_or_moves_to_other_ports(tmp_path: Path, b
 def test_option_for_a_new_cluster_is_refused_where_there_is_one(
     tmp_path: Path, base: int, option: dict[str, object], says: str
 ) -> None:
-    wanted = Wanted(tmp_path, base_port=base)
+    wanted = WantedCluster(tmp_path, base_port=base)
     find_or_make(wanted, silent)
     with pytest.raises(ClusterError, match=f"already, and {says} for a new one"):
         find_or_make(replace(wanted, **option), silent)  # type: ignore[arg-type]
@@ -70,9 +70,9 @@ def test_option_for_a_new_cluster_is_refused_where_there_is_one(
 def test_taken_port_makes_moves_and_throws_away_nothing(
     tmp_path: Path, kafka_data: Path, base: int, taken: int
 ) -> None:
-    new = Wanted(tmp_path / "new", base_port=base)
+    new = WantedCluster(tmp_path / "new", base_port=base)
     twin = replace(new, source=kafka_data / "dynamic-small/m1/log", brokers="all")
-    old = Wanted(tmp_path / "old", base_port=base + 7)
+    old = WantedCluster(tmp_path / "old", base_port=base + 7)
     find_or_make(old, silent)
     before = files(tmp_path)
     for wanted in (new, twin, replace(old, base_port=base), replace(old, fresh=True, base_port=base)):
@@ -84,7 +84,7 @@ def test_taken_port_makes_moves_and_throws_away_nothing(
 
 def test_fresh_start_throws_away_nothing_before_all_is_looked_at(tmp_path: Path, kafka_data: Path, base: int) -> None:
     directory = tmp_path / "var"
-    wanted = Wanted(directory, base_port=base)
+    wanted = WantedCluster(directory, base_port=base)
     find_or_make(wanted, silent)
     before = files(tmp_path)
     source = kafka_data / "dynamic-small/m1/log"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cli import pipeline
-from quorate.scripts.cli.pipeline_jobs.running import Run, job_command
+from quorate.scripts.cli.pipeline_jobs.running import JobRun, job_command
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def started(*_: object, **__: object) -> NoReturn:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(Run, "session", started)
+    monkeypatch.setattr(JobRun, "session", started)
     monkeypatch.chdir(tmp_path)
 
 

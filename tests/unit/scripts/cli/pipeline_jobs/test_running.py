@@ -15,10 +15,12 @@ from quorate.scripts.cli import pipeline
 from quorate.scripts.cli.pipeline_jobs import running
 from quorate.scripts.cli.pipeline_jobs.audit import verify_certificate
 from quorate.scripts.cli.pipeline_jobs.pack import pack
-from quorate.scripts.cli.pipeline_jobs.running import ExtraMissing, Inputs, Run, job_command
+from quorate.scripts.cli.pipeline_jobs.running import ExtraMissing, Inputs, JobRun, job_command
 
 
-def count(run: Run, inputs: Inputs, at: Annotated[int | None, typer.Option("--at", help="Before it.")] = None) -> None:
+def count(
+    run: JobRun, inputs: Inputs, at: Annotated[int | None, typer.Option("--at", help="Before it.")] = None
+) -> None:
     """Count.
 
     Example: quorate pipeline count DIR
@@ -68,7 +70,7 @@ def test_every_job_teaches_with_an_example_of_itself(job: Callable[..., None]) -
 @pytest.mark.parametrize("job", [*pipeline.JOBS, pack, verify_certificate])
 def test_every_path_of_a_job_may_not_be_a_uri_of_a_store(job: Callable[..., None]) -> None:
     """`Path("s3a://bucket/x")` is the local directory `s3a:`; logs are given as they are, and looked up by `inputs`."""
-    hints = {**get_type_hints(job, include_extras=True), **get_type_hints(Run, include_extras=True)}
+    hints = {**get_type_hints(job, include_extras=True), **get_type_hints(JobRun, include_extras=True)}
     parsers = {
         name: hint.__metadata__[0].parser
         for name, hint in hints.items()
