@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -255,20 +256,14 @@ def _require_no_majority(made: RecoveryPlan, secret: bytes | None) -> None:
 # --- looking -----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class _SurveyedCluster:
     """What a survey found, and of which cluster of `quorate up` it is, if any."""
 
-    def __init__(
-        self,
-        holdings: list[Holding],
-        answers: list[RunningController],
-        controllers: tuple[str, ...],
-        plan: ClusterPlan | None,
-    ) -> None:
-        self.holdings = holdings
-        self.answers = answers
-        self.controllers = controllers
-        self.plan = plan
+    holdings: list[Holding]
+    answers: list[RunningController]
+    controllers: tuple[str, ...]
+    plan: ClusterPlan | None
 
     def as_left(self, text: str | None) -> set[int] | None:
         """Of which controllers somebody says that their directories are as they left them; None: of all."""
