@@ -7,7 +7,7 @@ import tomllib
 from tests.architecture.source_tree import PACKAGES, ROOT, Module, imports, modules, refuse, run_time_imports
 
 #: What programs import that use Quorate as a library (docs/library.md).
-FACADES = ("publishers.py", "testing.py")
+FACADES = ("client.py", "publishers.py", "testing.py")
 
 #: A module that imports one of these meets the world: a clock, chance, a socket, another thread, a log.
 IMPURE = frozenset({
@@ -40,6 +40,7 @@ SHELLS = {
     "quorate.controller.client.attempts": "retries of a client, with their waits",
     "quorate.controller.client.client": "the HTTP client",
     "quorate.controller.client.connection": "one connection of the HTTP client",
+    "quorate.controller.client.waiting": "asks again and again, with waits",
     "quorate.controller.engine.confirmed_reads": "its reads wait in futures",
     "quorate.controller.engine.environment": "chance, new ids, and the end of the process",
     "quorate.controller.engine.interfaces": "its protocols speak of futures",

@@ -41,10 +41,11 @@ def test_tests_of_the_page_pass_in_a_project_that_has_no_settings_for_them(tmp_p
     [
         ("controllers=3", "controllers=2", "InvalidCluster"),
         ("cluster.running == {0, 1, 2}", "cluster.running == {0, 1}", "AssertionError"),
+        ("ErrorCode.INVALID_REPLICATION_FACTOR", "ErrorCode.NONE", "AssertionError"),
     ],
 )
 def test_damaged_program_of_the_page_is_found(right: str, wrong: str, why: str, tmp_path: Path) -> None:
-    assert right in PROGRAMS[0]
-    (tmp_path / "program.py").write_text(PROGRAMS[0].replace(right, wrong), encoding="utf-8")
+    (program,) = (text for text in PROGRAMS if right in text)
+    (tmp_path / "program.py").write_text(program.replace(right, wrong), encoding="utf-8")
     with pytest.raises(AssertionError, match=why):
         run(tmp_path, str(tmp_path / "program.py"))
