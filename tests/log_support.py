@@ -228,6 +228,17 @@ class ModelledLog:
         assert self.log.end_offset == self.history.end_offset
         assert self.log.last_epoch == self.history.last_epoch
         assert self.log.durable_end == self.promised
+        self._check_beginning()
+
+    def _check_beginning(self) -> None:
+        """What lies before the log's start, where it says that it has it."""
+        beginning = self.log.beginning
+        if beginning is None:
+            return
+        assert beginning.end_offset == self.log.start_offset > self.history.origin == 0
+        before = [batch for batch in self.history.batches if batch.end_offset <= beginning.end_offset]
+        assert beginning.read_from(0, 1 << 30).data == b"".join(batch.data for batch in before)
+        assert [beginning.epoch_at(batch.end_offset) for batch in before] == [batch.epoch for batch in before]
 
     def _remember(self, history: History) -> None:
         self.history = history

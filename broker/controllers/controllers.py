@@ -79,12 +79,24 @@ async def connect_controllers(
 class ControllerFeed:
     """The feed of one controller (``broker.controllers.feed.MetadataFeed``)."""
 
-    def __init__(self, client: ControllerClient, url: str, timeout_ms: float, broker_ids: Collection[int]) -> None:
-        """``timeout_ms``: for one piece of a checkpoint; fetches of batches are bounded by their wait."""
+    def __init__(
+        self,
+        client: ControllerClient,
+        url: str,
+        timeout_ms: float,
+        broker_ids: Collection[int],
+        *,
+        is_past: bool = False,
+    ) -> None:
+        """``timeout_ms``: for one piece of a checkpoint; fetches of batches are bounded by their wait.
+
+        ``is_past``: for whoever reads history and follows nothing (``ControllerClient.fetch_batches``).
+        """
         self._client = client
         self._url = url
         self._timeout_ms = timeout_ms
         self._broker_ids = broker_ids
+        self._is_past = is_past
 
     @property
     def name(self) -> str:
@@ -95,7 +107,7 @@ class ControllerFeed:
         """See ``MetadataFeed``."""
         try:
             answer = await self._client.fetch_batches(
-                self._url, position.offset, position.epoch, wait_ms, bytes_max, self._broker_ids
+                self._url, *position, wait_ms, bytes_max, self._broker_ids, is_past=self._is_past
             )
         except FeedOutOfRange as error:
             raise PositionRefused(error.message, is_diverging=error.is_diverging) from error

@@ -143,6 +143,9 @@ class FeedParameters(HttpModel):
     """Most bytes of one answer (or of one piece of a stream); at least one batch is sent. A server may send less."""
     stream: bool = False
     """Keep the answer open and go on sending batches as they are committed."""
+    past: bool = False
+    """Send also what lies before the log's start, where this controller's files still reach back to offset 0. For
+    readers of history: a follower is sooner at the end with a checkpoint. Not with `stream`."""
     broker_id: int | None = Field(default=None, ge=0, le=2**31 - 1)
     """Who reads: the broker, of several in one process the one with the smallest id. Its reading is shown as a session
     of its own. Readers that do not say are counted together."""

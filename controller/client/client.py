@@ -31,7 +31,7 @@ from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
 from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request, controller_url, make_session
-from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, checkpoint_piece
+from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
 from quorate.controller.client.past_attempts import sender_to
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.decisions.origin import check_principal
@@ -77,8 +77,6 @@ if TYPE_CHECKING:
 
 
 DEFAULT_TIMEOUT_MS: Final = 30_000.0
-#: Beyond the time a server is given to answer a long poll: not a byte for so long, and, if some come, not all of them.
-_POLL_GRACE_MS, _POLL_MS_MAX = 1_000.0, 60_000.0
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -331,20 +329,25 @@ class ControllerClient:
     # --- the feed of one controller ------------------------------------------------------------------
 
     async def fetch_batches(
-        self, url: str, offset: int, epoch: int, wait_ms: int, max_bytes: int, broker_ids: Collection[int] = ()
+        self,
+        url: str,
+        offset: int,
+        epoch: int,
+        wait_ms: int,
+        max_bytes: int,
+        broker_ids: Collection[int] = (),
+        *,
+        is_past: bool = False,
     ) -> Batches:
         """Committed batches from ``offset`` on, from one controller; empty when none came within ``wait_ms``.
 
         ``broker_ids``: the brokers for which it is asked, so that the controller can tell readers apart.
+        ``is_past``: also from before the log's start, where the controller's files still reach back to offset 0.
 
         Raises:
             FeedOutOfRange: take a checkpoint. ApiError, NotSent, NoAnswer: this controller does not serve now.
         """
-        parameters = {"offset": offset, "epoch": epoch, "wait_ms": wait_ms, "max_bytes": max_bytes}
-        if broker_ids:
-            parameters |= {"broker_id": min(broker_ids), "hosted_brokers": len(broker_ids)}
-        silence_ms = wait_ms + _POLL_GRACE_MS
-        request = Request("GET", "/v1/metadata/batches", silence_ms + _POLL_MS_MAX, parameters, silence_ms=silence_ms)
+        request = batches_request(offset, epoch, wait_ms, max_bytes, broker_ids, is_past=is_past)
         return batches(await self._connect(url).send(request))
 
     async def feed_sessions(self, url: str, timeout_ms: float = 10_000) -> FeedSessionsReply:

@@ -1,11 +1,17 @@
-"""Answers of the metadata feed, as a client gets them."""
+"""What a client asks the metadata feed, and its answers."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from quorate.controller.api import headers
-from quorate.controller.client.connection import Answer, NoAnswer, NodeState
+from quorate.controller.client.connection import Answer, NoAnswer, NodeState, Request
+
+#: Beyond the time a server is given to answer a long poll: not a byte for so long, and, if some come, not all of them.
+_POLL_GRACE_MS: Final = 1_000.0
+_POLL_MS_MAX: Final = 60_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,19 @@ class CheckpointPiece:
     data: bytes
     #: CRC-32C of ``data``, as the sender computed it.
     crc: int
+
+
+def batches_request(
+    offset: int, epoch: int, wait_ms: int, max_bytes: int, broker_ids: Collection[int], *, is_past: bool
+) -> Request:
+    """See ``ControllerClient.fetch_batches``."""
+    parameters: dict[str, str | int] = {"offset": offset, "epoch": epoch, "wait_ms": wait_ms, "max_bytes": max_bytes}
+    if broker_ids:
+        parameters |= {"broker_id": min(broker_ids), "hosted_brokers": len(broker_ids)}
+    if is_past:
+        parameters["past"] = "true"
+    silence_ms = wait_ms + _POLL_GRACE_MS
+    return Request("GET", "/v1/metadata/batches", silence_ms + _POLL_MS_MAX, parameters, silence_ms=silence_ms)
 
 
 def batches(answer: Answer) -> Batches:

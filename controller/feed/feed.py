@@ -163,13 +163,21 @@ class MetadataFeed:
     ``moved`` must be called whenever the source's high watermark or log start has moved.
     """
 
-    def __init__(self, source: FeedSource, limits: FeedLimits, now: Callable[[], float] = time.monotonic) -> None:
-        """``now`` in seconds, for the sessions' times."""
+    def __init__(
+        self,
+        source: FeedSource,
+        limits: FeedLimits,
+        now: Callable[[], float] = time.monotonic,
+        history: FeedSource | None = None,
+    ) -> None:
+        """``now`` in seconds, for the sessions' times. ``history``: the same log for whoever reads the past; it may
+        begin earlier. None: it does not."""
         #: Who reads, and how each of them gets on.
         self.sessions = FeedSessions(now)
         #: Chunks that are being sent.
         self.under_way = ChunksUnderWay()
         self._source = source
+        self._history = source if history is None else history
         self._limits = limits
         self._bell = Bell()
         self._chunks: OrderedDict[tuple[int, int], FeedChunk] = OrderedDict()
@@ -210,10 +218,13 @@ class MetadataFeed:
         return self._source.bytes_from(start) if start < self._source.high_watermark else 0
 
     @asynccontextmanager
-    async def fetching(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> AsyncIterator[FeedChunk]:
+    async def fetching(
+        self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int, *, is_past: bool = False
+    ) -> AsyncIterator[FeedChunk]:
         """Committed batches from ``offset`` on; an empty chunk when none came within ``wait_ms``.
 
-        The fetch is under way until the context ends.
+        The fetch is under way until the context ends. ``is_past``: also from before the log's start, where the files
+        still reach back to offset 0.
 
         Raises:
             FeedOutOfRange: the follower must take a checkpoint. Overloaded: too many fetches are under way.
@@ -221,7 +232,8 @@ class MetadataFeed:
         """
         self._enter()
         try:
-            yield await self._next(offset, epoch, wait_ms, max_bytes)
+            source = self._history if is_past else self._source
+            yield await self._next(source, offset, epoch, wait_ms, max_bytes)
         finally:
             self.followers -= 1
 
@@ -236,14 +248,14 @@ class MetadataFeed:
         self._enter()
         try:
             ends_at = asyncio.get_running_loop().time() + STREAM_SECONDS_MAX
-            chunk = await self._next(offset, epoch, 0, max_bytes)
+            chunk = await self._next(self._source, offset, epoch, 0, max_bytes)
             while True:
                 yield chunk
                 left = ends_at - asyncio.get_running_loop().time()
                 if self._is_closed or left <= 0:
                     return
                 try:
-                    chunk = await self._next(chunk.end_offset, None, int(left * 1000) + 1, max_bytes)
+                    chunk = await self._next(self._source, chunk.end_offset, None, int(left * 1000) + 1, max_bytes)
                 except FeedOutOfRange:
                     return  # the log's start has overtaken it: its next request is told so
         finally:
@@ -256,13 +268,15 @@ class MetadataFeed:
             )
         self.followers += 1
 
-    async def _next(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> FeedChunk:
+    async def _next(
+        self, source: FeedSource, offset: int, epoch: int | None, wait_ms: int, max_bytes: int
+    ) -> FeedChunk:
         clock = asyncio.get_running_loop().time
         ends_at = clock() + min(wait_ms, self._limits.wait_max_ms) / 1000
         while True:
-            self._check(offset, epoch)
-            if offset < self._source.high_watermark:
-                return self._chunk(offset, min(max_bytes, self._chunk_bytes_max))
+            self._check(source, offset, epoch)
+            if offset < source.high_watermark:
+                return self._chunk(source, offset, min(max_bytes, self._chunk_bytes_max))
             left = ends_at - clock()
             if left <= 0 or self._is_closed:
                 return FeedChunk(b"", offset, offset, None, is_cut=False)
@@ -275,8 +289,7 @@ class MetadataFeed:
         is_much = self.under_way.bytes > max(limits.cache_bytes, limits.chunk_bytes_max)
         return min(SMALL_CHUNK_BYTES, limits.chunk_bytes_max) if is_much else limits.chunk_bytes_max
 
-    def _check(self, offset: int, epoch: int | None) -> None:
-        source = self._source
+    def _check(self, source: FeedSource, offset: int, epoch: int | None) -> None:
         if offset < source.log_start_offset:
             raise self._out_of_range(
                 f"the log begins at {source.log_start_offset}, after offset {offset}: take a checkpoint", epoch
@@ -312,16 +325,16 @@ class MetadataFeed:
             end_offset=end.end_offset,
         )
 
-    def _chunk(self, offset: int, max_bytes: int) -> FeedChunk:
+    def _chunk(self, source: FeedSource, offset: int, max_bytes: int) -> FeedChunk:
         """From the cache, unless the log has grown behind a chunk that had room for more."""
         key = (offset, max_bytes)
         known = self._chunks.get(key)
         if known is not None:
-            if known.is_cut or known.end_offset == self._source.high_watermark:
+            if known.is_cut or known.end_offset == source.high_watermark:
                 self._chunks.move_to_end(key)
                 return known
             self._cached_bytes -= len(self._chunks.pop(key).data)
-        chunk = self._source.read_from(offset, max_bytes)
+        chunk = source.read_from(offset, max_bytes)
         self.chunks_read += 1
         self._chunks[key] = chunk
         self._cached_bytes += len(chunk.data)

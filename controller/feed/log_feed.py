@@ -72,3 +72,33 @@ class LogFeedSource:
             end = ref
         base_offset = self._log.entry(first).base_offset
         return FeedChunk(b"".join(parts), base_offset, end.end_offset, end.epoch, is_cut)
+
+
+class LogHistorySource(LogFeedSource):
+    """The same for whoever reads the past: from offset 0 while the files reach back to it, wherever the log starts.
+
+    A follower is not served from there: a checkpoint at the log's start takes it to the end sooner.
+    """
+
+    @property
+    def log_start_offset(self) -> int:
+        """First record that can be read."""
+        return super().log_start_offset if self._log.beginning is None else 0
+
+    def epoch_at(self, offset: int) -> int | None:
+        """See ``FeedSource``."""
+        if offset >= self._log.start_offset or self._log.beginning is None:
+            return super().epoch_at(offset)
+        return self._log.beginning.epoch_at(offset) if offset else 0
+
+    def end_of_epoch(self, epoch: int) -> EpochEnd:
+        """See ``FeedSource``."""
+        earlier = None if self._log.beginning is None else self._log.beginning.end_of_epoch(epoch)
+        return super().end_of_epoch(epoch) if earlier is None else EpochEnd(*earlier)
+
+    def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
+        """See ``FeedSource``."""
+        if offset >= self._log.start_offset or self._log.beginning is None:
+            return super().read_from(offset, max_bytes)
+        # The log goes on behind it, so it is never short of the high watermark for want of batches.
+        return FeedChunk(*self._log.beginning.read_from(offset, max_bytes), is_cut=True)

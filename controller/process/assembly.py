@@ -26,7 +26,7 @@ from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.engine.leader_counters import LeaderWatch
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.feed.feed import FeedLimits, MetadataFeed
-from quorate.controller.feed.log_feed import LogFeedSource
+from quorate.controller.feed.log_feed import LogFeedSource, LogHistorySource
 from quorate.controller.http.ports import Node, NodeLimits, Peer
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
@@ -193,7 +193,8 @@ def _node(
 ) -> Node:
     controller, beside, clock = composed.controller, environment.beside, environment.machine.scheduler
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
-    source = LogFeedSource(storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
+    log = (storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
+    source, history = LogFeedSource(*log), LogHistorySource(*log)
     audit, refusals = environment.keep_account(controller)
     return Node(
         cluster_id=founded.cluster_id,
@@ -201,10 +202,10 @@ def _node(
         controller=controller,
         operations=composed.operations,
         cluster=cluster,
-        feed=MetadataFeed(source, parts.feed, lambda: clock.monotonic_ms() / 1000),
+        feed=MetadataFeed(source, parts.feed, lambda: clock.monotonic_ms() / 1000, history),
         checkpoints=storage.checkpoints,
         checkpoint_taking=checkpoints,
-        past=PastImages(source, storage.checkpoints, lambda: controller.stable),
+        past=PastImages(history, storage.checkpoints, lambda: controller.stable),
         counts=CountedImages(parts.default_min_isr),
         search=PartitionSearch(parts.config),
         heard=HeardBrokers(clock.monotonic_ms),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -130,6 +131,16 @@ class EntryTable:
     def containing(self, offset: int) -> int:
         """Index of the entry with base <= offset < end. The caller has checked that there is one."""
         return bisect_right(self._bases, offset) - 1
+
+    def every(self, stride: int, stop: int) -> Iterator[int]:
+        """Entries below ``stop``, of one segment, that begin ``stride`` bytes or more behind the one given before.
+
+        The first is ``stride`` bytes behind entry 0.
+        """
+        index = bisect_left(self._positions, self._positions[0] + stride, 0, stop) if stop else stop
+        while index < stop:
+            yield index
+            index = bisect_left(self._positions, self._positions[index] + stride, index, stop)
 
     def first_of_epoch_above(self, epoch: int) -> int:
         """Index of the first entry with a higher epoch; the count when there is none. Epochs never fall."""

@@ -20,6 +20,7 @@ from quorate.metadata_log.batches.batch_run import BatchRun
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointSurvey
 from quorate.metadata_log.disk import Disk
 from quorate.metadata_log.errors import CorruptBatch, InvariantViolation, MalformedData, StorageError
+from quorate.metadata_log.log.beginning import Beginning
 from quorate.metadata_log.log.flush import CutTail, DiskStep, DropLog, DropPrefix, FlushJob, StartSegment, WriteBatches
 from quorate.metadata_log.log.log_index import BatchRef, EpochEnd, LogIndex, OffsetOutOfRange
 from quorate.metadata_log.log.recovery import Recovered, TornTail, recover
@@ -60,6 +61,7 @@ class MetadataLog(LogIndex):
         self._config = config
         self._files = recovered.files
         self._reader = SegmentReader(recovered.files.disk, recovered.files.directory)
+        self._beginning: Beginning | None = None
         #: (base offset, bytes) of every segment file, ascending; staged changes included.
         self._segments: list[tuple[int, int]] = recovered.segments
         self._commit = recovered.commit
@@ -129,6 +131,11 @@ class MetadataLog(LogIndex):
     def segments(self) -> tuple[tuple[int, int], ...]:
         """(base offset, bytes) of the segments, ascending. The first may begin below ``start_offset``."""
         return tuple(self._segments)
+
+    @property
+    def beginning(self) -> Beginning | None:
+        """The batches from offset 0 to ``start_offset`` while their segment is there; None too where both are one."""
+        return self._beginning
 
     def bytes_below(self, offset: int) -> int:
         """Bytes of the segments before the batch that holds ``offset``; of all of them where that is the log's end."""
@@ -261,13 +268,14 @@ class MetadataLog(LogIndex):
         if epoch is None or offset > self._commit:
             raise InvariantViolation(f"log start {offset} is no committed end of a batch ({self._commit} is committed)")
         count = self._entries.starting_at(offset)
-        self._entries.drop_first(count)
-        self._start_offset = offset
-        self._start_epoch = epoch
         unlinked = []
         # A segment ends where the next begins; the newest one stays.
         while len(self._segments) > 1 and self._segments[1][0] <= offset:
             unlinked.append(self._segments.pop(0)[0])
+        self._beginning = self._longer_beginning(offset, count)
+        self._entries.drop_first(count)
+        self._start_offset = offset
+        self._start_epoch = epoch
         if unlinked:
             self._reader.forget()
             self._staged.append(DropPrefix(tuple(unlinked)))
@@ -295,6 +303,7 @@ class MetadataLog(LogIndex):
         self._entries.truncate(0)
         self._entries.end_offset = end_offset
         self._reader.forget()
+        self._beginning = None
         self._start_offset = self._commit = self._durable_end = end_offset
         self._start_epoch = epoch
         if self._job is not None:
@@ -353,6 +362,15 @@ class MetadataLog(LogIndex):
     def _check_usable(self) -> None:
         if self.damage is not None:
             raise DamagedLog(self.damage)
+
+    def _longer_beginning(self, offset: int, count: int) -> Beginning | None:
+        """The beginning once the first ``count`` entries, to ``offset``, are part of it."""
+        beginning = Beginning(self._reader) if self._start_offset == 0 else self._beginning
+        # What is not written yet is in memory alone, and that forgets it.
+        if beginning is None or self._segments[0][0] > 0 or offset > self._durable_end:
+            return None
+        beginning.take(self._entries, count)
+        return beginning
 
     def _segment_of(self, offset: int) -> int:
         """Base of the segment that holds a batch starting at ``offset``."""

@@ -20,7 +20,7 @@ from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import ProcessFaults
 from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.feed.feed import MetadataFeed
-from quorate.controller.feed.log_feed import LogFeedSource
+from quorate.controller.feed.log_feed import LogFeedSource, LogHistorySource
 from quorate.controller.http.ports import Node, NodeLimits, NodePosition, Peer, QuorumView, VoterView
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
@@ -248,7 +248,8 @@ class Member:
         self.soft = SoftState(self)
         self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
         self.writing = HeldWriting(self)
-        source = LogFeedSource(self.log, lambda: quorum.committed, lambda: self.controller.is_active)
+        log = (self.log, lambda: quorum.committed, lambda: self.controller.is_active)
+        source, history = LogFeedSource(*log), LogHistorySource(*log)
         self.digests = Digests(source, DigestMemory(), Unpaced())
         self.node = Node(
             cluster_id=CLUSTER_ID,
@@ -256,10 +257,10 @@ class Member:
             controller=self.controller,
             operations=operations,
             cluster=self.soft,
-            feed=MetadataFeed(source, feed_limits()),
+            feed=MetadataFeed(source, feed_limits(), history=history),
             checkpoints=self.checkpoints,
             checkpoint_taking=self.writing.writer,
-            past=PastImages(source, self.checkpoints, lambda: self.controller.stable),
+            past=PastImages(history, self.checkpoints, lambda: self.controller.stable),
             counts=CountedImages(default_min_isr=1),
             search=PartitionSearch(self.role.config),
             heard=HeardBrokers(self.controller.scheduler.monotonic_ms),

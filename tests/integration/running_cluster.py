@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.local import LocalCluster, LocalOptions
 from quorate.scripts.cluster.making import Ports, make_fresh
 from quorate.scripts.cluster.ports import free_ports
 
@@ -16,10 +16,12 @@ _END_S: Final = 30
 
 
 @asynccontextmanager
-async def running_cluster(directory: Path, controllers: int, brokers: int) -> AsyncIterator[LocalCluster]:
+async def running_cluster(
+    directory: Path, controllers: int, brokers: int, options: LocalOptions | None = None
+) -> AsyncIterator[LocalCluster]:
     """Controllers and brokers, ready; they are killed afterwards."""
     ports = Ports.of(free_ports(2 * controllers + brokers))
-    made = LocalCluster(directory, make_fresh(directory, ports, controllers, brokers))
+    made = LocalCluster(directory, make_fresh(directory, ports, controllers, brokers), options)
     try:
         await made.start()
         await made.wait_for_controllers(_READY_S)

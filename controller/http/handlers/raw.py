@@ -29,10 +29,14 @@ async def get_batches(node: Node, parameters: FeedParameters, request: web.Reque
     with feed.sessions.serving(reader, parameters.offset) as session:
         sender = ChunkSender(feed, session, request)
         if parameters.stream:
+            if parameters.past:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST, "past and stream exclude each other: a stream is for followers"
+                )
             return await _stream(feed, parameters, request, sender)
         # Sent inside of the fetch: a follower that does not read counts as one until it is cut off.
         async with feed.fetching(
-            parameters.offset, parameters.epoch, parameters.wait_ms, parameters.max_bytes
+            parameters.offset, parameters.epoch, parameters.wait_ms, parameters.max_bytes, is_past=parameters.past
         ) as chunk:
             return await sender.answer(chunk)
 

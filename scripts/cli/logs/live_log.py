@@ -39,11 +39,12 @@ class LiveLog:
 
     def __init__(self, client: ControllerClient, url: str) -> None:
         self._client = client
-        self._feed = ControllerFeed(client, url, TIMEOUT_MS, ())
+        self._feed = ControllerFeed(client, url, TIMEOUT_MS, (), is_past=True)
         self.url = url
 
     async def earliest(self) -> LogPosition:
-        """The first position that the log can be read from: its begin, or the oldest checkpoint in it.
+        """The first position that the log can be read from: offset 0 where a file reaches back to it, wherever the
+        log starts, or the oldest checkpoint in it.
 
         Raises:
             FeedUnavailable: the controller does not answer. ImageNotAvailable: it gives no such position.

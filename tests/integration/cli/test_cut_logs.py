@@ -11,11 +11,13 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.feed.feed import FeedChunk, FeedSource
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.disk import drain
+from quorate.scripts.cluster.local import LocalOptions
 from quorate.scripts.cluster.making import controller_directory
 from quorate.scripts.terminal import exit_codes
 from tests.integration.commands import Ended, alone
 from tests.integration.http_stage import Stage, stage
 from tests.integration.running_cluster import running_cluster
+from tests.log_support import flush
 from tests.waiting import eventually
 
 NAMES = ("one", "two", "three")
@@ -135,8 +137,26 @@ class EarlierLog:
             self._source._high_watermark = known
 
 
-async def test_running_cluster_tells_all_of_it_behind_three_checkpoints(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path / "var", 1, 1) as cluster:
+async def test_log_that_was_cut_and_is_in_a_file_all_the_same_is_told_from_its_beginning() -> None:
+    async with stage(1) as s:
+        first, second, third = await checkpoints_behind_topics(s)
+        url = s.urls[0]
+        whole = offsets(await alone("history", "--json", "--controllers", url))
+        flush(s.members[1].log)
+        cut(s, 1, third)
+        for place in ("--controllers", "--from"):
+            told = await alone("history", "--json", place, url)
+            assert (offsets(told), told.err) == (whole, "")
+        for at, there in ((0, []), (first, ["one"]), (second, ["one", "two"])):
+            assert topics(await alone("topics", "list", "--controllers", url, "--at", str(at))) == there
+        at_second = await alone("image", "diff", f"{url}@{first}", f"{url}@{second}")
+        assert ("+ two-0" in at_second.out, "one-0" in at_second.out) == (True, False)
+
+
+async def test_running_cluster_tells_all_of_it_behind_checkpoints_that_retention_has_cut_it_by(tmp_path: Path) -> None:
+    """Retention removes each checkpoint once there is a newer one; the only segment has all of it."""
+    brief = LocalOptions(controller={"LOG__RETENTION_MS": "0"})
+    async with running_cluster(tmp_path / "var", 1, 1, brief) as cluster:
         (url,) = cluster.plan.controller_urls
         moments = []
         async with ControllerClient([url]) as client:
@@ -145,6 +165,7 @@ async def test_running_cluster_tells_all_of_it_behind_three_checkpoints(tmp_path
                 await client.create_topics(CreateTopicsRequest(topics=[topic]))
                 taken = await client.checkpoints.take(url)
                 moments.append(taken.checkpoint.end_offset)
+            assert (await client.describe_quorum()).log_start_offset == moments[-1]
         logged = Path(cluster.directory / "logs" / "controller-1.log")
         assert cluster.plan.controllers[0].id == 1
 
@@ -156,9 +177,14 @@ async def test_running_cluster_tells_all_of_it_behind_three_checkpoints(tmp_path
         await eventually(is_logged, "the controller's log names the topics")
         log = controller_directory(cluster.directory, cluster.plan.controllers[0]) / "__cluster_metadata-0"
         ends = sorted(int(file.name[:20]) for file in log.glob("*.checkpoint"))
-        assert ends == [0, *moments]
+        assert ends == [moments[-1]]
         told = await alone("history", "--json", "--limit", "1000", "--controllers", url)
         assert (min(offsets(told)) < moments[0], told.err) == (True, "")
         created = [json.loads(line) for line in told.out.splitlines() if '"create_topics"' in line]
         assert [step["base_offset"] < end for step, end in zip(created, moments, strict=False)] == [True] * 3
-        assert topics(await alone("topics", "list", "--controllers", url, "--at", str(moments[0]))) == ["one"]
+        for at, there in ((moments[0] - 1, ["one"]), (moments[1], ["one", "two"])):
+            assert sorted(topics(await alone("topics", "list", "--controllers", url, "--at", str(at)))) == there
+        led = await alone("quorum", "describe", "--controllers", url, "--at", str(moments[0]), "--json")
+        assert json.loads(led.out)["active_id"] == 1
+        of_files = offsets(await alone("history", "--json", "--limit", "1000", "--from", str(log.parent)))
+        assert of_files[: len(offsets(told))] == offsets(told)

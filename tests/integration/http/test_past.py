@@ -36,6 +36,15 @@ BAD = [
         "epoch before it", "GET", "/v1/topics?at=epoch:0", None, 409, "OFFSET_OUT_OF_RANGE", "begins in epoch 1, after"
     ),
     Bad("readers of old", "GET", "/v1/feed-sessions?at=3", None, 400, "INVALID_REQUEST", "at"),
+    Bad(
+        "past, streamed",
+        "GET",
+        "/v1/metadata/batches?offset=0&past=1&stream=1",
+        None,
+        400,
+        "INVALID_REQUEST",
+        "past and",
+    ),
     Bad("status to come", "GET", "/v1/status?at=999999", None, 409, "OFFSET_OUT_OF_RANGE", "before 999999"),
 ]
 

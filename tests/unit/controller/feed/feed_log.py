@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.controller.feed.feed import FeedChunk, FeedLimits, MetadataFeed
-from quorate.controller.feed.log_feed import LogFeedSource
+from quorate.controller.feed.log_feed import LogFeedSource, LogHistorySource
 from tests.default_parts import feed_limits, log_config
 from tests.log_support import ModelledLog
 
@@ -15,12 +15,15 @@ class FollowedLog:
         self.log = ModelledLog(config=log_config())
         self.high_watermark = 0
         self.is_authoritative = True
-        self.source = LogFeedSource(self.log.log, lambda: self.high_watermark, lambda: self.is_authoritative)
-        self.feed = MetadataFeed(self.source, limits or feed_limits())
+        log = (self.log.log, lambda: self.high_watermark, lambda: self.is_authoritative)
+        self.source = LogFeedSource(*log)
+        self.feed = MetadataFeed(self.source, limits or feed_limits(), history=LogHistorySource(*log))
 
-    async def fetch(self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int) -> FeedChunk:
-        """What a follower gets."""
-        async with self.feed.fetching(offset, epoch, wait_ms, max_bytes) as chunk:
+    async def fetch(
+        self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int, *, is_past: bool = False
+    ) -> FeedChunk:
+        """What a follower gets, or whoever reads the past."""
+        async with self.feed.fetching(offset, epoch, wait_ms, max_bytes, is_past=is_past) as chunk:
             return chunk
 
     def append(self, count: int = 1, epoch: int | None = None) -> None:

@@ -51,6 +51,26 @@ async def test_feed_gives_whole_batches_within_the_bytes_and_one_in_any_case() -
     assert await log.fetch(4, 1, 0, 1) == log.chunk(4, 5)
 
 
+async def test_whoever_reads_the_past_gets_what_the_files_hold_before_the_start_and_no_follower_does() -> None:
+    log = FollowedLog()
+    log.commit(2, epoch=1)
+    log.commit(2, epoch=2)
+    log.commit(3, epoch=3)
+    log.begin_at(5)
+    assert await log.fetch(0, 0, 0, MANY, is_past=True) == log.chunk(0, 5, is_cut=True)
+    assert await log.fetch(4, 2, 0, MANY, is_past=True) == log.chunk(4, 5, is_cut=True)
+    assert await log.fetch(5, 3, 0, MANY, is_past=True) == log.chunk(5, 7)
+    assert (await log.fetch(2, None, 0, 1, is_past=True)) == log.chunk(2, 3, is_cut=True)
+    assert (await refusal(log, 4, 2)).details == {
+        "is_diverging": False,
+        "log_start_offset": 5,
+        "epoch": 3,
+        "end_offset": 5,
+    }
+    with pytest.raises(FeedOutOfRange, match="has epoch 1, not 2"):
+        await log.fetch(2, 2, 0, MANY, is_past=True)
+
+
 async def test_feed_without_an_epoch_begins_with_the_batch_that_holds_the_offset() -> None:
     log = FollowedLog()
     log.log.append(10, 1)
