@@ -63,6 +63,7 @@ _REQUEST_ID: Final = "X-Request-Id"
 _REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
 _READ_BYTES: Final = 65_536
+_LINGERING_S: Final = 1.0
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 P = TypeVar("P", bound=BaseModel)
@@ -80,7 +81,7 @@ class BrokerHttp:
         self._host = host
         self._secret = shared_secret
         self._digests = host.digests
-        app = web.Application(middlewares=[_answer_errors])
+        app = web.Application(middlewares=[_answer_errors, _check_host])
         app.add_routes([
             web.get("/v1/process", self._process),
             web.get("/v1/image", self._image),
@@ -98,7 +99,11 @@ class BrokerHttp:
             web.get("/readyz", self._readyz),
         ])  # fmt: skip
         self.app = app
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        # What anybody sends is not inflated before it is known who sends it, and the rest of a body that nobody wants
+        # is not taken for long.
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=1.0, auto_decompress=False, lingering_time=_LINGERING_S
+        )
 
     async def start(self, host: str, port: int) -> Endpoint:
         """Listen. Returns where; port 0 asks for any free one.
@@ -218,15 +223,20 @@ class BrokerHttp:
         return rehearsal
 
     def _check_writer(self, request: web.Request, content_type: str) -> None:
-        """No web page may do this in its reader's name: it cannot send these types, nor under the name of loopback."""
+        """No web page may do this in its reader's name: it cannot send these types.
+
+        Raises:
+            ApiError: CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST.
+        """
         if self._secret is not None:
             given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
             if not hmac.compare_digest(given, b"Bearer " + self._secret):
                 raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the shared secret is missing or wrong")
-        elif not is_loopback(request.url.host or ""):
-            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"asked as {request.host[:100]!r}, not as loopback")
         if request.content_type != content_type:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"the body is {request.content_type[:100]!r}, not {content_type}")
+        coding = request.headers.get("Content-Encoding", "identity")
+        if coding.lower() != "identity":
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"the body is compressed, {coding[:100]!r}: send it as it is")
 
     async def _metrics(self, request: web.Request) -> web.Response:
         _parameters(NoParameters, request)
@@ -298,6 +308,18 @@ def _refusal(error: ValidationError, what: str) -> ApiError:
 
 def _answer(reply: BaseModel, status: int = 200) -> web.Response:
     return web.Response(status=status, body=reply.model_dump_json().encode(), content_type=_JSON)
+
+
+@web.middleware
+async def _check_host(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    """A web page could have its own name lead here, and read the answers; not under a name of this machine."""
+    try:
+        host = request.url.host or ""
+    except ValueError:
+        host = ""
+    if not is_loopback(host):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"asked as {request.host[:100]!r}, not as loopback")
+    return await handler(request)
 
 
 @web.middleware

@@ -38,10 +38,11 @@ async def read_body(request: web.Request, bytes_max: int) -> bytes:
     """The whole body.
 
     Raises:
-        HttpRefusal: 413, more than ``bytes_max``; read no further than that.
+        HttpRefusal: 413, more than ``bytes_max``; read no further than that. 417, it expects what nobody promises.
     """
     if request.content_length is not None and request.content_length > bytes_max:
         raise _too_large(request.content_length, bytes_max)
+    await _ask_for_body(request)
     parts = []
     size = 0
     while chunk := await request.content.read(_READ_BYTES):
@@ -50,6 +51,17 @@ async def read_body(request: web.Request, bytes_max: int) -> bytes:
             raise _too_large(size, bytes_max)
         parts.append(chunk)
     return b"".join(parts)
+
+
+async def _ask_for_body(request: web.Request) -> None:
+    """A client may wait with a body until it is asked for it, which nobody is who may not send one."""
+    expected = request.headers.get("Expect")
+    if expected is None or request.version < (1, 1):
+        return
+    if expected.lower() != "100-continue":
+        raise HttpRefusal(417, f"header Expect: {expected[:_VALUE_CHARS]!r} is not known, 100-continue is")
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    request.writer.output_size = 0  # of the answer, which is still to be begun
 
 
 def _too_large(size: int, bytes_max: int) -> HttpRefusal:
@@ -62,8 +74,11 @@ def body_media(request: web.Request, taken: Sequence[str]) -> str:
     """The content type of a body.
 
     Raises:
-        HttpRefusal: 415, none that is taken here.
+        HttpRefusal: 415, none that is taken here, or the body is compressed.
     """
+    coding = request.headers.get("Content-Encoding", "identity")
+    if coding.lower() != "identity":
+        raise HttpRefusal(415, f"content encoding {coding[:_VALUE_CHARS]!r} is not taken here: send bodies as they are")
     # aiohttp says application/octet-stream where the header is missing.
     if request.content_type not in taken:
         raise HttpRefusal(415, f"content type {request.content_type!r} is not taken here: send {' or '.join(taken)}")

@@ -14,11 +14,15 @@ from quorate.metadata_log.errors import ErrorCode
 _HOST: Final = re.compile(r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<plain>[A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
 
 
+class NoAccess(HttpRefusal):
+    """Whoever asks may not ask here at all, nor keep a connection for it."""
+
+
 def check_access(secret: bytes | None, host: str, authorization: str) -> None:
     """Look at the headers of a request, empty where they are missing.
 
     Raises:
-        HttpRefusal: 401, the secret is missing or wrong. 403, there is none, and the host is not this machine.
+        NoAccess: 401, the secret is missing or wrong. 403, there is none, and the host is not this machine.
     """
     if secret is not None:
         _check_secret(secret, authorization)
@@ -29,7 +33,7 @@ def check_access(secret: bytes | None, host: str, authorization: str) -> None:
 def _check_secret(secret: bytes, authorization: str) -> None:
     given = authorization.encode("utf-8", "surrogateescape")
     if not hmac.compare_digest(given, b"Bearer " + secret):
-        raise HttpRefusal(
+        raise NoAccess(
             401, "the shared secret is missing or wrong: Authorization: Bearer", ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         )
 
@@ -42,7 +46,7 @@ def _check_host(text: str) -> None:
         ipaddress.ip_address(host)
     except ValueError:
         if host != "localhost":
-            raise HttpRefusal(
+            raise NoAccess(
                 403,
                 f"without a shared secret this node is asked as localhost or by its address, not as {host[:100]!r}",
                 ErrorCode.CLUSTER_AUTHORIZATION_FAILED,

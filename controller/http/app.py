@@ -12,7 +12,7 @@ from quorate.controller.api.content import JSON
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.client.connection import make_session
 from quorate.controller.decisions.origin import ORIGIN
-from quorate.controller.http.access import check_access
+from quorate.controller.http.access import NoAccess, check_access
 from quorate.controller.http.answers import node_headers, request_id_of, status_headers
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
@@ -44,8 +44,12 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     app.cleanup_ctx.append(_session)
     for route in routes:
         for method in (route.method, "HEAD") if route.takes_head else (route.method,):
-            app.router.add_route(method, route.path, make_handler(route))
+            app.router.add_route(method, route.path, make_handler(route), expect_handler=_leave_waiting)
     return app
+
+
+async def _leave_waiting(request: web.Request) -> None:
+    """A client that waits with its body is told to send it by who reads it, once it is known who asks."""
 
 
 async def _session(app: web.Application) -> AsyncIterator[None]:
@@ -86,7 +90,10 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 def _failure(request: web.Request, error: Exception) -> web.Response:
     status, body = failure_answer(error, request.method, request.path, REQUEST_ID.get())
     request.app[NODE_KEY].refusals.note(asked_by(request, ORIGIN.get(), REQUEST_ID.get()), error, status)
-    return web.Response(status=status, body=body, content_type=JSON)
+    answer = web.Response(status=status, body=body, content_type=JSON)
+    if isinstance(error, NoAccess):
+        answer.force_close()
+    return answer
 
 
 def _refusal(request: web.Request, error: web.HTTPException) -> HttpRefusal:

@@ -137,7 +137,7 @@ def _responses(route: Route) -> Iterator[tuple[int, dict[str, Any]]]:
         yield 207, _success(route, "Some of several things failed: the outcomes are in the reply, one by one.")
     statuses = {400, 401, 403, 500, *route.errors}
     if route.has_body:
-        statuses |= {413, 415}
+        statuses |= {413, 415, 417}
     if not route.is_raw:
         statuses.add(503)
     if route.is_write:

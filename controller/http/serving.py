@@ -17,6 +17,9 @@ from quorate.controller.http.routing import Route
 
 #: Connections that may wait to be accepted: all brokers come at once after a failover.
 _BACKLOG: Final = 1_024
+#: For how long the rest of a body that nobody wants is taken and thrown away, so that the answer is read before the
+#: connection is closed.
+_LINGERING_S: Final = 1.0
 #: A connection on which nothing is asked for so long is closed; a little longer than what proxies keep theirs for.
 _IDLE_S: Final = 3_630.0
 
@@ -51,7 +54,15 @@ class HttpServer:
         """
         app = make_app(node, routes)
         app.middlewares.insert(0, mark_answering)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace_s, keepalive_timeout=idle_s)
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            shutdown_timeout=grace_s,
+            keepalive_timeout=idle_s,
+            lingering_time=_LINGERING_S,
+            # It would inflate what anybody sends, a thousand times its size, before it is known who sends it.
+            auto_decompress=False,
+        )
         await runner.setup()
         framework = runner.server
         assert framework is not None

@@ -145,6 +145,7 @@ async def said(is_so: bool) -> bool:
         ({"Content-Type": "text/plain"}, 1, 400, "not application/msgpack"),
         ({"Content-Type": MSGPACK}, 1, 400, "cannot be unpacked"),
         ({"Content-Type": MSGPACK}, FRAME_BYTES_MAX + 1, 400, "more than"),
+        ({"Content-Type": MSGPACK, "Content-Encoding": "gzip"}, 1, 400, "the body is compressed, 'gzip'"),
         ({"Content-Type": MSGPACK, "Host": "example.org"}, 1, 403, "not as loopback"),
     ],
 )
@@ -156,6 +157,17 @@ async def test_follow_route_bad_request_is_refused_in_the_error_shape(
         async with played.session.post(url, data=io.BytesIO(b"\xc1" * size), headers=headers) as answer:
             assert answer.status == status
             assert words in (await answer.json())["message"]
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "example.org:18091", "[", ""])
+async def test_web_page_reads_nothing_by_having_its_own_name_lead_here(host: str) -> None:
+    async with stage(1) as built, playing([1], built.urls) as played:
+        url = f"http://{played.endpoint.host}:{played.endpoint.port}"
+        for path in ("/v1/process", "/v1/topics", "/v1/image", "/metrics", "/readyz", "/nothing"):
+            async with played.session.get(url + path, headers={"Host": host}) as answer:
+                assert answer.status in (400, 403), path
+                if answer.status == 403:
+                    assert "not as loopback" in (await answer.json())["message"]
 
 
 async def test_routes_that_change_something_ask_for_the_shared_secret() -> None:

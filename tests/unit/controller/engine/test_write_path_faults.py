@@ -309,6 +309,7 @@ def test_seam_that_fails_leaves_every_promise_kept(
 
 
 HERE = "test_caller_who_leaves_at_any_moment_changes_no_answer_but_its_own"
+STRANGERS = "tests/integration/http/test_strangers.py::"
 BAD_INPUT = "tests/integration/http/test_bad_input.py::"
 FORWARDING = "tests/integration/http/test_forwarding.py::"
 #: Every place where the way of a write waits, by function, and the test that cuts the wait short there.
@@ -332,7 +333,10 @@ AWAITS: dict[ModuleType, dict[str, str]] = {
         + "test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over",
         "_ask": FORWARDING + "test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over",
     },
-    content: {"read_body": BAD_INPUT + "test_oversized_body_is_refused_whether_it_says_its_size_or_not"},
+    content: {
+        "read_body": BAD_INPUT + "test_oversized_body_is_refused_whether_it_says_its_size_or_not",
+        "_ask_for_body": STRANGERS + "test_nobody_is_asked_for_a_body_before_it_is_known_who_it_is",
+    },
 }
 _WAITING = (ast.Await, ast.AsyncWith, ast.AsyncFor)
 
