@@ -185,19 +185,15 @@ def place_batch(batch: Buffer, base_offset: int, epoch: int) -> bytes:
 def frame_record(offset_delta: int, key: bytes | None, value: bytes) -> bytes:
     """One record of a batch: attributes 0, timestamp delta 0, no headers."""
     if key is None:
-        head = data_head(offset_delta)
+        head = _DATA_HEADS[offset_delta] if offset_delta < _HEADS else _data_head(offset_delta)
     else:
         head = b"\0\0" + wire.varint(offset_delta) + wire.varint(len(key)) + key
     size = wire.varint(len(value))
     return wire.varint(len(head) + len(size) + len(value) + 1) + head + size + value + b"\0"
 
 
-def data_head(offset_delta: int) -> bytes:
-    """What a data record has between its length and that of its value: attributes, time, offset delta, null key."""
-    return _DATA_HEADS[offset_delta] if offset_delta < _HEADS else _data_head(offset_delta)
-
-
 def _data_head(offset_delta: int) -> bytes:
+    """What a data record has between its length and that of its value: attributes, time, offset delta, null key."""
     return b"\0\0" + wire.varint(offset_delta) + b"\1"
 
 
@@ -230,7 +226,7 @@ def read_frame(buf: Buffer, pos: int, end: int) -> Frame:
         MalformedData: the framing is not what Kafka's Raft reader accepts.
     """
     try:
-        # A call costs more than the reading: lengths of one byte and the null key of a data record are read in place.
+        # A call costs more than the reading: numbers of one byte and the null key of a data record are read in place.
         first = buf[pos]
         length, pos = ((first >> 1) ^ -(first & 1), pos + 1) if first < 128 else wire.read_varint(buf, pos)
         record_end = pos + length
@@ -238,7 +234,8 @@ def read_frame(buf: Buffer, pos: int, end: int) -> Frame:
             raise MalformedData(f"a record of {length} bytes, {end - pos} left in the batch")
         if buf[pos] != 0 or buf[pos + 1] != 0:
             raise MalformedData("record attributes or timestamp delta are not 0")
-        delta, pos = wire.read_varint(buf, pos + 2)
+        first = buf[pos + 2]
+        delta, pos = ((first >> 1) ^ -(first & 1), pos + 3) if first < 128 else wire.read_varint(buf, pos + 2)
         key_size, key_start = (-1, pos + 1) if buf[pos] == 1 else wire.read_varint(buf, pos)
         value_at = key_start + key_size if key_size > 0 else key_start
         first = buf[value_at]

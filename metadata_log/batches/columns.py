@@ -17,8 +17,7 @@ import numpy as np
 
 from quorate.metadata_log.batches.batch import HEADER_BYTES, parse_header, read_frame
 from quorate.metadata_log.batches.gathering import gather_runs, unrepeated_stretches
-from quorate.metadata_log.batches.record_index import RecordIndex, index_records
-from quorate.metadata_log.batches.row_reader import read_rows
+from quorate.metadata_log.batches.record_index import RecordIndex, RecordWalk
 from quorate.metadata_log.batches.run_codec import matching_rows, run_of
 from quorate.metadata_log.batches.run_layout import RUN_CLASSES, read_layout, row_form
 from quorate.metadata_log.batches.runs import BatchItem, ByteColumn
@@ -72,9 +71,28 @@ def _data_records(buf: bytes, pos: int, end: int, delta: int, end_delta: int) ->
     if end_delta - delta >= _RUN_ROWS_MIN:
         return _Reader(buf, pos, end, delta, end_delta).items()
     found: list[BatchItem] = []
-    _, delta = read_rows(buf, pos, end, delta, _NO_RUNS, found)
+    _, delta = _read_rows(buf, pos, end, delta, _NO_RUNS, found)
     _require_count(delta, end_delta)
     return found
+
+
+def _read_rows(
+    buf: bytes, pos: int, end: int, delta: int, last_run_delta: int, found: list[BatchItem]
+) -> tuple[int, int]:
+    """Append the records from ``pos`` on to ``found``; where the next one begins, and its offset delta.
+
+    Stops at ``end``, or at a mass record whose offset delta is at most ``last_run_delta``.
+    """
+    while pos < end:
+        found_delta, _, _, value_start, value_end = read_frame(buf, pos, end)
+        if found_delta != delta:
+            _require_delta(found_delta, delta)
+        if delta <= last_run_delta and buf[value_start + 1] in RUN_CLASSES:
+            break
+        found.append(decode_value_at(buf, value_start, value_end))
+        pos = value_end + 1
+        delta += 1
+    return pos, delta
 
 
 def _control_records(buf: bytes, pos: int, end: int, count: int) -> list[BatchItem]:
@@ -115,7 +133,7 @@ class _Reader:
         """What is left, as data records and runs."""
         short_runs = 0
         while True:
-            self.pos, self.delta = read_rows(
+            self.pos, self.delta = _read_rows(
                 self.buf, self.pos, self.end, self.delta, self.end_delta - _RUN_ROWS_MIN, self.found
             )
             if self.pos == self.end:
@@ -174,11 +192,14 @@ class _Reader:
     # --- gathering -----------------------------------------------------------------------------------
 
     def _indexed(self) -> None:
-        """The rest of the records, or all up to one whose length is not as usual; moves past them."""
-        index = index_records(self.buf, self.pos, self.end, self.delta)
-        first_delta = self.delta
-        if not len(index):
-            self._rows(1)
+        """The rest of the records, by shape; one by one where they are not what their lengths say: that names why."""
+        first_delta, count = self.delta, self.end_delta - self.delta
+        walk = RecordWalk(self.buf)
+        try:
+            walk.batch(self.pos, self.end, count, first_delta)
+            index = walk.index()
+        except MalformedData:
+            self.pos, self.delta = _read_rows(self.buf, self.pos, self.end, self.delta, _NO_RUNS, self.found)
             return
         kinds = _STRETCH_KINDS[index.types]
         borders = (np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist()
@@ -187,8 +208,7 @@ class _Reader:
                 self._rows_at(index, first_delta, range(first, end))
             else:
                 self._stretch(index, first_delta, first, end)
-        self.pos = int(index.ends[-1])
-        self.delta = first_delta + len(index)
+        self.pos, self.delta = self.end, self.end_delta
 
     def _rows_at(self, index: RecordIndex, first_delta: int, numbers: Iterable[int]) -> None:
         for number in numbers:
