@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from quorate.broker.host import BrokerEnvironment, BrokerHost
 from quorate.broker.http.http_api import BrokerHttp
 from quorate.broker.lifecycle.identity import Endpoint
-from quorate.broker.metadata.digest_watch import DigestWatch
+from quorate.broker.metadata.digest_watch import ImageDigestWatch
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.replicas.peers import PeerAddresses
@@ -28,7 +28,7 @@ class BrokerAssembly:
 
     host: BrokerHost
     http: BrokerHttp
-    digest_watch: DigestWatch
+    digest_watch: ImageDigestWatch
 
     async def run(self, endpoint: Endpoint) -> None:
         """Play the brokers until all of them are over. ``endpoint``: where ``http`` is served.
@@ -53,7 +53,7 @@ def assemble(
         shared_secret: what its HTTP API asks of who changes anything; None: nothing, it is on loopback.
     """
     host = BrokerHost(settings, environment, publishers, replicas or _rehearsal(settings, environment))
-    watch = DigestWatch(host.digests, environment.feeds, host.loader.feed_name, environment.surroundings)
+    watch = ImageDigestWatch(host.digests, environment.feeds, host.loader.feed_name, environment.surroundings)
     return BrokerAssembly(host, BrokerHttp(host, shared_secret), watch)
 
 

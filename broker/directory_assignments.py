@@ -34,7 +34,7 @@ _SHOWN_MS: Final = 5_000.0
 
 
 @dataclass(slots=True)
-class _Broker:
+class _BrokerAssignments:
     """What was said for one broker."""
 
     #: Granted, and not in the image yet.
@@ -66,7 +66,7 @@ class DirectoryAssignments(MetadataPublisher):
         self._now_ms = now_ms
         self._image = EMPTY_IMAGE
         self._unplaced = UnplacedReplicas()
-        self._brokers: dict[int, _Broker] = {}
+        self._brokers: dict[int, _BrokerAssignments] = {}
         self._changed = asyncio.Event()
 
     @property
@@ -97,7 +97,7 @@ class DirectoryAssignments(MetadataPublisher):
 
     def _look(self, tasks: asyncio.TaskGroup, broker_id: int, broker_epoch: int) -> float:
         """Say what is to be said of one broker now; how long nothing will be, in milliseconds."""
-        state, now_ms = self._brokers.setdefault(broker_id, _Broker()), self._now_ms()
+        state, now_ms = self._brokers.setdefault(broker_id, _BrokerAssignments()), self._now_ms()
         known = self._image.cluster.brokers.get(broker_id)
         if state.is_in_flight or known is None or known.epoch != broker_epoch:
             return RETRY_MAX_MS
@@ -114,7 +114,9 @@ class DirectoryAssignments(MetadataPublisher):
             tasks.create_task(self._say(broker_id, broker_epoch, state, chosen))
         return _SHOWN_MS if unplaced else RETRY_MAX_MS
 
-    async def _say(self, broker_id: int, broker_epoch: int, state: _Broker, chosen: dict[Replica, Uuid]) -> None:
+    async def _say(
+        self, broker_id: int, broker_epoch: int, state: _BrokerAssignments, chosen: dict[Replica, Uuid]
+    ) -> None:
         try:
             codes = await self._rpc.assign_replicas_to_dirs(broker_id, broker_epoch, chosen)
         except QuorateError as error:
@@ -134,6 +136,6 @@ class DirectoryAssignments(MetadataPublisher):
             state.is_in_flight = False
             self._changed.set()
 
-    def _postpone(self, state: _Broker) -> None:
+    def _postpone(self, state: _BrokerAssignments) -> None:
         state.next_ms = self._now_ms() + min(RETRY_FIRST_MS * 2.0**state.failures, RETRY_MAX_MS)
         state.failures = min(state.failures + 1, 30)

@@ -14,16 +14,16 @@ from typing import Final, Protocol
 import structlog
 
 from quorate.broker.controllers.controller_rpc import ControllerRpc
-from quorate.broker.controllers.feed import MetadataFeed
+from quorate.broker.controllers.feed import FollowedFeed
 from quorate.broker.directory_assignments import DirectoryAssignments
 from quorate.broker.environment import Surroundings
 from quorate.broker.lifecycle.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
 from quorate.broker.lifecycle.last_run import LastRun
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, LifecycleTiming
 from quorate.broker.lifecycle.session import BrokerSession
-from quorate.broker.lifecycle.transitions import BrokerState
-from quorate.broker.metadata.digest_watch import DigestSource, DigestWatch
-from quorate.broker.metadata.digests import Digests
+from quorate.broker.lifecycle.transitions import LifecycleState
+from quorate.broker.metadata.digest_watch import DigestSource, ImageDigestWatch
+from quorate.broker.metadata.digests import ImageDigests
 from quorate.broker.metadata.loader import LoaderTiming, MetadataLoader
 from quorate.broker.metadata.metadata_cache import MetadataCache
 from quorate.broker.publisher import Manifest, MetadataPublisher, PublisherFaults, PublisherSet
@@ -51,7 +51,7 @@ class BrokerReadiness:
     """How one broker of this process stands."""
 
     broker_id: int
-    state: BrokerState
+    state: LifecycleState
     broker_epoch: int
     #: Runs, and the image shows this very registration unfenced.
     is_ready: bool
@@ -61,7 +61,7 @@ class BrokerReadiness:
     trouble: str | None
 
 
-class ControllerReads(MetadataFeed, DigestSource, Protocol):
+class ControllerReads(FollowedFeed, DigestSource, Protocol):
     """One controller, as far as it is read: its feed, and digests of its states."""
 
 
@@ -124,13 +124,13 @@ class BrokerHost:
             surroundings,
             first_feed=min(settings.ids),  # so that the processes of a cluster spread over the controllers
         )
-        self.digests = Digests(self.loader)
+        self.digests = ImageDigests(self.loader)
         self._rpc = rpc
         self._surroundings = surroundings
         self._stop_requests = 0
         self._stopping = asyncio.Event()
 
-    async def run(self, endpoint: Endpoint, watch: DigestWatch | None = None) -> None:
+    async def run(self, endpoint: Endpoint, watch: ImageDigestWatch | None = None) -> None:
         """Play the brokers until all of them are over. ``endpoint``: where this process serves HTTP.
 
         Raises:
@@ -192,7 +192,9 @@ class BrokerHost:
             for helper in helpers:
                 helper.cancel()
         lives = {broker_id: session.lifecycle for broker_id, session in self.sessions.items()}
-        left = {broker_id: life.broker_epoch for broker_id, life in lives.items() if life.state is BrokerState.STOPPED}
+        left = {
+            broker_id: life.broker_epoch for broker_id, life in lives.items() if life.state is LifecycleState.STOPPED
+        }
         last_run.end(lives, left)
 
     async def _first_image(self) -> bool:
@@ -248,8 +250,8 @@ class BrokerHost:
         session = self.sessions.get(broker_id)
         if session is None:
             # Stopped before it was begun: nobody knows of it.
-            state = BrokerState.STOPPED if self._stopping.is_set() else BrokerState.REGISTERING
-            is_over = state is BrokerState.STOPPED
+            state = LifecycleState.STOPPED if self._stopping.is_set() else LifecycleState.REGISTERING
+            is_over = state is LifecycleState.STOPPED
             return BrokerReadiness(
                 broker_id, state, -1, is_ready=False, is_clean_stop=is_over, trouble=self.loader.trouble
             )

@@ -77,13 +77,13 @@ _Ids = Annotated[tuple[_BrokerId, ...], NoDecode, BeforeValidator(parse_ids)]
 _Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(parse_list)]
 
 
-class Group(BaseModel):
+class BrokerSettingsGroup(BaseModel):
     """Settings that belong together."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class HttpSettings(Group):
+class BrokerHttpSettings(BrokerSettingsGroup):
     """The process's own HTTP API. It has no authentication, so it listens on loopback only."""
 
     host: str = "127.0.0.1"
@@ -103,7 +103,7 @@ class HttpSettings(Group):
         return host
 
 
-class LifecycleSettings(Group):
+class LifecycleSettings(BrokerSettingsGroup):
     """Registration, heartbeats and shutdown."""
 
     heartbeat_interval_ms: int = Field(default=2_000, ge=10, le=600_000)
@@ -126,7 +126,7 @@ class LifecycleSettings(Group):
     they count on replicas that it has lost (Kafka's log.dir.failure.timeout.ms)."""
 
 
-class FeedSettings(Group):
+class FeedSettings(BrokerSettingsGroup):
     """Following the metadata log."""
 
     wait_ms: int = Field(default=500, ge=10, le=30_000)
@@ -138,7 +138,7 @@ class FeedSettings(Group):
     """Longest wait between two rounds over all controllers when none of them serves."""
 
 
-class ReplicaSettings(Group):
+class ReplicaSettings(BrokerSettingsGroup):
     """How brokers follow each other: each process that follows says to each one that leads how far it is."""
 
     lag_time_max_ms: int = Field(default=30_000, ge=100, le=86_400_000)
@@ -159,7 +159,7 @@ class ReplicaSettings(Group):
         return self
 
 
-class RehearsalSettings(Group):
+class RehearsalSettings(BrokerSettingsGroup):
     """What stands in for data, for no data are moved. Every partition is taken to hold `partition_bytes` and to be
     written at `write_bytes_per_s`; a replica copies until it has what its leader has."""
 
@@ -172,7 +172,7 @@ class RehearsalSettings(Group):
     """Rate at which every partition is taken to be written. Followers that copy more slowly fall out of the ISR."""
 
 
-class LoggingSettings(Group):
+class BrokerLoggingSettings(BrokerSettingsGroup):
     """The process's own log, on standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
@@ -216,12 +216,12 @@ class BrokerSettings(BaseSettings):
     shared_secret_file: Path | None = None
     """File with the secret that the controllers' HTTP API asks for, and this process asks of what changes anything
     here; unset: they are on loopback and ask for none."""
-    http: HttpSettings = Field(default_factory=HttpSettings)
+    http: BrokerHttpSettings = Field(default_factory=BrokerHttpSettings)
     lifecycle: LifecycleSettings = Field(default_factory=LifecycleSettings)
     feed: FeedSettings = Field(default_factory=FeedSettings)
     replicas: ReplicaSettings = Field(default_factory=ReplicaSettings)
     rehearsal: RehearsalSettings = Field(default_factory=RehearsalSettings)
-    logging: LoggingSettings = Field(default_factory=LoggingSettings)
+    logging: BrokerLoggingSettings = Field(default_factory=BrokerLoggingSettings)
 
     @field_validator("peers")
     @classmethod

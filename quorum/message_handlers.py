@@ -39,5 +39,5 @@ def message_handlers(
         messages.ChunkRequest: lambda peer, m, now: sender.on_request(
             peer, m, core.epoch if core.is_leader else None, now
         ),
-        messages.Chunk: receiver.on_chunk,
+        messages.ChunkMessage: receiver.on_chunk,
     }

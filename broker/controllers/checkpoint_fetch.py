@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.broker.controllers.feed import (
+    CheckpointAnswer,
     CheckpointGone,
-    CheckpointPiece,
     ControllerStatus,
     FeedUnavailable,
-    MetadataFeed,
+    FollowedFeed,
     UntrustworthyAnswer,
 )
 from quorate.metadata_log.batches.batch import checked_header
@@ -39,7 +39,7 @@ class FetchedCheckpoint:
 
 
 async def fetch_checkpoint(
-    feed: MetadataFeed,
+    feed: FollowedFeed,
     bytes_max: int,
     accept: Callable[[ControllerStatus], None],
     pause: Callable[[], Awaitable[None]],
@@ -73,7 +73,7 @@ class _Fetch:
 
     def __init__(
         self,
-        feed: MetadataFeed,
+        feed: FollowedFeed,
         bytes_max: int,
         accept: Callable[[ControllerStatus], None],
         pause: Callable[[], Awaitable[None]],
@@ -96,7 +96,7 @@ class _Fetch:
             if len(self._data) == self._size:
                 return FetchedCheckpoint(piece.chunk.id, self._data, piece.status)
 
-    async def _next_piece(self) -> CheckpointPiece:
+    async def _next_piece(self) -> CheckpointAnswer:
         """The piece that begins where the data end.
 
         Raises:
@@ -113,7 +113,7 @@ class _Fetch:
             await self._pause()
         raise AssertionError("the last try returns or raises")
 
-    def _check(self, piece: CheckpointPiece) -> None:
+    def _check(self, piece: CheckpointAnswer) -> None:
         self._accept(piece.status)
         name, chunk = self._feed.name, piece.chunk
         if not chunk.is_intact:

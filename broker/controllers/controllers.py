@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from quorate.broker.controllers.feed import (
     BatchesAnswer,
+    CheckpointAnswer,
     CheckpointGone,
-    CheckpointPiece,
     ControllerStatus,
+    FeedPosition,
     FeedUnavailable,
-    LogPosition,
     PositionRefused,
 )
 from quorate.broker.controllers.isr_proposals import IsrProposals
@@ -77,7 +77,7 @@ async def connect_controllers(
 
 
 class ControllerFeed:
-    """The feed of one controller (``broker.controllers.feed.MetadataFeed``)."""
+    """The feed of one controller (``broker.controllers.feed.FollowedFeed``)."""
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class ControllerFeed:
         """Its URL."""
         return self._url
 
-    async def fetch_batches(self, position: LogPosition, wait_ms: int, bytes_max: int) -> BatchesAnswer:
-        """See ``MetadataFeed``."""
+    async def fetch_batches(self, position: FeedPosition, wait_ms: int, bytes_max: int) -> BatchesAnswer:
+        """See ``FollowedFeed``."""
         try:
             answer = await self._client.fetch_batches(
                 self._url, *position, wait_ms, bytes_max, self._broker_ids, is_past=self._is_past
@@ -122,8 +122,8 @@ class ControllerFeed:
         except QuorateError as error:
             raise FeedUnavailable(f"{self._url}: {error}") from error
 
-    async def fetch_checkpoint(self, wanted: CheckpointId | None, position: int, bytes_max: int) -> CheckpointPiece:
-        """See ``MetadataFeed``."""
+    async def fetch_checkpoint(self, wanted: CheckpointId | None, position: int, bytes_max: int) -> CheckpointAnswer:
+        """See ``FollowedFeed``."""
         try:
             piece = await self._client.fetch_checkpoint(self._url, wanted, position, bytes_max, self._timeout_ms)
         except ApiError as error:
@@ -133,7 +133,7 @@ class ControllerFeed:
         except QuorateError as error:
             raise FeedUnavailable(f"{self._url}: {error}") from error
         chunk = CheckpointChunk(CheckpointId(piece.end_offset, piece.epoch), piece.position, piece.data, piece.crc)
-        return CheckpointPiece(_status(piece.node), piece.size, chunk)
+        return CheckpointAnswer(_status(piece.node), piece.size, chunk)
 
 
 def _status(node: NodeState) -> ControllerStatus:

@@ -39,7 +39,7 @@ class CheckpointGone(QuorateError):
     """The checkpoint that was being fetched is not kept any more (a newer one is), or there is none at all."""
 
 
-class LogPosition(NamedTuple):
+class FeedPosition(NamedTuple):
     """Where a follower stands: the (exclusive) end of what it has, and the epoch of the batch that ends there."""
 
     offset: int
@@ -47,7 +47,7 @@ class LogPosition(NamedTuple):
 
 
 #: Before the first record.
-LOG_BEGIN = LogPosition(0, 0)
+LOG_BEGIN = FeedPosition(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class BatchesAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointPiece:
+class CheckpointAnswer:
     """A piece of a checkpoint file."""
 
     status: ControllerStatus
@@ -82,21 +82,21 @@ class CheckpointPiece:
     chunk: CheckpointChunk
 
 
-class MetadataFeed(Protocol):
+class FollowedFeed(Protocol):
     """The feed of one controller. Calls may be cancelled."""
 
     @property
     def name(self) -> str:
         """For logs: its URL."""
 
-    async def fetch_batches(self, position: LogPosition, wait_ms: int, bytes_max: int) -> BatchesAnswer:
+    async def fetch_batches(self, position: FeedPosition, wait_ms: int, bytes_max: int) -> BatchesAnswer:
         """Committed batches from ``position`` on; waits up to ``wait_ms`` for some.
 
         Raises:
             PositionRefused, FeedUnavailable, UntrustworthyAnswer.
         """
 
-    async def fetch_checkpoint(self, wanted: CheckpointId | None, position: int, bytes_max: int) -> CheckpointPiece:
+    async def fetch_checkpoint(self, wanted: CheckpointId | None, position: int, bytes_max: int) -> CheckpointAnswer:
         """A piece of one checkpoint, or of the newest one if ``wanted`` is None.
 
         Raises:
@@ -112,7 +112,7 @@ class CheckedBatch(NamedTuple):
     header: BatchHeader
 
 
-def check_batches(data: Buffer, position: LogPosition, status: ControllerStatus) -> list[CheckedBatch]:
+def check_batches(data: Buffer, position: FeedPosition, status: ControllerStatus) -> list[CheckedBatch]:
     """The batches in ``data``, which must continue the log from ``position``.
 
     Raises:

@@ -70,7 +70,7 @@ P = TypeVar("P", bound=BaseModel)
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class PortTaken(QuorateError):
+class HttpAddressTaken(QuorateError):
     """The address to listen on cannot be had."""
 
 
@@ -109,7 +109,7 @@ class BrokerHttp:
         """Listen. Returns where; port 0 asks for any free one.
 
         Raises:
-            PortTaken: the address cannot be listened on.
+            HttpAddressTaken: the address cannot be listened on.
         """
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port)
@@ -118,7 +118,7 @@ class BrokerHttp:
         except OSError as error:
             await self._runner.cleanup()
             reason = os.strerror(error.errno) if error.errno else str(error)
-            raise PortTaken(f"{host}:{port} cannot be listened on: {reason}") from error
+            raise HttpAddressTaken(f"{host}:{port} cannot be listened on: {reason}") from error
         address = self._runner.addresses[0]
         log.info("http.listening", host=host, port=address[1])
         return Endpoint(host, address[1])

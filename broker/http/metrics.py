@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from quorate.broker.host import BrokerHost
-from quorate.broker.lifecycle.transitions import BrokerState
+from quorate.broker.lifecycle.transitions import LifecycleState
 
 _NO_DATA = "Rehearsal, no data are moved: "
 
@@ -93,7 +93,7 @@ class HostCollector(Collector):
         for broker in self._host.readiness():
             id_ = str(broker.broker_id)
             ready.add_metric([id_], broker.is_ready)
-            for one in BrokerState:
+            for one in LifecycleState:
                 state.add_metric([id_, one.value.replace(" ", "_")], one is broker.state)
         yield state
         yield ready

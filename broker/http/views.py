@@ -20,7 +20,7 @@ from quorate.broker.http.replies import (
     TopicSummary,
 )
 from quorate.broker.lifecycle.session import BrokerSession
-from quorate.broker.metadata.metadata_cache import MetadataCache, PartitionView
+from quorate.broker.metadata.metadata_cache import ClientPartition, MetadataCache
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.controller.protocol import DescribedPartition, DescribedTopic
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -165,7 +165,7 @@ def topic_reply(cache: MetadataCache, name: str) -> TopicReply:
     )
 
 
-def _partition(view: PartitionView) -> DescribedPartition:
+def _partition(view: ClientPartition) -> DescribedPartition:
     state = view.state
     return DescribedPartition(
         partition_index=view.partition_id,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.broker.lifecycle.transitions import BrokerState, LifecycleEvent, next_state
+from quorate.broker.lifecycle.transitions import LifecycleEvent, LifecycleState, next_state
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import Uuid, uuid_text
 
@@ -77,7 +77,7 @@ class BrokerLifecycle:
     ) -> None:
         self.broker_id = broker_id
         self.incarnation_id = incarnation_id
-        self._state = BrokerState.REGISTERING
+        self._state = LifecycleState.REGISTERING
         #: -1 = not registered yet.
         self.broker_epoch = -1
         #: Why it failed, in a sentence; None unless FAILED.
@@ -103,24 +103,24 @@ class BrokerLifecycle:
         self._failures = 0
 
     @property
-    def state(self) -> BrokerState:
+    def state(self) -> LifecycleState:
         """Where it is."""
         return self._state
 
     @property
     def is_over(self) -> bool:
         """Whether nothing will be sent any more."""
-        return self.state in (BrokerState.STOPPED, BrokerState.FAILED)
+        return self.state in (LifecycleState.STOPPED, LifecycleState.FAILED)
 
     @property
     def is_running(self) -> bool:
         """Whether the controller has unfenced it, and it does not want to leave."""
-        return self.state is BrokerState.RUNNING
+        return self.state is LifecycleState.RUNNING
 
     @property
     def is_registered(self) -> bool:
         """Whether it holds a broker epoch that nobody has disputed."""
-        return self.broker_epoch >= 0 and self.state is not BrokerState.REGISTERING
+        return self.broker_epoch >= 0 and self.state is not LifecycleState.REGISTERING
 
     # --- what to do ----------------------------------------------------------------------------------
 
@@ -130,15 +130,15 @@ class BrokerLifecycle:
         if self.is_over or self._is_in_flight or now_ms < self._next_ms:
             return None
         self._is_in_flight = True
-        if self._must_register_again and self.state is not BrokerState.CONTROLLED_SHUTDOWN:
+        if self._must_register_again and self.state is not LifecycleState.CONTROLLED_SHUTDOWN:
             self._take(LifecycleEvent.MUST_REGISTER_AGAIN)
         self._must_register_again = False
-        if self.state is BrokerState.REGISTERING:
+        if self.state is LifecycleState.REGISTERING:
             return SendRegistration(self.broker_epoch)
         return SendHeartbeat(
             self.broker_epoch,
             wants_fence=not self._is_ready_to_unfence,
-            wants_shutdown=self.state is BrokerState.CONTROLLED_SHUTDOWN,
+            wants_shutdown=self.state is LifecycleState.CONTROLLED_SHUTDOWN,
         )
 
     def next_wake_ms(self) -> float | None:
@@ -191,15 +191,15 @@ class BrokerLifecycle:
         self._failed_directories |= dict.fromkeys(told_failed)
         interval = self._timing.heartbeat_interval_ms
         self._next_ms = now_ms + interval * (1 - JITTER * self._draw())
-        if self.state is BrokerState.CONTROLLED_SHUTDOWN:
+        if self.state is LifecycleState.CONTROLLED_SHUTDOWN:
             if should_shut_down:
                 self._leave(is_clean=True)
             else:
                 self._next_ms = now_ms + min(self._shutdown_interval_ms, interval)
                 self._shutdown_interval_ms *= 2
-        elif self.state is BrokerState.CATCHING_UP:
+        elif self.state is LifecycleState.CATCHING_UP:
             self._next_ms = now_ms + min(CATCH_UP_INTERVAL_MS, interval)
-        elif self.state is BrokerState.FENCED and was is BrokerState.CATCHING_UP and self._is_ready_to_unfence:
+        elif self.state is LifecycleState.FENCED and was is LifecycleState.CATCHING_UP and self._is_ready_to_unfence:
             self._next_ms = now_ms  # it may be unfenced at once
         if any(deadline is not None for deadline in self._failed_directories.values()):
             self._next_ms = now_ms  # it failed while the heartbeat was under way
@@ -210,7 +210,7 @@ class BrokerLifecycle:
         if self.is_over:
             return
         self.trouble = message
-        if self.state is BrokerState.REGISTERING:
+        if self.state is LifecycleState.REGISTERING:
             self._registration_failed(code, message)
         elif code in _UNKNOWN_TO_CONTROLLER:
             self._forgotten()
@@ -222,7 +222,7 @@ class BrokerLifecycle:
     def ready_to_unfence(self, now_ms: float) -> None:
         """This broker could serve."""
         self._is_ready_to_unfence = True
-        if self.state is BrokerState.FENCED:
+        if self.state is LifecycleState.FENCED:
             self._next_ms = now_ms
 
     def speak_at_once(self, now_ms: float) -> None:
@@ -253,7 +253,7 @@ class BrokerLifecycle:
         """Leave as soon as nothing depends on this broker. Asked twice, it leaves at once."""
         if self.is_over:
             return
-        if self.state is BrokerState.REGISTERING and not self._is_in_flight:
+        if self.state is LifecycleState.REGISTERING and not self._is_in_flight:
             self._leave(is_clean=True)  # no controller knows of it
             return
         if self._shutdown_deadline_ms is not None:
@@ -294,7 +294,7 @@ class BrokerLifecycle:
     def _forgotten(self) -> None:
         """The controller does not know this registration (any more)."""
         self._take(LifecycleEvent.FORGOTTEN)
-        self.is_clean_stop = self.state is BrokerState.STOPPED
+        self.is_clean_stop = self.state is LifecycleState.STOPPED
 
     def _check_deadlines(self, now_ms: float) -> None:
         if self.is_over:

@@ -11,7 +11,7 @@ import structlog
 from quorate.broker.controllers.controller_rpc import ControllerRpc
 from quorate.broker.lifecycle.identity import DIRECTORIES_LEVEL, BrokerIdentity
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, Command, SendHeartbeat, SendRegistration
-from quorate.broker.lifecycle.transitions import BrokerState
+from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.controller.protocol import BrokerHeartbeatRequest, UndeletedReplicas
 from quorate.metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
 from quorate.metadata_log.ids import Uuid
@@ -54,7 +54,7 @@ class BrokerSession:
         self._wake = asyncio.Event()
         self._amended: BrokerRegistration | None = None
         self._registered: BrokerRegistration | None = None
-        self._told_state: BrokerState | None = None
+        self._told_state: LifecycleState | None = None
         self._log = log.bind(broker=identity.broker_id)
 
     async def run(self) -> None:
@@ -190,7 +190,7 @@ class BrokerSession:
         if state is self._told_state:
             return
         self._told_state = state
-        if state is BrokerState.FAILED:
+        if state is LifecycleState.FAILED:
             self._log.error("broker.failed", reason=self.lifecycle.failure)
         else:
             self._log.info("broker.state", state=state.value, trouble=self.lifecycle.trouble)

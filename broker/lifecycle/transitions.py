@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 
-class BrokerState(Enum):
+class LifecycleState(Enum):
     """Where a broker is; in brackets Kafka's name."""
 
     #: Asks for its registration (STARTING).
@@ -45,11 +45,11 @@ class LifecycleEvent(Enum):
     FAILS = "another process took its id, it is refused, its log directories failed, or its time to register is over"
 
 
-_S = BrokerState
+_S = LifecycleState
 _E = LifecycleEvent
 
 #: What each state becomes by what happens in it; STOPPED and FAILED are for ever.
-TRANSITIONS: Final[Mapping[BrokerState, Mapping[LifecycleEvent, BrokerState]]] = {
+TRANSITIONS: Final[Mapping[LifecycleState, Mapping[LifecycleEvent, LifecycleState]]] = {
     _S.REGISTERING: {
         _E.REGISTERED: _S.CATCHING_UP,
         _E.REGISTERED_TO_LEAVE: _S.CONTROLLED_SHUTDOWN,
@@ -101,13 +101,13 @@ TRANSITIONS: Final[Mapping[BrokerState, Mapping[LifecycleEvent, BrokerState]]] =
 class WrongTransition(RuntimeError):
     """Something is said to have happened in a state where it cannot: a mistake in the code. Nothing was changed."""
 
-    def __init__(self, state: BrokerState, event: LifecycleEvent) -> None:
+    def __init__(self, state: LifecycleState, event: LifecycleEvent) -> None:
         super().__init__(f"not in the state {state.name}: {event.name} ({event.value})")
         self.state = state
         self.event = event
 
 
-def next_state(state: BrokerState, event: LifecycleEvent) -> BrokerState:
+def next_state(state: LifecycleState, event: LifecycleEvent) -> LifecycleState:
     """What ``state`` becomes.
 
     Raises:

@@ -14,7 +14,7 @@ import structlog
 
 from quorate.broker.controllers.feed import FeedUnavailable
 from quorate.broker.environment import Surroundings
-from quorate.broker.metadata.digests import Digests
+from quorate.broker.metadata.digests import ImageDigests
 from quorate.metadata_log.errors import QuorateError
 
 log = structlog.get_logger(__name__)
@@ -27,7 +27,7 @@ CORE_SHARE: Final = 0.01
 _CONFIRM_MS: Final = 1_000.0
 
 
-class StateDiffers(QuorateError):
+class ImageDiffers(QuorateError):
     """The image of this process is not the cluster's. The process must not go on."""
 
 
@@ -46,11 +46,11 @@ class DigestSource(Protocol):
         """
 
 
-class DigestWatch:
+class ImageDigestWatch:
     """``run`` works until it is cancelled."""
 
     def __init__(
-        self, digests: Digests, controllers: Sequence[DigestSource], followed: str, surroundings: Surroundings
+        self, digests: ImageDigests, controllers: Sequence[DigestSource], followed: str, surroundings: Surroundings
     ) -> None:
         """``followed``: name of the controller to ask first."""
         self._digests = digests
@@ -63,7 +63,7 @@ class DigestWatch:
         """Compare again and again.
 
         Raises:
-            StateDiffers: twice in a row.
+            ImageDiffers: twice in a row.
         """
         while True:
             begun = self._digests.spent_seconds
@@ -71,7 +71,7 @@ class DigestWatch:
                 await self._surroundings.sleep_ms(_CONFIRM_MS)
                 differs = await self.check()
                 if differs is not None:
-                    raise StateDiffers(differs)
+                    raise ImageDiffers(differs)
             least_ms = 1000 * (self._digests.spent_seconds - begun) / CORE_SHARE
             await self._surroundings.sleep_ms(max(least_ms, INTERVAL_MS * (0.5 + self._surroundings.draw())))
 

@@ -11,7 +11,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 
 
-class Digests:
+class ImageDigests:
     """Computes digests of a loader's images, one at a time; each costs what changed since the one before."""
 
     def __init__(self, loader: MetadataLoader) -> None:

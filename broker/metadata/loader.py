@@ -18,9 +18,9 @@ from quorate.broker.controllers.feed import (
     LOG_BEGIN,
     BatchesAnswer,
     ControllerStatus,
+    FeedPosition,
     FeedUnavailable,
-    LogPosition,
-    MetadataFeed,
+    FollowedFeed,
     PositionRefused,
     UntrustworthyAnswer,
     check_batches,
@@ -78,7 +78,7 @@ class MetadataLoader:
 
     def __init__(
         self,
-        feeds: Sequence[MetadataFeed],
+        feeds: Sequence[FollowedFeed],
         publishers: PublisherSet,
         timing: LoaderTiming,
         surroundings: Surroundings,
@@ -113,7 +113,7 @@ class MetadataLoader:
         return self._state.stable
 
     @property
-    def position(self) -> LogPosition:
+    def position(self) -> FeedPosition:
         """Where the loader stands in the log; ahead of the image inside a transaction."""
         return self._position
 
@@ -182,7 +182,7 @@ class MetadataLoader:
                 self._rotation.succeeded()
                 self.trouble = None
 
-    async def _step(self, feed: MetadataFeed) -> None:
+    async def _step(self, feed: FollowedFeed) -> None:
         try:
             answer = await feed.fetch_batches(self._position, self._timing.wait_ms, self._timing.bytes_max)
         except PositionRefused as refusal:
@@ -229,7 +229,7 @@ class MetadataLoader:
                 self._state = self._state.replay_batch(view[start : start + header.size])
             except (ReplayError, MalformedData) as error:
                 raise LoaderFault(f"the batch at offset {header.base_offset} cannot be replayed: {error}") from error
-            self._position = LogPosition(header.end_offset, header.epoch)
+            self._position = FeedPosition(header.end_offset, header.epoch)
             self.history.add(self._state.stable)
             await asyncio.sleep(0)  # heartbeats and readers get their share between two batches
         elapsed_ms = self._now_ms() - begun_ms
@@ -239,7 +239,7 @@ class MetadataLoader:
             self.counters.replay_ms += elapsed_ms
             self._publish(len(batches), len(answer.data), elapsed_ms, is_checkpoint=False)
 
-    async def _reload(self, feed: MetadataFeed, refusal: PositionRefused) -> None:
+    async def _reload(self, feed: FollowedFeed, refusal: PositionRefused) -> None:
         """Take the checkpoint of a controller whose log does not continue from here.
 
         A refusal does not say at which epoch it was made; the pieces of the checkpoint do, so a controller that is
@@ -256,7 +256,7 @@ class MetadataLoader:
         begun_ms = self._now_ms()
         # In a thread: a large checkpoint takes a second, and brokers must heartbeat.
         self._state = await asyncio.to_thread(_load, feed.name, fetched)
-        self._position = LogPosition(*fetched.id)
+        self._position = FeedPosition(*fetched.id)
         self.history.clear()
         self.history.add(self._state.stable)
         self.counters.checkpoint_loads += 1

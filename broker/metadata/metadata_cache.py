@@ -16,7 +16,7 @@ from quorate.snapshots.views.state_names import ReplicaState
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionView:
+class ClientPartition:
     """A partition as clients see it."""
 
     partition_id: int
@@ -70,7 +70,7 @@ class MetadataCache(MetadataPublisher):
         names = sorted(name for name in by_name if name.startswith(prefix) and name > after)
         return [by_name[name] for name in names[:limit]]
 
-    def partitions(self, topic: Topic) -> list[PartitionView]:
+    def partitions(self, topic: Topic) -> list[ClientPartition]:
         """A topic's partitions, by number."""
         found = self.image.partitions.partitions_of(topic.id)
         return [self._view(partition_id, state) for partition_id, state in found]
@@ -79,7 +79,7 @@ class MetadataCache(MetadataPublisher):
         """Partitions without a leader."""
         return len(self.image.partitions.rows_without_leader())
 
-    def _view(self, partition_id: int, state: Partition) -> PartitionView:
+    def _view(self, partition_id: int, state: Partition) -> ClientPartition:
         leader = self.broker(state.leader) if state.leader != NO_LEADER else None
         available = None if leader is None or leader.is_fenced else leader.id
-        return PartitionView(partition_id, state, available, tuple(replica_states(self.image, state)))
+        return ClientPartition(partition_id, state, available, tuple(replica_states(self.image, state)))

@@ -21,7 +21,7 @@ _PIECE_S_MIN: Final = 0.001
 _SWITCH_S: Final = 0.0005
 
 
-class Pace(Protocol):
+class WorkPace(Protocol):
     """Used by one thread at a time."""
 
     def working(self) -> AbstractContextManager[None]:

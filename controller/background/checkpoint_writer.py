@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from quorate.controller.background.checkpoint_pace import Pace
+from quorate.controller.background.checkpoint_pace import WorkPace
 from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.engine.event_queue import Scheduler
 from quorate.controller.engine.purgatory import Reply
@@ -29,7 +29,7 @@ from quorate.snapshots.image_digest import ImageDigest
 from quorate.snapshots.table.record_versions import NEWEST_LEVEL
 
 
-class State(Protocol):
+class StableState(Protocol):
     """``controller.engine.quorum_controller.QuorumController``."""
 
     @property
@@ -89,14 +89,14 @@ class CheckpointWriter:
 
     def __init__(
         self,
-        state: State,
+        state: StableState,
         metadata_log: MetadataLog,
         covered: Callable[[], int],
         write: Write,
         report: Report,
         limits: CheckpointLimits,
         scheduler: Scheduler,
-        pace: Pace,
+        pace: WorkPace,
         digests: DigestMemory,
     ) -> None:
         """``covered``: gives the (exclusive) end of what the newest checkpoint there covers; 0 if there is none."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from quorate.controller.brokers.heartbeats import NO_OFFSET, BrokerHeartbeats, BrokerState
+from quorate.controller.brokers.heartbeats import NO_OFFSET, BrokerControlState, BrokerHeartbeats
 from quorate.controller.brokers.session_order import Session
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
@@ -53,7 +53,7 @@ class HeartbeatDecision(Decision[BrokerHeartbeatResponse]):
     look again for the partitions that were to elect it.
     """
 
-    next_state: BrokerState = BrokerState.FENCED
+    next_state: BrokerControlState = BrokerControlState.FENCED
     #: It writes a change of the broker's registration.
     changes_registration: bool = False
 
@@ -79,27 +79,27 @@ def decide_broker_heartbeat(
     is_caught_up = request.current_metadata_offset >= heartbeats.registration_offset(broker.id)
     next_state = _next_state(image, heartbeats, request, state, is_caught_up)
     parts: list[Part] = []
-    if next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW) and next_state != state:
+    if next_state in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW) and next_state != state:
         parts += _fence_parts(image, broker)
-    elif next_state == BrokerState.UNFENCED and next_state != state:
+    elif next_state == BrokerControlState.UNFENCED and next_state != state:
         parts += _unfence_parts(image, broker)
-    elif next_state == BrokerState.CONTROLLED_SHUTDOWN and next_state != state:
+    elif next_state == BrokerControlState.CONTROLLED_SHUTDOWN and next_state != state:
         parts += _shutdown_parts(image, broker)
     if image.features.metadata_version >= DIRECTORIES_LEVEL:
         parts += _offline_directory_parts(image, broker, request.offline_log_dirs)
     parts += _cordon_parts(image, broker, request.cordoned_log_dirs)
-    is_down = next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
+    is_down = next_state in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW)
     reply = BrokerHeartbeatResponse(
         is_caught_up=is_caught_up,
         is_fenced=is_down,
-        in_controlled_shutdown=next_state == BrokerState.CONTROLLED_SHUTDOWN,
-        should_shut_down=next_state == BrokerState.SHUTDOWN_NOW,
+        in_controlled_shutdown=next_state == BrokerControlState.CONTROLLED_SHUTDOWN,
+        should_shut_down=next_state == BrokerControlState.SHUTDOWN_NOW,
     )
     records, slices = records_or_slices(image, config, parts)
     return HeartbeatDecision(
         records,
         reply,
-        is_atomic=next_state == BrokerState.UNFENCED,
+        is_atomic=next_state == BrokerControlState.UNFENCED,
         is_internal=True,
         is_finding=False,
         slices=slices,
@@ -112,10 +112,10 @@ def apply_heartbeat(
     heartbeats: BrokerHeartbeats, request: BrokerHeartbeatRequest, decision: HeartbeatDecision, end_offset: int
 ) -> None:
     """Soft state after a heartbeat; ``end_offset`` exclusive, after the decision's records."""
-    is_down = decision.next_state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
+    is_down = decision.next_state in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW)
     offset = NO_OFFSET if decision.changes_registration else request.current_metadata_offset
     heartbeats.touch(request.broker_id, is_down, offset)
-    if decision.next_state == BrokerState.CONTROLLED_SHUTDOWN:
+    if decision.next_state == BrokerControlState.CONTROLLED_SHUTDOWN:
         heartbeats.start_shutdown(request.broker_id, end_offset - 1)
 
 
@@ -123,25 +123,25 @@ def _next_state(
     image: MetadataImage,
     heartbeats: BrokerHeartbeats,
     request: BrokerHeartbeatRequest,
-    state: BrokerState,
+    state: BrokerControlState,
     is_caught_up: bool,
-) -> BrokerState:
+) -> BrokerControlState:
     """Kafka's ``calculateNextBrokerState``."""
-    if state == BrokerState.FENCED:
+    if state == BrokerControlState.FENCED:
         if request.want_shut_down:
-            return BrokerState.SHUTDOWN_NOW
-        return BrokerState.UNFENCED if is_caught_up and not request.want_fence else BrokerState.FENCED
-    if state == BrokerState.UNFENCED:
+            return BrokerControlState.SHUTDOWN_NOW
+        return BrokerControlState.UNFENCED if is_caught_up and not request.want_fence else BrokerControlState.FENCED
+    if state == BrokerControlState.UNFENCED:
         if request.want_fence:
-            return BrokerState.SHUTDOWN_NOW if request.want_shut_down else BrokerState.FENCED
+            return BrokerControlState.SHUTDOWN_NOW if request.want_shut_down else BrokerControlState.FENCED
         if not request.want_shut_down:
-            return BrokerState.UNFENCED
+            return BrokerControlState.UNFENCED
         leads = len(image.partitions.rows_led_by(request.broker_id)) > 0
-        return BrokerState.CONTROLLED_SHUTDOWN if leads else BrokerState.SHUTDOWN_NOW
+        return BrokerControlState.CONTROLLED_SHUTDOWN if leads else BrokerControlState.SHUTDOWN_NOW
     if len(image.partitions.rows_led_by(request.broker_id)) > 0:
-        return BrokerState.CONTROLLED_SHUTDOWN
+        return BrokerControlState.CONTROLLED_SHUTDOWN
     may_leave = heartbeats.may_shut_down(request.broker_id)
-    return BrokerState.SHUTDOWN_NOW if may_leave else BrokerState.CONTROLLED_SHUTDOWN
+    return BrokerControlState.SHUTDOWN_NOW if may_leave else BrokerControlState.CONTROLLED_SHUTDOWN
 
 
 def _fence_parts(image: MetadataImage, broker: BrokerRegistration) -> list[Part]:

@@ -18,7 +18,7 @@ from quorate.snapshots.image.image import MetadataImage
 NO_OFFSET: Final = -1
 
 
-class BrokerState(Enum):
+class BrokerControlState(Enum):
     """What a broker is for the controller (Kafka's ``BrokerControlState``)."""
 
     FENCED = "fenced"
@@ -28,7 +28,7 @@ class BrokerState(Enum):
 
 
 @dataclass(slots=True)
-class _Broker:
+class _BrokerContact:
     """One broker, as its heartbeats show it."""
 
     #: The log holds the broker's registration from here on; a broker that has applied less is not caught up.
@@ -44,7 +44,7 @@ class BrokerHeartbeats:
 
     def __init__(self, session_timeout_ms: float) -> None:
         self._timeout_ms = session_timeout_ms
-        self._brokers: dict[int, _Broker] = {}
+        self._brokers: dict[int, _BrokerContact] = {}
         #: Time of the last heartbeat in each session. Also sessions that never were: a heartbeat is noted before
         #: it is checked. They end like all others, one session timeout later.
         self._contacts: dict[Session, float] = {}
@@ -76,12 +76,12 @@ class BrokerHeartbeats:
         contact = self._contacts.get(Session(broker_id, broker_epoch))
         return contact is not None and now_ms <= contact + self._timeout_ms
 
-    def state(self, broker_id: int) -> BrokerState:
+    def state(self, broker_id: int) -> BrokerControlState:
         """What the broker is now: fenced, unfenced or in controlled shutdown."""
         broker = self._brokers[broker_id]
         if broker.shutdown_offset != NO_OFFSET:
-            return BrokerState.CONTROLLED_SHUTDOWN
-        return BrokerState.FENCED if broker.is_fenced else BrokerState.UNFENCED
+            return BrokerControlState.CONTROLLED_SHUTDOWN
+        return BrokerControlState.FENCED if broker.is_fenced else BrokerControlState.UNFENCED
 
     def registration_offset(self, broker_id: int) -> int:
         """Offset that a broker must have applied to be caught up."""
@@ -131,7 +131,7 @@ class BrokerHeartbeats:
 
     def register(self, broker_id: int, is_fenced: bool, registration_offset: int) -> None:
         """A registration was written; ``registration_offset`` is its record's own offset."""
-        self._brokers[broker_id] = _Broker(registration_offset, is_fenced)
+        self._brokers[broker_id] = _BrokerContact(registration_offset, is_fenced)
 
     def forget(self, broker_id: int) -> None:
         """The broker was unregistered, or is about to be replaced by another incarnation."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from quorate.controller.brokers.heartbeats import BrokerHeartbeats, BrokerState
+from quorate.controller.brokers.heartbeats import BrokerControlState, BrokerHeartbeats
 from quorate.controller.brokers.session_order import Session
 from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from quorate.snapshots.image.image import MetadataImage
 
 
-class Standing(NamedTuple):
+class SteadyBroker(NamedTuple):
     """What a broker says of itself with every heartbeat for as long as it wants nothing new."""
 
     session: Session
@@ -22,7 +22,7 @@ class Standing(NamedTuple):
 
 
 #: By whether it is fenced.
-_STATES: Final = BrokerState.UNFENCED, BrokerState.FENCED
+_STATES: Final = BrokerControlState.UNFENCED, BrokerControlState.FENCED
 
 
 def _reply(*, is_fenced: bool, is_caught_up: bool) -> BrokerHeartbeatResponse:
@@ -38,15 +38,15 @@ _REPLIES: Final = tuple(
 )
 
 
-def standing_or_none(request: BrokerHeartbeatRequest) -> Standing | None:
+def standing_or_none(request: BrokerHeartbeatRequest) -> SteadyBroker | None:
     """What the broker says it is; None where it wants to leave, or says something of its directories."""
     if request.want_shut_down or request.offline_log_dirs or request.cordoned_log_dirs is not None:
         return None
-    return Standing(Session(request.broker_id, request.broker_epoch), request.want_fence)
+    return SteadyBroker(Session(request.broker_id, request.broker_epoch), request.want_fence)
 
 
 def steady_heartbeat(
-    image: MetadataImage, heartbeats: BrokerHeartbeats, standing: Standing, metadata_offset: int
+    image: MetadataImage, heartbeats: BrokerHeartbeats, standing: SteadyBroker, metadata_offset: int
 ) -> BrokerHeartbeatResponse | None:
     """The answer to a registered broker that stays what it is; None for any other.
 

@@ -52,7 +52,7 @@ _CORDONED: Final = "cordoned.log.dirs"
 
 
 @dataclass(frozen=True, slots=True)
-class _Changes:
+class _ConfigChanges:
     """What is to become of one resource's configs; None = the config goes."""
 
     resource: ConfigResource
@@ -108,7 +108,7 @@ def new_topic_configs(
         raise invalid_config("A config is named twice.")
     resource = ConfigResource(TOPIC_RESOURCE, topic)
     check_configs(resource, values, {})
-    changes = _Changes(resource, {}, values)
+    changes = _ConfigChanges(resource, {}, values)
     records = changes.records()
     for record in records:
         _check_size(record)
@@ -120,7 +120,7 @@ def _decide(
     image: MetadataImage,
     config: ControllerConfig,
     resources: Sequence[_R],
-    changes_of: Callable[[ConfigResource, Mapping[str, str], _R], _Changes],
+    changes_of: Callable[[ConfigResource, Mapping[str, str], _R], _ConfigChanges],
     *,
     validate_only: bool,
 ) -> Decision[AlterConfigsResponse]:
@@ -167,24 +167,26 @@ def _versioned(image: MetadataImage, records: Sequence[ConfigRecord]) -> list[Ba
 # --- one resource ------------------------------------------------------------------------------------
 
 
-def _incremental(resource: ConfigResource, present: Mapping[str, str], named: AlterConfigsResource) -> _Changes:
+def _incremental(resource: ConfigResource, present: Mapping[str, str], named: AlterConfigsResource) -> _ConfigChanges:
     explicit: dict[str, str | None] = {}
     for change in named.configs:
         before = present.get(change.name)
         after = _changed_value(resource, before, change)
         if after != before or _is_written_again(resource):
             explicit[change.name] = after
-    return _Changes(resource, present, explicit)
+    return _ConfigChanges(resource, present, explicit)
 
 
-def _replacement(resource: ConfigResource, present: Mapping[str, str], named: ReplacedConfigsResource) -> _Changes:
+def _replacement(
+    resource: ConfigResource, present: Mapping[str, str], named: ReplacedConfigsResource
+) -> _ConfigChanges:
     explicit = {
         entry.name: entry.value
         for entry in named.configs
         if entry.value != present.get(entry.name) or _is_written_again(resource)
     }
     names = {entry.name for entry in named.configs}
-    return _Changes(resource, present, explicit, sorted(name for name in present if name not in names))
+    return _ConfigChanges(resource, present, explicit, sorted(name for name in present if name not in names))
 
 
 def _is_written_again(resource: ConfigResource) -> bool:
@@ -218,7 +220,7 @@ def _items(value: str) -> list[str]:
     return value.rstrip(",").split(",") if value.strip(",") or not value else []
 
 
-def _check(image: MetadataImage, config: ControllerConfig, changes: _Changes) -> None:
+def _check(image: MetadataImage, config: ControllerConfig, changes: _ConfigChanges) -> None:
     resource = changes.resource
     for record in changes.records():
         _check_min_isr(image, resource, record)

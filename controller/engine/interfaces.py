@@ -45,8 +45,8 @@ class Quorum(Protocol):
         """
 
 
-class CommittedBatches(Protocol):
-    """Committed batches in log order, to be read while they are handed over (``quorum.host.CommittedBatches``)."""
+class BatchReader(Protocol):
+    """Committed batches in log order, to be read while they are handed over (``quorum.host.BatchReader``)."""
 
     @property
     def end_offset(self) -> int:

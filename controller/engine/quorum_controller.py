@@ -24,7 +24,7 @@ from quorate.controller.engine.head import Head
 from quorate.controller.engine.head_counters import HeadWatch
 from quorate.controller.engine.interfaces import (
     Applied,
-    CommittedBatches,
+    BatchReader,
     ControllerLimits,
     DecidedWrite,
     FutureReply,
@@ -329,7 +329,7 @@ class QuorumController:
 
     # --- the quorum's listener -----------------------------------------------------------------------
 
-    def on_commit(self, batches: CommittedBatches) -> None:
+    def on_commit(self, batches: BatchReader) -> None:
         """The next committed batches; each batch comes once."""
         if self._head is None:
             self._replay(batches)
@@ -376,7 +376,7 @@ class QuorumController:
         # Before everything that waits: nothing is served before the activation records are in the log.
         self.events.prepend(Event("activation", run, lambda _: None))
 
-    def _replay(self, batches: CommittedBatches) -> None:
+    def _replay(self, batches: BatchReader) -> None:
         try:
             for batch in batches:
                 self._state = self._state.replay_batch(batch)

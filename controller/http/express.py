@@ -31,7 +31,7 @@ from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.framework_connection import HEAD_END, FrameworkConnection
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Call, Route, Serving
-from quorate.controller.logs.refusals import Asked
+from quorate.controller.logs.refusals import RefusedRequest
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 log = structlog.get_logger()
@@ -64,7 +64,7 @@ _QUIET_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _RequestHead:
     """All that a request says before its body."""
 
     route: Route
@@ -148,7 +148,7 @@ class ExpressLane:
         transport.write(self.frames.last_answer(request_id, status, body))
         transport.close()
 
-    def read_head(self, data: bytes) -> _Head | None:
+    def read_head(self, data: bytes) -> _RequestHead | None:
         """What a request says; None if it is not of the usual form, or anything about it is to be refused."""
         line, *lines = data.decode("latin-1").split("\r\n")
         route = self._routes.get(line)
@@ -170,7 +170,7 @@ class ExpressLane:
             principal = check_principal(fields.get(headers.PRINCIPAL.lower(), ANONYMOUS))
         except ApiError:
             return None
-        return _Head(route, media, timeout_ms, fields.get(headers.REQUEST_ID.lower(), ""), principal, int(size))
+        return _RequestHead(route, media, timeout_ms, fields.get(headers.REQUEST_ID.lower(), ""), principal, int(size))
 
 
 def _is_usual(route: Route) -> bool:
@@ -192,7 +192,7 @@ class ExpressConnection(asyncio.Protocol):
         self._address = ""
         #: The last head in bytes, its end included, and what it says: most clients send the same one all the time.
         self._head_data = b""
-        self._head: _Head | None = None
+        self._head: _RequestHead | None = None
         #: Answers bodies that follow this head and are nearly as the last one was: see ``Route.repeated``.
         self._repeated: Callable[[bytes], BaseModel | None] | None = None
         #: Answers the request that is under way.
@@ -286,15 +286,15 @@ class ExpressConnection(asyncio.Protocol):
                 self._repeated = route.repeated(lane.node, model, body)
         return True
 
-    def _answer_at_once(self, head: _Head, reply: BaseModel) -> None:
+    def _answer_at_once(self, head: _RequestHead, reply: BaseModel) -> None:
         request_id = request_id_of(head.request_id)
         self._transport.write(self._lane.frames.answer_at_once(head.route, request_id, reply, head.media))
 
-    async def _run(self, head: _Head, request_id: str, model: Any) -> None:
+    async def _run(self, head: _RequestHead, request_id: str, model: Any) -> None:
         REQUEST_ID.set(request_id)
         ORIGIN.set(Origin(head.principal, self._address, request_id))
         route, media, node = head.route, head.media, self._lane.node
-        asked = Asked(route.method, route.path, head.principal, self._address, request_id)
+        asked = RefusedRequest(route.method, route.path, head.principal, self._address, request_id)
         try:
             reply = await run_route(route, Call(node, head.timeout_ms), Nothing(), model)
             status, data = encode(reply, media, is_bulk=route.is_bulk)

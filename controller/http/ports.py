@@ -15,8 +15,8 @@ from quorate.controller.feed.feed import MetadataFeed
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.operations import Operations
-from quorate.controller.reads.broker_reports import HeardBrokers
-from quorate.controller.reads.digests import Digests
+from quorate.controller.reads.broker_reports import BrokerReports
+from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import Checkpoints, PastImages
@@ -195,8 +195,8 @@ class Node:
     past: PastImages
     counts: CountedImages
     search: PartitionSearch
-    heard: HeardBrokers
-    digests: Digests
+    heard: BrokerReports
+    digests: StateDigests
     limits: NodeLimits
     states: CountedStates = field(default_factory=CountedStates)
     audit: AuditReading = field(default_factory=AuditReading)

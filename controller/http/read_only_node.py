@@ -16,7 +16,7 @@ from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.http.ports import Node, NodePosition, QuorumView, VoterView
 from quorate.controller.operations.read_only_controller import still_controller
-from quorate.controller.reads.broker_reports import HeardBrokers
+from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.snapshots.image.image import MetadataImage
 
 
@@ -35,9 +35,9 @@ def node_at(node: Node, image: MetadataImage, leader_id: int | None) -> Node:
     )
 
 
-def nobody_heard(controller: QuorumController) -> HeardBrokers:
+def nobody_heard(controller: QuorumController) -> BrokerReports:
     """What brokers say of themselves, where none speaks."""
-    return HeardBrokers(controller.scheduler.monotonic_ms)
+    return BrokerReports(controller.scheduler.monotonic_ms)
 
 
 class StillCluster:

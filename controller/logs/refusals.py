@@ -17,7 +17,7 @@ from quorate.metadata_log.errors import ApiError, ErrorCode
 _ERRORS_MAX: Final = 16
 
 
-class Asked(NamedTuple):
+class RefusedRequest(NamedTuple):
     """What is known of a request that is refused, whoever read it."""
 
     method: str
@@ -46,7 +46,7 @@ class Refusals:
         """None: the node writes nothing down."""
         self._lines = lines
 
-    def note(self, asked: Asked, error: Exception, status: int) -> None:
+    def note(self, asked: RefusedRequest, error: Exception, status: int) -> None:
         """A request failed. One that would have changed something, or lacks the secret, and was the asker's fault."""
         is_refusal = 400 <= status < 500 and (asked.method not in ("GET", "HEAD") or status in (401, 403))
         if self._lines is None or not is_refusal:
@@ -54,7 +54,7 @@ class Refusals:
         code = error.code if isinstance(error, ApiError) else ErrorCode.INVALID_REQUEST
         self._lines.note(_refusal(asked, code), asked.request_id, str(error))
 
-    def note_items(self, asked: Asked, results: Iterable[ItemResult]) -> None:
+    def note_items(self, asked: RefusedRequest, results: Iterable[ItemResult]) -> None:
         """Some of the things that a request asked for were refused."""
         if self._lines is None:
             return
@@ -73,13 +73,13 @@ class Refusals:
         return [] if self._lines is None else await asyncio.to_thread(self._lines.newest, lines_max)
 
 
-def asked_by(request: web.Request, origin: Origin | None, request_id: str) -> Asked:
+def asked_by(request: web.Request, origin: Origin | None, request_id: str) -> RefusedRequest:
     """A request that the web framework has read."""
     resource = request.match_info.route.resource
     route = "an unknown path" if resource is None else resource.canonical
     principal, address = (None, request.remote) if origin is None else (origin.principal, origin.address)
-    return Asked(request.method, route, principal, address, request_id)
+    return RefusedRequest(request.method, route, principal, address, request_id)
 
 
-def _refusal(asked: Asked, code: ErrorCode) -> Refusal:
+def _refusal(asked: RefusedRequest, code: ErrorCode) -> Refusal:
     return Refusal(f"{asked.method} {asked.route}", asked.principal, asked.address, code.name)

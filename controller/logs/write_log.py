@@ -17,7 +17,7 @@ from quorate.controller.logs.event_performance import EventPerformance
 from quorate.controller.logs.refusal_log import RefusalLog
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.logs.state_log import StateLog
-from quorate.controller.reads.broker_reports import HeardBrokers
+from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.metadata_log.log.segment_log import MetadataLog
 
 log = structlog.get_logger()
@@ -49,7 +49,7 @@ def keep_account(directory: Path, controller: QuorumController, *, is_logged: bo
     return Account(AuditReading(audit), Refusals(refusals), close)
 
 
-def tell_state(controller: QuorumController, heard: HeardBrokers, segments: MetadataLog) -> StateLog:
+def tell_state(controller: QuorumController, heard: BrokerReports, segments: MetadataLog) -> StateLog:
     """Log what happens to the cluster from now on, and which events take long. The caller closes the state log."""
     state = StateLog(controller, heard.ms_ago, lambda: segments.start_offset)
     state.start()

@@ -18,7 +18,7 @@ from quorate.controller.brokers.registration import (
     decide_unregister_broker,
 )
 from quorate.controller.brokers.session_order import Session
-from quorate.controller.brokers.steady_heartbeats import Standing, standing_or_none, steady_heartbeat
+from quorate.controller.brokers.steady_heartbeats import SteadyBroker, standing_or_none, steady_heartbeat
 from quorate.controller.configs.alter_configs import decide_alter_configs, decide_incremental_alter_configs
 from quorate.controller.configs.description import describe_configs
 from quorate.controller.configs.features import decide_update_features, describe_features
@@ -252,7 +252,7 @@ class Operations:
             self._role.deletions.report(self._controller.stable, request.broker_id, request.undeleted)
         return reply
 
-    def repeated_heartbeat(self, standing: Standing, metadata_offset: int) -> BrokerHeartbeatResponse | None:
+    def repeated_heartbeat(self, standing: SteadyBroker, metadata_offset: int) -> BrokerHeartbeatResponse | None:
         """The same for a broker that says again what it said, with nothing left of deleted topics.
 
         Args:
@@ -262,7 +262,7 @@ class Operations:
             return None  # what it says of them is news
         return self._answer_steady(standing, metadata_offset)
 
-    def _answer_steady(self, standing: Standing, metadata_offset: int) -> BrokerHeartbeatResponse | None:
+    def _answer_steady(self, standing: SteadyBroker, metadata_offset: int) -> BrokerHeartbeatResponse | None:
         image, sessions = self._controller.settled, self._role.sessions_or_none
         if image is None or sessions is None:
             return None

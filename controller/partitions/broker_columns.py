@@ -31,7 +31,7 @@ class BrokerColumns:
         return ids if to_remove is None else ids[ids != to_remove]
 
 
-class _Newest:
+class _NewestColumns:
     """The columns that were asked for last. A memo only: answers do not depend on it."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class _Newest:
         return made[2]
 
 
-_NEWEST: Final = _Newest()
+_NEWEST: Final = _NewestColumns()
 
 
 def broker_columns(image: MetadataImage) -> BrokerColumns:

@@ -1,6 +1,6 @@
 """The composition root of a controller: everything that a process of it consists of, put together once.
 
-``assemble`` is told what the settings say (``ControllerParts``), what the node's directory says (``Founded``), and
+``assemble`` is told what the settings say (``ControllerParts``), what the node's directory says (``NodeFounding``), and
 where it runs (``Environment``): on a machine, or in the simulation of the whole system, so that what is simulated is
 what runs. What only a real process has stands around it, in ``controller.process.server``: sockets, threads, files of
 the audit, signals. Beside that,
@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from quorate.controller.background.checkpoint_pace import Pace
+from quorate.controller.background.checkpoint_pace import WorkPace
 from quorate.controller.background.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.brokers.controller_registration import own_registration
@@ -32,12 +32,12 @@ from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.process.composition import Composed, Machine, compose
-from quorate.controller.process.digest_watch import DigestWatch
+from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.registrar import Registrar
-from quorate.controller.process.served_cluster import Founded, NodeFaults, RunningQuorum, ServedCluster
+from quorate.controller.process.served_cluster import NodeFaults, NodeFounding, RunningQuorum, ServedCluster
 from quorate.controller.protocol.brokers import Listener
-from quorate.controller.reads.broker_reports import HeardBrokers
-from quorate.controller.reads.digests import Digests
+from quorate.controller.reads.broker_reports import BrokerReports
+from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import PastImages
@@ -82,11 +82,11 @@ class BesideTheLoop(Protocol):
         """Shared by whoever digests."""
 
     @property
-    def checkpoint_pace(self) -> Pace:
+    def checkpoint_pace(self) -> WorkPace:
         """Of whoever writes checkpoints."""
 
     @property
-    def digest_pace(self) -> Pace:
+    def digest_pace(self) -> WorkPace:
         """Of whoever digests."""
 
 
@@ -119,7 +119,7 @@ class Assembly(Generic[Q]):
     client: ControllerClient
     #: To be run beside the controller.
     registrar: Registrar
-    digest_watch: DigestWatch
+    digest_watch: ControllerDigestWatch
 
     def release(self) -> None:
         """Whoever waits for news gets none any more: first of all when the process ends."""
@@ -128,7 +128,7 @@ class Assembly(Generic[Q]):
 
 
 def assemble(
-    parts: ControllerParts, founded: Founded, storage: NodeStorage, environment: Environment[Q]
+    parts: ControllerParts, founded: NodeFounding, storage: NodeStorage, environment: Environment[Q]
 ) -> Assembly[Q]:
     """Put a controller together over its opened directory."""
     leaders = LeaderWatch()
@@ -157,7 +157,7 @@ def assemble(
 
     controller.on_stable = stable_moved
     runtime.node.on_damaged_checkpoint(rotted)
-    watch = DigestWatch(node, client, environment.faults, environment.counters)
+    watch = ControllerDigestWatch(node, client, environment.faults, environment.counters)
     return Assembly(runtime, controller, node, client, registrar, watch)
 
 
@@ -184,7 +184,7 @@ def _checkpoint_writer(
 
 def _node(
     parts: ControllerParts,
-    founded: Founded,
+    founded: NodeFounding,
     storage: NodeStorage,
     composed: Composed,
     cluster: ServedCluster,
@@ -208,8 +208,8 @@ def _node(
         past=PastImages(history, storage.checkpoints, lambda: controller.stable),
         counts=CountedImages(parts.default_min_isr),
         search=PartitionSearch(parts.config),
-        heard=HeardBrokers(clock.monotonic_ms),
-        digests=Digests(source, beside.digests, beside.digest_pace),
+        heard=BrokerReports(clock.monotonic_ms),
+        digests=StateDigests(source, beside.digests, beside.digest_pace),
         limits=parts.api,
         shared_secret=parts.shared_secret,
         audit=audit,

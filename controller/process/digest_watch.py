@@ -52,7 +52,7 @@ class Alarms(Protocol):
         """This process must not go on."""
 
 
-class DigestWatch:
+class ControllerDigestWatch:
     """Owned by the loop thread; ``run`` works until it is cancelled."""
 
     def __init__(self, node: Node, client: Asker, alarms: Alarms, counters: Counters) -> None:

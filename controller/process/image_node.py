@@ -18,7 +18,7 @@ from quorate.controller.operations.active_role import ActiveRole
 from quorate.controller.operations.operations import Operations
 from quorate.controller.operations.read_only_controller import still_controller
 from quorate.controller.process.settings_parts import default_parts
-from quorate.controller.reads.digests import Digests
+from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import PastImages
@@ -59,7 +59,7 @@ def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None) -> Nod
         counts=CountedImages(parts.default_min_isr),
         search=PartitionSearch(config),
         heard=nobody_heard(controller),
-        digests=Digests(nothing, DigestMemory(), Unpaced()),
+        digests=StateDigests(nothing, DigestMemory(), Unpaced()),
         limits=parts.api,
     )
 

@@ -20,7 +20,7 @@ from quorate.quorum.storage.storage import NodeStorage
 
 
 @dataclass(frozen=True, slots=True)
-class Founded:
+class NodeFounding:
     """What a node's directory says that its settings do not."""
 
     cluster_id: str
@@ -66,7 +66,7 @@ class ServedCluster:
         self,
         runtime: RunningQuorum,
         storage: NodeStorage,
-        founded: Founded,
+        founded: NodeFounding,
         controller: QuorumController,
         faults: NodeFaults,
         counters: Counters,

@@ -24,12 +24,12 @@ from quorate.controller.logs.write_log import keep_account, tell_state
 from quorate.controller.operations.bootstrap import bootstrap_records
 from quorate.controller.process.assembly import Environment, assemble
 from quorate.controller.process.composition import Machine
-from quorate.controller.process.digest_watch import DigestWatch
+from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.open_files import places
 from quorate.controller.process.process_life import Ending, beside
 from quorate.controller.process.quorum_parts import quorum_config
 from quorate.controller.process.registrar import Registrar
-from quorate.controller.process.served_cluster import Founded
+from quorate.controller.process.served_cluster import NodeFounding
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_parts import controller_parts, log_config
 from quorate.controller.process.settings_source import read_secret
@@ -89,7 +89,7 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch: DigestWatch) -> None:
+async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch: ControllerDigestWatch) -> None:
     await asyncio.sleep(_SETTLED_S)
     await warm_up(LoopScheduler(faults), faults)
     async with asyncio.TaskGroup() as tasks:
@@ -99,7 +99,7 @@ async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch:
 
 async def _start(
     settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
-) -> tuple[Registrar, DigestWatch]:
+) -> tuple[Registrar, ControllerDigestWatch]:
     disk = RealDisk()
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
@@ -146,10 +146,10 @@ async def _start(
     return assembly.registrar, assembly.digest_watch
 
 
-def _founded(directory: MetadataDirectory, disk: RealDisk) -> Founded:
+def _founded(directory: MetadataDirectory, disk: RealDisk) -> NodeFounding:
     meta, bootstrap = directory.meta, directory.bootstrap(disk)
     records = () if bootstrap is None else bootstrap_records(bootstrap, directory.path)
-    return Founded(meta.cluster_id, meta.generation, directory.is_short_of_space, records)
+    return NodeFounding(meta.cluster_id, meta.generation, directory.is_short_of_space, records)
 
 
 def _token_secret(settings: ControllerSettings) -> bytes | None:

@@ -70,7 +70,7 @@ class Group(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class Voter(Group):
+class ConfiguredVoter(Group):
     """One controller of the quorum."""
 
     id: int = Field(ge=0)
@@ -115,7 +115,7 @@ class QuorumSettings(Group):
         return self
 
 
-class BrokerSettings(Group):
+class BrokerSessionSettings(Group):
     """How the active controller treats brokers."""
 
     session_timeout_ms: int = Field(default=9_000, ge=100, le=3_600_000)
@@ -291,13 +291,13 @@ class ControllerSettings(BaseSettings):
     """Metadata directory, made before the first start: `quorate format directory`."""
     cluster_id: str | None = Field(default=None, min_length=1)
     """Cluster that the directory must be of; unset: whatever it says."""
-    voters: tuple[Voter, ...] = Field(min_length=1, max_length=15)
+    voters: tuple[ConfiguredVoter, ...] = Field(min_length=1, max_length=15)
     """All controllers, this one included; the same on each of them."""
     shared_secret_file: Path | None = None
     """File with what the voters prove to know to each other, and what HTTP clients send as `Authorization: Bearer`: at
     least 32 characters, the same on all nodes. Without it only loopback addresses can be listened on."""
     quorum: QuorumSettings = Field(default_factory=QuorumSettings)
-    brokers: BrokerSettings = Field(default_factory=BrokerSettings)
+    brokers: BrokerSessionSettings = Field(default_factory=BrokerSessionSettings)
     topics: TopicSettings = Field(default_factory=TopicSettings)
     policies: PolicySettings = Field(default_factory=PolicySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
@@ -332,7 +332,7 @@ class ControllerSettings(BaseSettings):
         return self
 
     @property
-    def voter(self) -> Voter:
+    def voter(self) -> ConfiguredVoter:
         """This node among the voters."""
         return next(voter for voter in self.voters if voter.id == self.node_id)
 

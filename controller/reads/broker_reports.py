@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerSession:
+class BrokerReport:
     """What is remembered of one broker."""
 
     #: Exclusive end of what it had applied.
@@ -15,7 +15,7 @@ class BrokerSession:
     last_heartbeat_ms_ago: float
 
 
-class HeardBrokers:
+class BrokerReports:
     """The last accepted heartbeat of each broker in one epoch. Owned by the loop thread."""
 
     def __init__(self, monotonic_ms: Callable[[], float]) -> None:
@@ -36,9 +36,9 @@ class HeardBrokers:
         heard = self._heard.get(broker_id)
         return None if heard is None else self._monotonic_ms() - heard[1]
 
-    def sessions(self, epoch: int) -> Mapping[int, BrokerSession]:
+    def sessions(self, epoch: int) -> Mapping[int, BrokerReport]:
         """By broker id; empty for every epoch but the one in which this node was active last."""
         if epoch != self._epoch:
             return {}
         now_ms = self._monotonic_ms()
-        return {id_: BrokerSession(offset, now_ms - at_ms) for id_, (offset, at_ms) in self._heard.items()}
+        return {id_: BrokerReport(offset, now_ms - at_ms) for id_, (offset, at_ms) in self._heard.items()}

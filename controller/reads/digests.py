@@ -11,7 +11,7 @@ import time
 from collections import deque
 from typing import Final
 
-from quorate.controller.background.checkpoint_pace import Pace
+from quorate.controller.background.checkpoint_pace import WorkPace
 from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.feed.feed import Bell, FeedSource
 from quorate.controller.reads.past import replayed_to
@@ -29,13 +29,13 @@ REBUILD_SHARE: Final = 0.01
 REBUILD_SECONDS_MAX: Final = 2.0
 
 
-class Digests:
+class StateDigests:
     """Computes digests off the loop, one at a time; each costs what changed since the one before.
 
     Owned by the loop thread. ``note`` must be called whenever the committed state has moved.
     """
 
-    def __init__(self, log: FeedSource, memory: DigestMemory, pace: Pace) -> None:
+    def __init__(self, log: FeedSource, memory: DigestMemory, pace: WorkPace) -> None:
         self._log = log
         self._history = ImageHistory()
         self._anchors: deque[MetadataImage] = deque(maxlen=ANCHORS_MAX)

@@ -60,7 +60,7 @@ class Checkpoints(Protocol):
         """
 
 
-class Step(NamedTuple):
+class ReplayStep(NamedTuple):
     """Replay so far."""
 
     state: ReplayState
@@ -202,13 +202,13 @@ def _require_held(log: FeedSource, position: int) -> None:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log begins at {log.log_start_offset} by now")
 
 
-async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> Step:
+async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> ReplayStep:
     """A state carried on to an offset or the end of an epoch, or of what is committed; replay is on a thread.
 
     Raises:
         ApiError: OFFSET_OUT_OF_RANGE, retention has overtaken it.
     """
-    step = Step(ReplayState(base), moment.is_reached_at(base.provenance.end_offset))
+    step = ReplayStep(ReplayState(base), moment.is_reached_at(base.provenance.end_offset))
     while not step.is_there and (position := step.state.end_offset) < log.high_watermark:
         _require_held(log, position)
         begun = time.thread_time()
@@ -218,24 +218,24 @@ async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> S
     return step
 
 
-def _carried_on(step: Step, data: bytes, moment: Moment) -> Step:
+def _carried_on(step: ReplayStep, data: bytes, moment: Moment) -> ReplayStep:
     begun = time.thread_time()
     state, is_there, _ = _replayed(step.state, data, moment)
-    return Step(state, is_there, step.seconds + time.thread_time() - begun)
+    return ReplayStep(state, is_there, step.seconds + time.thread_time() - begun)
 
 
-def _replayed(state: ReplayState, data: bytes, moment: Moment) -> Step:
+def _replayed(state: ReplayState, data: bytes, moment: Moment) -> ReplayStep:
     view = memoryview(data)
     start = 0
     while start < len(view):
         header = checked_header(view, start)
         if moment.is_before(header):
-            return Step(state, is_there=True)
+            return ReplayStep(state, is_there=True)
         state = state.replay_batch(view, start, below=moment.offset)
         if moment.is_reached_at(header.end_offset):
-            return Step(state, is_there=True)
+            return ReplayStep(state, is_there=True)
         start += header.size
-    return Step(state, is_there=False)
+    return ReplayStep(state, is_there=False)
 
 
 def _load(checkpoints: Checkpoints, info: CheckpointInfo) -> MetadataImage:

@@ -28,7 +28,7 @@ class BrokerChoices:
     by_id: dict[int, tuple[bool, Uuid]]
 
 
-class _Newest:
+class _NewestChoices:
     """What was asked for last. A memo only: answers do not depend on it."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class _Newest:
         return made[1]
 
 
-_NEWEST: Final = _Newest()
+_NEWEST: Final = _NewestChoices()
 
 
 def broker_choices(cluster: ClusterImage) -> BrokerChoices:

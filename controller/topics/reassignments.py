@@ -162,7 +162,7 @@ def _cancel(
 
 def _runs(image: MetadataImage, config: ControllerConfig, changes: list[_Reassignment]) -> list[PartitionChangeRun]:
     """Records of the changes, through the same rules as everything else."""
-    layout = _Layout(image, changes)
+    layout = _TargetLayout(image, changes)
     present = [change.present for change in changes]
     rows = PartitionRows(
         replicas=layout.masks([p.replicas for p in present]),
@@ -204,7 +204,7 @@ def _min_isr(image: MetadataImage, config: ControllerConfig, topic: Topic) -> in
     return effective_min_isr(image, config, topic.name, len(first.replicas))
 
 
-class _Layout:
+class _TargetLayout:
     """Slots of the partitions: target replicas in order, then whoever else their sets mention."""
 
     def __init__(self, image: MetadataImage, changes: list[_Reassignment]) -> None:

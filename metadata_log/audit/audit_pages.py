@@ -53,7 +53,7 @@ def read_audit_page(directory: Path, start_offset: int, end_offset: int | None, 
 def _merged(files: list[Path], start_offset: int, end_offset: int | None) -> Iterator[AuditLine]:
     """Lines that end behind an offset, by base offset and epoch; a file is opened when its lines are due."""
     pending = deque(file for file in files if end_offset is None or audit_file_offset(file) < end_offset)
-    heads: list[_Head] = []
+    heads: list[_FileHead] = []
     while pending or heads:
         while pending and (not heads or audit_file_offset(pending[0]) <= heads[0].base_offset):
             _push(heads, len(pending), _lines_behind(pending.popleft(), start_offset))
@@ -63,7 +63,7 @@ def _merged(files: list[Path], start_offset: int, end_offset: int | None) -> Ite
             _push(heads, head.place, head.following)
 
 
-class _Head(NamedTuple):
+class _FileHead(NamedTuple):
     """The next line of an open file. Heads are in the order of their lines."""
 
     base_offset: int
@@ -74,10 +74,10 @@ class _Head(NamedTuple):
     following: Iterator[AuditLine]
 
 
-def _push(heads: list[_Head], place: int, lines: Iterator[AuditLine]) -> None:
+def _push(heads: list[_FileHead], place: int, lines: Iterator[AuditLine]) -> None:
     line = next(lines, None)
     if line is not None:
-        heapq.heappush(heads, _Head(line.base_offset, line.epoch, place, line, lines))
+        heapq.heappush(heads, _FileHead(line.base_offset, line.epoch, place, line, lines))
 
 
 def _lines_behind(file: Path, start_offset: int) -> Iterator[AuditLine]:

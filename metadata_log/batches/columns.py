@@ -69,7 +69,7 @@ def decode_body(body: bytes, first_delta: int, record_count: int) -> list[BatchI
 
 def _data_records(buf: bytes, pos: int, end: int, delta: int, end_delta: int) -> list[BatchItem]:
     if end_delta - delta >= _RUN_ROWS_MIN:
-        return _Reader(buf, pos, end, delta, end_delta).items()
+        return _ColumnReader(buf, pos, end, delta, end_delta).items()
     found: list[BatchItem] = []
     _, delta = _read_rows(buf, pos, end, delta, _NO_RUNS, found)
     _require_count(delta, end_delta)
@@ -116,7 +116,7 @@ def _require_delta(delta: int, due: int) -> None:
         raise MalformedData(f"offset delta {delta} where {due} is due")
 
 
-class _Reader:
+class _ColumnReader:
     """Walks records that may have runs; ``pos`` and ``delta`` are where the next one begins and which it must be."""
 
     __slots__ = ("buf", "delta", "end", "end_delta", "found", "pos")

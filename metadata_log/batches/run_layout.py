@@ -77,7 +77,7 @@ class RowForm:
         return len(self.template)
 
 
-class _Writer:
+class _ColumnWriter:
     def __init__(self) -> None:
         self.columns: list[Column] = []
         self.template = bytearray()
@@ -110,7 +110,7 @@ def layout_of(type_id: int, version: int, lengths: Mapping[str, int | None]) -> 
 def _layout(type_id: int, version: int, shape: tuple[tuple[str, int | None], ...]) -> Layout:
     lengths = dict(shape)
     fields = [f for f in DATA_SCHEMAS[type_id].struct.fields if version in f.versions]
-    out = _Writer()
+    out = _ColumnWriter()
     out.constant(wire.uvarint(FRAME_VERSION) + wire.uvarint(type_id) + wire.uvarint(version))
     for field in fields:
         if field.tag is None:
@@ -138,7 +138,7 @@ def row_form(layout: Layout, delta_width: int) -> RowForm:
     return RowForm(layout, delta_start, delta_width, value_start, template, mask)
 
 
-def _put(out: _Writer, field: Field, length: int | None) -> None:
+def _put(out: _ColumnWriter, field: Field, length: int | None) -> None:
     if length is not None:
         out.constant(wire.uvarint(length + 1))
     out.column(field, length)

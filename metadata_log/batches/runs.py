@@ -34,7 +34,7 @@ def _uuids(column: ByteColumn | None, row: int) -> tuple[bytes, ...] | None:
     return None if column is None else tuple(uuid.tobytes() for uuid in column[row])
 
 
-class _Run:
+class _MassRun:
     """What both kinds of runs can do. Every field that is an array has one row per record."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartitionChangeRun(_Run):
+class PartitionChangeRun(_MassRun):
     """``n`` PartitionChangeRecords of one shape and version. An absent column is "no change"."""
 
     TYPE_ID: ClassVar[int] = 5
@@ -101,7 +101,7 @@ class PartitionChangeRun(_Run):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartitionRun(_Run):
+class PartitionRun(_MassRun):
     """``n`` PartitionRecords of one shape and version."""
 
     TYPE_ID: ClassVar[int] = 3

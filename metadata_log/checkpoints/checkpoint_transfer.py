@@ -25,7 +25,7 @@ from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, Invaria
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointOffer:
+class OfferedCheckpoint:
     """What a node tells a peer of a checkpoint that it may fetch."""
 
     id: CheckpointId
@@ -64,7 +64,7 @@ class CheckpointDownload:
     It outlives connections: whoever offers the same bytes may go on at ``position``. It does not outlive the process.
     """
 
-    def __init__(self, disk: Disk, directory: str, offer: CheckpointOffer) -> None:
+    def __init__(self, disk: Disk, directory: str, offer: OfferedCheckpoint) -> None:
         self._disk = disk
         self._directory = directory
         self.offer = offer
@@ -76,7 +76,7 @@ class CheckpointDownload:
         """Whether every byte has arrived; ``finish_job`` comes next."""
         return self.position == self.offer.size
 
-    def can_continue(self, offer: CheckpointOffer) -> bool:
+    def can_continue(self, offer: OfferedCheckpoint) -> bool:
         """Whether what this offer names has the bytes of which a part is here already."""
         return (offer.id, offer.size, offer.crc) == (self.offer.id, self.offer.size, self.offer.crc)
 
@@ -168,7 +168,7 @@ class FinishDownloadJob:
     disk: Disk
     directory: str
     part_name: str
-    offer: CheckpointOffer
+    offer: OfferedCheckpoint
     #: What was received; None until the job has run to its end.
     info: CheckpointInfo | None = field(default=None)
     #: What is wrong with the manifest that came with it, which is not kept then.

@@ -28,7 +28,7 @@ from quorate.metadata_log.checkpoints.checkpoint_files import (
     publish_checkpoint,
 )
 from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest, decode_manifest, encode_manifest
-from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk, CheckpointOffer, FinishDownloadJob
+from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk, FinishDownloadJob, OfferedCheckpoint
 from quorate.metadata_log.disk import DAMAGED_SUFFIX, PART_SUFFIX, Disk, OpenMode, read_file, remove_file, taken_back
 from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, InvariantViolation, StorageError
 
@@ -121,7 +121,7 @@ class CheckpointStore:
 
     # --- sending -------------------------------------------------------------------------------------
 
-    def offer(self, checkpoint: CheckpointId) -> CheckpointOffer:
+    def offer(self, checkpoint: CheckpointId) -> OfferedCheckpoint:
         """What to tell a peer about it. A manifest that has rotted is left out: the checkpoint may be sound without it.
 
         ``manifest_damage`` of the offer says what is wrong with it then.
@@ -137,8 +137,8 @@ class CheckpointStore:
             try:
                 decode_manifest(manifest, path, info)
             except CorruptState as error:
-                return CheckpointOffer(checkpoint, info.size, info.crc, None, error)
-        return CheckpointOffer(checkpoint, info.size, info.crc, manifest)
+                return OfferedCheckpoint(checkpoint, info.size, info.crc, None, error)
+        return OfferedCheckpoint(checkpoint, info.size, info.crc, manifest)
 
     def read_chunk(self, checkpoint: CheckpointId, position: int, size_max: int) -> CheckpointChunk:
         """At most ``size_max`` bytes from ``position`` on; the last chunk is the one that reaches the offered size.

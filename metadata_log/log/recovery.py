@@ -20,7 +20,7 @@ from quorate.metadata_log.checkpoints.checkpoint_files import (
 from quorate.metadata_log.disk import PART_SUFFIX, Disk, OpenMode, replace_file
 from quorate.metadata_log.errors import CorruptState
 from quorate.metadata_log.log.log_entries import EntryTable
-from quorate.metadata_log.log.recovery_survey import Survey
+from quorate.metadata_log.log.recovery_survey import LogSurvey
 from quorate.metadata_log.log.recovery_verdict import Damage, find_damage
 from quorate.metadata_log.segments.mark import Mark, MarkFile, read_mark
 from quorate.metadata_log.segments.segment_files import SegmentFiles, list_segments
@@ -82,8 +82,8 @@ def _recovered(files: SegmentFiles) -> Recovered:
         mark = read_mark(disk, directory)
     except CorruptState as error:
         damage = Damage(error.path, 0, 0, error.reason, None)
-        return _damaged(files, Survey(disk, directory, []), checkpoints, damage)
-    survey = Survey(disk, directory, list_segments(disk, directory))
+        return _damaged(files, LogSurvey(disk, directory, []), checkpoints, damage)
+    survey = LogSurvey(disk, directory, list_segments(disk, directory))
     survey.read()
     newest = checkpoints.usable[-1].id if checkpoints.usable else None
     found = find_damage(survey, mark, newest)
@@ -92,7 +92,7 @@ def _recovered(files: SegmentFiles) -> Recovered:
     return _Repair(files, survey, mark, checkpoints).run()
 
 
-def _damaged(files: SegmentFiles, survey: Survey, checkpoints: CheckpointSurvey, damage: Damage) -> Recovered:
+def _damaged(files: SegmentFiles, survey: LogSurvey, checkpoints: CheckpointSurvey, damage: Damage) -> Recovered:
     start = survey.first_base
     return Recovered(
         files, survey.entries, survey.controls, survey.segments, checkpoints, start, 0, start, damage, None, None
@@ -104,7 +104,7 @@ class _Repair:
     """Put the files of an undamaged log in order. Blocking; every step may be the last before a crash."""
 
     files: SegmentFiles
-    survey: Survey
+    survey: LogSurvey
     mark: Mark | None
     checkpoints: CheckpointSurvey
     torn_tail: TornTail | None = field(default=None)

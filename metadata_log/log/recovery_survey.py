@@ -11,7 +11,7 @@ from quorate.metadata_log.segments.segment_scan import BadBatch, scan_batches
 from quorate.metadata_log.segments.torn_write import is_torn, lacks_pages
 
 
-class Survey:
+class LogSurvey:
     """All segments, read and checked up to the first bad batch."""
 
     def __init__(self, disk: Disk, directory: str, bases: list[int]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
-from quorate.metadata_log.log.recovery_survey import Survey
+from quorate.metadata_log.log.recovery_survey import LogSurvey
 from quorate.metadata_log.segments.mark import Mark
 
 
@@ -31,7 +31,7 @@ class Damage:
         return f"{self.path}: damaged at byte {self.position}, offset {self.offset}: {self.reason}"
 
 
-def find_damage(survey: Survey, mark: Mark | None, newest: CheckpointId | None) -> Damage | None:
+def find_damage(survey: LogSurvey, mark: Mark | None, newest: CheckpointId | None) -> Damage | None:
     """What makes the log unusable, None when nothing does. ``newest``: the newest usable checkpoint."""
     promised = mark.durable_end if mark is not None else 0
     is_covered = newest is not None and newest.end_offset >= promised
@@ -48,7 +48,7 @@ def find_damage(survey: Survey, mark: Mark | None, newest: CheckpointId | None) 
     return _missing_history(survey, newest) or _contradiction(survey, mark, newest)
 
 
-def _missing_history(survey: Survey, newest: CheckpointId | None) -> Damage | None:
+def _missing_history(survey: LogSurvey, newest: CheckpointId | None) -> Damage | None:
     if not survey.segments or survey.first_base == 0:
         return None
     if newest is None:
@@ -59,7 +59,7 @@ def _missing_history(survey: Survey, newest: CheckpointId | None) -> Damage | No
     return None
 
 
-def _contradiction(survey: Survey, mark: Mark | None, newest: CheckpointId | None) -> Damage | None:
+def _contradiction(survey: LogSurvey, mark: Mark | None, newest: CheckpointId | None) -> Damage | None:
     """The log against what the mark says about it, where no CRC would tell."""
     if mark is None or survey.end_offset < mark.durable_end:
         return None
@@ -74,7 +74,7 @@ def _contradiction(survey: Survey, mark: Mark | None, newest: CheckpointId | Non
     return None
 
 
-def _is_of_a_checkpoint(survey: Survey, mark: Mark, newest: CheckpointId | None) -> bool:
+def _is_of_a_checkpoint(survey: LogSurvey, mark: Mark, newest: CheckpointId | None) -> bool:
     """Whether the mark may speak of a checkpoint that took the log's place, while the log is still there.
 
     It says so before the first segment goes. Further checkpoints may have been installed since it was noted which
@@ -85,7 +85,7 @@ def _is_of_a_checkpoint(survey: Survey, mark: Mark, newest: CheckpointId | None)
     return newest.end_offset == mark.durable_end or not survey.holds(newest)
 
 
-def _whole_file(survey: Survey, offset: int, reason: str, is_bad: bool) -> Damage:
+def _whole_file(survey: LogSurvey, offset: int, reason: str, is_bad: bool) -> Damage:
     """Damage that lies in no batch: it is told of the first segment if that cannot stay, else of the last."""
     if not survey.segments:
         return Damage(survey.directory, 0, offset, reason, None)
@@ -93,7 +93,7 @@ def _whole_file(survey: Survey, offset: int, reason: str, is_bad: bool) -> Damag
     return Damage(survey.path(base), 0 if is_bad else size, offset, reason, base if is_bad else None)
 
 
-def _at_offset(survey: Survey, end_offset: int, reason: str) -> Damage:
+def _at_offset(survey: LogSurvey, end_offset: int, reason: str) -> Damage:
     """Damage in the batch that should end at an offset within the log."""
     index = survey.entries.containing(end_offset - 1)
     offset = survey.entries.base_of(index)

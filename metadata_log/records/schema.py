@@ -17,7 +17,7 @@ from quorate.metadata_log.records import records
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
+class VersionRange:
     """A closed range of record versions."""
 
     first: int
@@ -27,7 +27,7 @@ class Versions:
         return self.first <= version <= self.last
 
 
-NO_VERSIONS: Final = Versions(0, -1)
+NO_VERSIONS: Final = VersionRange(0, -1)
 _OPEN_END: Final = 32_767
 
 
@@ -40,8 +40,8 @@ class Field:
     #: A primitive's name, or that of a struct.
     element_type: str
     is_array: bool
-    versions: Versions
-    nullable: Versions
+    versions: VersionRange
+    nullable: VersionRange
     #: None = not tagged.
     tag: int | None
     default: Any
@@ -68,7 +68,7 @@ class RecordSchema:
     json_type: str
     type_id: int
     is_control: bool
-    versions: Versions
+    versions: VersionRange
     struct: StructSchema
 
 
@@ -96,13 +96,13 @@ _ZERO_VALUES: Final = {
 }
 
 
-def _versions(text: str | None) -> Versions:
+def _versions(text: str | None) -> VersionRange:
     if text is None:
         return NO_VERSIONS
     if text.endswith("+"):
-        return Versions(int(text[:-1]), _OPEN_END)
+        return VersionRange(int(text[:-1]), _OPEN_END)
     first, _, last = text.partition("-")
-    return Versions(int(first), int(last or first))
+    return VersionRange(int(first), int(last or first))
 
 
 def _snake_case(name: str) -> str:

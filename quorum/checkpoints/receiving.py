@@ -12,14 +12,18 @@ import math
 from typing import Final
 
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, CheckpointInfo
-from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk, CheckpointDownload, InvalidChunk
-from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointOffer as StoredOffer
+from quorate.metadata_log.checkpoints.checkpoint_transfer import (
+    CheckpointChunk,
+    CheckpointDownload,
+    InvalidChunk,
+    OfferedCheckpoint,
+)
 from quorate.metadata_log.checkpoints.checkpoints import CheckpointStore
 from quorate.metadata_log.disk import Disk
 from quorate.metadata_log.errors import StorageError
 from quorate.quorum.checkpoints.bulk_queue import BulkQueue
 from quorate.quorum.checkpoints.own_checkpoints import Checkpoint
-from quorate.quorum.messages.messages import CheckpointOffer, CheckpointProgress, Chunk, ChunkRequest
+from quorate.quorum.messages.messages import CheckpointOffer, CheckpointProgress, ChunkMessage, ChunkRequest
 from quorate.quorum.messages.outbox import Channel, Outbox
 
 #: Seconds until a chunk that has not come is asked for again: twice what the last one took, then doubled, from the
@@ -59,7 +63,7 @@ class CheckpointReceiver:
     def on_offer(self, peer: int, message: CheckpointOffer, now: float, *, is_voter: bool) -> None:
         """The leader offers a checkpoint that this node needs: begin, or go on."""
         checkpoint = CheckpointId(message.end_offset, message.last_epoch)
-        offer = StoredOffer(checkpoint, message.size, message.crc, message.manifest or None)
+        offer = OfferedCheckpoint(checkpoint, message.size, message.crc, message.manifest or None)
         download = self._download
         if download is None and now < self._rests_until:
             self._outbox.put(peer, CheckpointProgress(message.epoch, message.round, 0, is_voter))
@@ -77,7 +81,7 @@ class CheckpointReceiver:
                 self._patience = min(2 * self._patience, _ASK_AGAIN_MAX)
             self._ask(download, now)
 
-    def on_chunk(self, peer: int, chunk: Chunk, now: float) -> None:
+    def on_chunk(self, peer: int, chunk: ChunkMessage, now: float) -> None:
         """The next bytes, if they are; anything else is asked for again at a later offer."""
         download = self._download
         if download is None or self._is_writing or download.is_complete or self._source != (peer, chunk.epoch):

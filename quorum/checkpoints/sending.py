@@ -17,12 +17,11 @@ from typing import Final
 from crc32c import crc32c
 
 from quorate.metadata_log.checkpoints.checkpoint_files import BOOTSTRAP_ID, CheckpointId
-from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk
-from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointOffer as StoredOffer
+from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk, OfferedCheckpoint
 from quorate.metadata_log.checkpoints.checkpoints import CheckpointStore, PositionOutOfRange, UnknownCheckpoint
 from quorate.metadata_log.errors import CorruptCheckpoint
 from quorate.quorum.checkpoints.bulk_queue import BulkQueue
-from quorate.quorum.messages.messages import Chunk, ChunkRequest
+from quorate.quorum.messages.messages import ChunkMessage, ChunkRequest
 from quorate.quorum.messages.outbox import Channel, Outbox
 
 #: Seconds without progress for which a follower's checkpoint is kept: the first; or as many times as long as its last
@@ -71,7 +70,7 @@ class CheckpointSender:
         self._bulk = bulk
         self._outbox = outbox
         self._chunk_bytes = chunk_bytes
-        self._offers: dict[CheckpointId, StoredOffer] = {}
+        self._offers: dict[CheckpointId, OfferedCheckpoint] = {}
         #: What each follower is being sent.
         self._sending: dict[int, _Sending] = {}
 
@@ -79,7 +78,7 @@ class CheckpointSender:
         """What is on its way to followers that get on with it."""
         return {sending.id for sending in self._sending.values() if sending.is_kept(now)}
 
-    def offer(self, peer: int, now: float) -> StoredOffer | None:
+    def offer(self, peer: int, now: float) -> OfferedCheckpoint | None:
         """The checkpoint for a follower that is behind the log's start: the one it is being sent, or the newest."""
         sending = self._sending.get(peer)
         if sending is None or not sending.is_kept(now) or not self._store.has(sending.id):
@@ -118,7 +117,7 @@ class CheckpointSender:
             chunk = CheckpointChunk(checkpoint, request.position, b"", 0)
             if sending is not None and sending.id == checkpoint:
                 self._sending.pop(peer, None)
-        reply = Chunk(request.epoch, *checkpoint, chunk.position, chunk.crc, chunk.data)
+        reply = ChunkMessage(request.epoch, *checkpoint, chunk.position, chunk.crc, chunk.data)
         self._outbox.put(peer, reply, Channel.BULK)
 
     def _is_sound_so_far(self, peer: int, chunk: CheckpointChunk) -> bool:

@@ -45,7 +45,7 @@ class CoreOwner(Protocol):
         """The library has just become leader and wants its first entry sent."""
 
 
-class Voter(int, Node):  # type: ignore[misc]  # the library's Node has no type information
+class VoterNumber(int, Node):  # type: ignore[misc]  # the library's Node has no type information
     """A node is its number: hashed and compared as an int, so nothing depends on hash seeds."""
 
 
@@ -60,7 +60,7 @@ class _CoreTransport(Transport):  # type: ignore[misc]  # no type information
     def ready(self) -> bool:
         return True
 
-    def send(self, node: Voter, message: dict[str, Any]) -> bool:
+    def send(self, node: VoterNumber, message: dict[str, Any]) -> bool:
         self._owner.core_send(int(node), message)
         return True
 
@@ -90,14 +90,14 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
     """The library's consensus state of one voter. Every call comes from the loop thread."""
 
     #: The library's, of the current epoch.
-    _SyncObj__raftLeader: Voter | None
+    _SyncObj__raftLeader: VoterNumber | None
 
     def __init__(self, node_id: int, peers: tuple[int, ...], journal: LogJournal, owner: CoreOwner) -> None:
         check_library()
         self._owner = owner
-        self._voters = {peer: Voter(peer) for peer in peers}
+        self._voters = {peer: VoterNumber(peer) for peer in peers}
         super().__init__(
-            Voter(node_id), list(self._voters.values()), _library_config(), transport=_CoreTransport(owner)
+            VoterNumber(node_id), list(self._voters.values()), _library_config(), transport=_CoreTransport(owner)
         )
         self._poller = _NoPoller()
         # The constructor worked on a throw-away journal; this is where the durable one takes over. What is committed

@@ -146,7 +146,7 @@ class ChunkRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class ChunkMessage:
     """Leader to follower, on the bulk connection. Without data: the checkpoint is not to be had here (any more)."""
 
     epoch: int
@@ -172,5 +172,5 @@ Message = (
     | CheckpointOffer
     | CheckpointProgress
     | ChunkRequest
-    | Chunk
+    | ChunkMessage
 )

@@ -34,7 +34,7 @@ _TYPES: Final[dict[int, type[Any]]] = {
     12: messages.CheckpointOffer,
     13: messages.CheckpointProgress,
     14: messages.ChunkRequest,
-    15: messages.Chunk,
+    15: messages.ChunkMessage,
 }
 #: Written in the field annotations of ``messages``.
 _FIELD_TYPES: Final[dict[str, type[Any]]] = {
@@ -65,7 +65,7 @@ _RULES: Final[dict[type[Any], tuple[str, Callable[[Any], bool]]]] = {
         lambda m: m.last_epoch <= m.epoch and m.size > 0 and len(m.manifest) <= _MANIFEST_BYTES_MAX,
     ),
     messages.ChunkRequest: ("last_epoch is above epoch", lambda m: m.last_epoch <= m.epoch),
-    messages.Chunk: ("last_epoch is above epoch", lambda m: m.last_epoch <= m.epoch),
+    messages.ChunkMessage: ("last_epoch is above epoch", lambda m: m.last_epoch <= m.epoch),
 }
 _NUMBERS: Final = {cls: number for number, cls in _TYPES.items()}
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointOffer as StoredOffer
+from quorate.metadata_log.checkpoints.checkpoint_transfer import OfferedCheckpoint
 from quorate.quorum.config import QuorumConfig
 from quorate.quorum.host import PeerStatus
 from quorate.quorum.library.core import RaftCore
@@ -35,7 +35,7 @@ from quorate.quorum.replication.vouching import Vouching
 class OfferSource(Protocol):
     """Where the checkpoint comes from that is offered to a follower behind the log's start."""
 
-    def offer(self, peer: int, now: float) -> StoredOffer | None:
+    def offer(self, peer: int, now: float) -> OfferedCheckpoint | None:
         """The checkpoint that can be served to a follower; None while there is none: it is only told of its leader."""
 
     def received(self, peer: int) -> None:

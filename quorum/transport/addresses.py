@@ -21,7 +21,7 @@ def resolve_host(name: str) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class PeerAddresses:
+class PeerHost:
     """One peer's. A name is asked for again when dialling failed; what it meant before is used until there is news.
 
     A question is never given up: name services answer after many seconds, and threads that ask must not pile up.

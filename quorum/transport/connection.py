@@ -39,19 +39,19 @@ class ConnectionOwner(Protocol):
     def make_hello(self, channel: Channel) -> bytes:
         """A fresh hello of this node."""
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: PeerConnection) -> None:
         """It was made; it may still be refused."""
 
-    def established(self, connection: Connection) -> None:
+    def established(self, connection: PeerConnection) -> None:
         """Both proofs are through."""
 
-    def closes(self, connection: Connection, reason: str, sentence: str, bug: Exception | None = None) -> None:
+    def closes(self, connection: PeerConnection, reason: str, sentence: str, bug: Exception | None = None) -> None:
         """It is about to be closed for what ``sentence`` says; ``reason`` is the same for all of a kind.
 
         ``bug``: what nobody thought of, to be logged with its traceback.
         """
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: PeerConnection) -> None:
         """It ended, established or not."""
 
     def received(self, peer: int, frame: bytes) -> None:
@@ -64,7 +64,7 @@ class ConnectionOwner(Protocol):
         """The peer has proved that this node is of an older generation."""
 
 
-class Connection(asyncio.Protocol):
+class PeerConnection(asyncio.Protocol):
     """See the module."""
 
     def __init__(self, owner: ConnectionOwner, dialled: tuple[int, Channel] | None) -> None:

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from quorate.quorum.transport.addresses import PeerAddresses
-from quorate.quorum.transport.connection import Connection
+from quorate.quorum.transport.addresses import PeerHost
+from quorate.quorum.transport.connection import PeerConnection
 
 #: Seconds between two attempts to reach a peer: doubled from the first to the last. The last is short beside an
 #: election timeout, for after an outage of the network nobody leads before somebody was reached.
@@ -19,7 +19,7 @@ _STEADY_SECONDS: Final = 1.0
 
 
 async def keep_connected(
-    addresses: PeerAddresses, port: int, make: Callable[[], Connection], connect_timeout: float
+    addresses: PeerHost, port: int, make: Callable[[], PeerConnection], connect_timeout: float
 ) -> None:
     """For ever. An attempt takes ``connect_timeout`` at most: one to a host that answers nothing would take minutes.
 

@@ -16,9 +16,9 @@ from typing import Final, Protocol
 from quorate.quorum.config import QuorumConfig
 from quorate.quorum.errors import Superseded
 from quorate.quorum.messages.outbox import Channel
-from quorate.quorum.transport.addresses import PeerAddresses
+from quorate.quorum.transport.addresses import PeerHost
 from quorate.quorum.transport.closed_log import ClosedLog
-from quorate.quorum.transport.connection import Connection
+from quorate.quorum.transport.connection import PeerConnection
 from quorate.quorum.transport.dialling import keep_connected
 from quorate.quorum.transport.handshake import NONCE_BYTES, check_binding, encode_hello, own_hello
 from quorate.quorum.transport.silence import SilenceWatch
@@ -66,8 +66,8 @@ class PeerTransport:
         self._owner = owner
         self._server: asyncio.Server | None = None
         #: All that are open, in the order they were made.
-        self._open: dict[Connection, None] = {}
-        self._established: dict[tuple[int, Channel], Connection] = {}
+        self._open: dict[PeerConnection, None] = {}
+        self._established: dict[tuple[int, Channel], PeerConnection] = {}
         self._diallers: list[asyncio.Task[None]] = []
         self._watch = SilenceWatch(config.timing, owner.now())
         self._closed_log = ClosedLog()
@@ -92,13 +92,13 @@ class PeerTransport:
         own = next(voter for voter in self.config.voters if voter.node_id == self.config.node_id)
         check_binding(own.host, self.secret)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Connection(self, None), own.host, own.port)
+        self._server = await loop.create_server(lambda: PeerConnection(self, None), own.host, own.port)
         connect_timeout = self.config.timing.connect_timeout
         for voter in self.config.voters:
             if voter.node_id < self.config.node_id:
-                addresses = PeerAddresses(voter.host)
+                addresses = PeerHost(voter.host)
                 for channel in Channel:
-                    make: Callable[[], Connection] = partial(Connection, self, (voter.node_id, channel))
+                    make: Callable[[], PeerConnection] = partial(PeerConnection, self, (voter.node_id, channel))
                     keeping = keep_connected(addresses, voter.port, make, connect_timeout)
                     dialler = asyncio.create_task(keeping)
                     dialler.add_done_callback(self._dialler_ended)
@@ -141,7 +141,7 @@ class PeerTransport:
         nonce = secrets.token_bytes(NONCE_BYTES)
         return encode_hello(own_hello(self.config, channel, is_voter=self._owner.is_voter, nonce=nonce))
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: PeerConnection) -> None:
         """See ``ConnectionOwner``."""
         self._open[connection] = None
         if self._is_closed:
@@ -151,7 +151,7 @@ class PeerTransport:
         if len(unproved) > UNPROVED_MAX:
             unproved[0].close()
 
-    def established(self, connection: Connection) -> None:
+    def established(self, connection: PeerConnection) -> None:
         """See ``ConnectionOwner``."""
         hello = connection.hello
         assert hello is not None
@@ -164,11 +164,11 @@ class PeerTransport:
         if hello.channel is Channel.CONSENSUS:
             self._owner.connected(hello.node_id, hello.directory_id, is_voter=hello.is_voter)
 
-    def closes(self, connection: Connection, reason: str, sentence: str, bug: Exception | None = None) -> None:
+    def closes(self, connection: PeerConnection, reason: str, sentence: str, bug: Exception | None = None) -> None:
         """See ``ConnectionOwner``."""
         self._closed_log.closed(connection.peer_name, reason, sentence, self._owner.now(), bug)
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: PeerConnection) -> None:
         """See ``ConnectionOwner``."""
         self._open.pop(connection, None)
         if self._is_closed and not self._open:

@@ -11,7 +11,7 @@ import typer
 import uvloop
 
 from quorate.broker.host import BrokerReadiness, NotCaughtUp
-from quorate.broker.lifecycle.transitions import BrokerState
+from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.broker.process import run_broker_process
 from quorate.broker.settings import BrokerSettings
 from quorate.controller.process.settings_source import load_settings, read_secret
@@ -79,7 +79,7 @@ def broker(
 
 
 def _exit_code(ended: Sequence[BrokerReadiness]) -> int:
-    failed = [broker for broker in ended if broker.state is BrokerState.FAILED]
+    failed = [broker for broker in ended if broker.state is LifecycleState.FAILED]
     for broker in failed:
         sys.stderr.write(f"quorate: {broker.trouble}\n")
     if failed:

@@ -94,7 +94,7 @@ def _install_clock(faults: MachineFaults) -> None:
 
 
 def _install_sockets(faults: MachineFaults) -> None:
-    connection = quorate.quorum.transport.connection.Connection
+    connection = quorate.quorum.transport.connection.PeerConnection
     receive: Callable[[Any, bytes], None] = connection.data_received
     #: What came from peers that are not heard, by connection, in order.
     held: dict[Any, list[bytes]] = {}

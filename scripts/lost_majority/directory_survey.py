@@ -23,7 +23,7 @@ from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME, Quoru
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import CorruptState, QuorateError
 from quorate.metadata_log.ids import uuid_text
-from quorate.metadata_log.log.recovery_survey import Survey
+from quorate.metadata_log.log.recovery_survey import LogSurvey
 from quorate.metadata_log.log.recovery_verdict import find_damage
 from quorate.metadata_log.segments.mark import Mark, read_mark
 from quorate.metadata_log.segments.segment_files import list_segments, segment_name
@@ -241,7 +241,7 @@ class _Look:
 
     def _sound(self, checkpoints: CheckpointSurvey, mark: Mark | None) -> _Sound:
         bases = list_segments(self._disk, self._log_path)
-        whole = Survey(self._disk, self._log_path, bases)
+        whole = LogSurvey(self._disk, self._log_path, bases)
         whole.read()
         newest = checkpoints.usable[-1].id if checkpoints.usable else None
         damage = find_damage(whole, mark, newest)
@@ -253,12 +253,12 @@ class _Look:
         first = survey.first_base if survey.segments else None
         return _Sound(survey.first_base, CheckpointId(survey.end_offset, survey.last_epoch), _epochs(survey), first)
 
-    def _behind_damage(self, whole: Survey, bases: list[int], newest: CheckpointId | None) -> Survey:
+    def _behind_damage(self, whole: LogSurvey, bases: list[int], newest: CheckpointId | None) -> LogSurvey:
         """What a checkpoint covers may be damaged: the log behind it counts, if that is sound."""
         if whole.bad is None or newest is None or whole.end_offset >= newest.end_offset:
             return whole
         before = [base for base in bases if base <= newest.end_offset]
-        tail = Survey(self._disk, self._log_path, before[-1:] + bases[len(before) :])
+        tail = LogSurvey(self._disk, self._log_path, before[-1:] + bases[len(before) :])
         tail.read()
         return tail if tail.end_offset >= newest.end_offset and tail.holds(newest) else whole
 
@@ -272,7 +272,7 @@ class _Look:
         return None
 
 
-def _epochs(survey: Survey) -> tuple[EpochStart, ...]:
+def _epochs(survey: LogSurvey) -> tuple[EpochStart, ...]:
     entries = survey.entries
     found = []
     index = 0
@@ -301,11 +301,11 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def survey_kept(holding: Holding) -> Survey:
+def survey_kept(holding: Holding) -> LogSurvey:
     """The segments again that count; they are not changed by it."""
     disk, directory = RealDisk(), str(Path(holding.path) / LOG_DIRECTORY_NAME)
     bases = [base for base in list_segments(disk, directory) if base >= (holding.first_segment or 0)]
-    survey = Survey(disk, directory, bases)
+    survey = LogSurvey(disk, directory, bases)
     survey.read()
     return survey
 

@@ -31,7 +31,7 @@ from quorate.snapshots.table.table_editor import TableEditor
 E = TypeVar("E")
 
 
-class _Part(Generic[E]):
+class _LazyPart(Generic[E]):
     """An attribute that is made of the image when it is first asked for.
 
     ``functools.cached_property`` without its lock: an editor belongs to one thread, and one is made for every batch.
@@ -58,33 +58,33 @@ class ImageEditor:
         self.producer_ids = image.producer_ids
 
     #: Brokers by id.
-    brokers: _Part[MapEditor[int, BrokerRegistration]] = _Part(lambda image: MapEditor(image.cluster.brokers))
+    brokers: _LazyPart[MapEditor[int, BrokerRegistration]] = _LazyPart(lambda image: MapEditor(image.cluster.brokers))
     #: Controllers by id.
-    controllers: _Part[MapEditor[int, ControllerRegistration]] = _Part(
+    controllers: _LazyPart[MapEditor[int, ControllerRegistration]] = _LazyPart(
         lambda image: MapEditor(image.cluster.controllers)
     )
     #: Topics by id.
-    topics_by_id: _Part[MapEditor[Uuid, Topic]] = _Part(lambda image: MapEditor(image.topics.by_id))
+    topics_by_id: _LazyPart[MapEditor[Uuid, Topic]] = _LazyPart(lambda image: MapEditor(image.topics.by_id))
     #: Topics by name.
-    topics_by_name: _Part[MapEditor[str, Topic]] = _Part(lambda image: MapEditor(image.topics.by_name))
+    topics_by_name: _LazyPart[MapEditor[str, Topic]] = _LazyPart(lambda image: MapEditor(image.topics.by_name))
     #: Partitions of all topics.
-    partitions: _Part[TableEditor] = _Part(lambda image: TableEditor(image.partitions))
+    partitions: _LazyPart[TableEditor] = _LazyPart(lambda image: TableEditor(image.partitions))
     #: Configs by resource.
-    configs: _Part[NestedMapEditor[tuple[int, str], str, str]] = _Part(
+    configs: _LazyPart[NestedMapEditor[tuple[int, str], str, str]] = _LazyPart(
         lambda image: NestedMapEditor(image.configs.resources)
     )
     #: Quotas by entity.
-    quotas: _Part[NestedMapEditor[QuotaEntity, str, float]] = _Part(
+    quotas: _LazyPart[NestedMapEditor[QuotaEntity, str, float]] = _LazyPart(
         lambda image: NestedMapEditor(image.client_quotas.entities)
     )
     #: ACL entries by id.
-    acls: _Part[MapEditor[Uuid, AccessControlEntryRecord]] = _Part(lambda image: MapEditor(image.acls.entries))
+    acls: _LazyPart[MapEditor[Uuid, AccessControlEntryRecord]] = _LazyPart(lambda image: MapEditor(image.acls.entries))
     #: SCRAM credentials by user and mechanism.
-    scram: _Part[MapEditor[tuple[str, int], UserScramCredentialRecord]] = _Part(
+    scram: _LazyPart[MapEditor[tuple[str, int], UserScramCredentialRecord]] = _LazyPart(
         lambda image: MapEditor(image.scram.credentials)
     )
     #: Delegation tokens by id.
-    tokens: _Part[MapEditor[str, DelegationTokenRecord]] = _Part(
+    tokens: _LazyPart[MapEditor[str, DelegationTokenRecord]] = _LazyPart(
         lambda image: MapEditor(image.delegation_tokens.tokens)
     )
 

@@ -146,7 +146,7 @@ class PersistentMap(Mapping[K, V]):
                 entries.pop(key, None)
             entries.update(updates)
             return PersistentMap(entries)
-        changes = _Changes(self._groups, self._mask, self._bits)
+        changes = _MapChanges(self._groups, self._mask, self._bits)
         count = self._count
         for key in removed:
             bucket = changes.bucket(key)
@@ -184,7 +184,7 @@ class PersistentMap(Mapping[K, V]):
                 yield from ((a, b) for a, b in zip(old_group, new_group, strict=True) if a is not b)
 
 
-class _Changes(Generic[K, V]):
+class _MapChanges(Generic[K, V]):
     """Groups and buckets of a successor in the making: each is copied when it is first changed."""
 
     __slots__ = ("_bits", "_mask", "_own_buckets", "_own_groups", "groups")

@@ -27,8 +27,8 @@ from quorate.controller.http.routing import Route
 from quorate.controller.http.serving import HttpServer
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.composition import Machine, compose
-from quorate.controller.reads.broker_reports import HeardBrokers
-from quorate.controller.reads.digests import Digests
+from quorate.controller.reads.broker_reports import BrokerReports
+from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import PastImages
@@ -250,7 +250,7 @@ class Member:
         self.writing = HeldWriting(self)
         log = (self.log, lambda: quorum.committed, lambda: self.controller.is_active)
         source, history = LogFeedSource(*log), LogHistorySource(*log)
-        self.digests = Digests(source, DigestMemory(), Unpaced())
+        self.digests = StateDigests(source, DigestMemory(), Unpaced())
         self.node = Node(
             cluster_id=CLUSTER_ID,
             peers=peers,
@@ -263,7 +263,7 @@ class Member:
             past=PastImages(history, self.checkpoints, lambda: self.controller.stable),
             counts=CountedImages(default_min_isr=1),
             search=PartitionSearch(self.role.config),
-            heard=HeardBrokers(self.controller.scheduler.monotonic_ms),
+            heard=BrokerReports(self.controller.scheduler.monotonic_ms),
             digests=self.digests,
             limits=limits,
             shared_secret=shared_secret,

@@ -10,7 +10,7 @@ import pytest
 
 from quorate.metadata_log.batches.batch import build_batch, place_batch
 from quorate.quorum.errors import ProtocolError
-from quorate.quorum.messages.messages import Append, AppendReply, Chunk, Message
+from quorate.quorum.messages.messages import Append, AppendReply, ChunkMessage, Message
 from quorate.quorum.messages.wire import decode, encode
 from quorate.quorum.node import QuorumNode
 from quorate.quorum.transport.frames import FRAME_BYTES_MAX, FrameReader, framed
@@ -67,7 +67,7 @@ def read_whole(payload: bytes) -> DamagedFrame:
     "message",
     [
         Append(3, 9, 0, 0, 0, place_batch(build_batch(b"x" * 200, 2, 5), 0, 3), ((3000, 7),), is_vouched=False),
-        Chunk(3, 20, 2, 0, 77, b"a piece of a checkpoint"),
+        ChunkMessage(3, 20, 2, 0, 77, b"a piece of a checkpoint"),
         AppendReply(3, 9, 4, 4, is_voter=True),
     ],
 )
@@ -96,4 +96,4 @@ def read(data: bytes) -> list[Message]:
 def _without_what_it_carries(message: Message) -> Message:
     if isinstance(message, Append):
         return replace(message, batches=b"")
-    return replace(message, data=b"") if isinstance(message, Chunk) else message
+    return replace(message, data=b"") if isinstance(message, ChunkMessage) else message

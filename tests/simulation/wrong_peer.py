@@ -167,7 +167,7 @@ class WrongPeer:
             return messages.CheckpointOffer(epoch, self._round(node), end, last_epoch, size, crc, manifest)
         if kind == 1:
             return messages.ChunkRequest(epoch, end, last_epoch, position)
-        return messages.Chunk(epoch, end, last_epoch, position, crc, self._rng.randbytes(self._rng.randrange(3)))
+        return messages.ChunkMessage(epoch, end, last_epoch, position, crc, self._rng.randbytes(self._rng.randrange(3)))
 
 
 def _is_promise(message: Message, node: QuorumNode) -> bool:

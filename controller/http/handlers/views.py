@@ -21,7 +21,7 @@ from quorate.controller.configs.resources import is_sensitive
 from quorate.controller.engine.head_counters import HeadCounts
 from quorate.controller.http.ports import Peer, QuorumView, VoterView
 from quorate.controller.protocol import TopicConfig
-from quorate.controller.reads.broker_reports import BrokerSession
+from quorate.controller.reads.broker_reports import BrokerReport
 from quorate.controller.reads.topic_description import describe_topic
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.ids import Uuid
@@ -122,7 +122,7 @@ def _voter_role(voter_id: int, node_id: int, view: QuorumView, known: VoterView 
 
 
 def broker_replies(
-    image: MetadataImage, sessions: Mapping[int, BrokerSession], high_watermark: int
+    image: MetadataImage, sessions: Mapping[int, BrokerReport], high_watermark: int
 ) -> list[BrokerReply]:
     """All registered brokers, by id."""
     brokers = sorted(image.cluster.brokers.values(), key=lambda broker: broker.id)
@@ -130,7 +130,7 @@ def broker_replies(
 
 
 def broker_reply(
-    image: MetadataImage, sessions: Mapping[int, BrokerSession], high_watermark: int, broker_id: int
+    image: MetadataImage, sessions: Mapping[int, BrokerReport], high_watermark: int, broker_id: int
 ) -> BrokerReply:
     """One registered broker.
 
@@ -143,7 +143,7 @@ def broker_reply(
     return _broker_reply(broker, sessions.get(broker_id), high_watermark)
 
 
-def _broker_reply(broker: BrokerRegistration, session: BrokerSession | None, high_watermark: int) -> BrokerReply:
+def _broker_reply(broker: BrokerRegistration, session: BrokerReport | None, high_watermark: int) -> BrokerReply:
     return BrokerReply(
         id=broker.id,
         rack=broker.rack,

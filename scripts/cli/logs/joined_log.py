@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quorate.broker.controllers.feed import FeedUnavailable, LogPosition
+from quorate.broker.controllers.feed import FeedPosition, FeedUnavailable
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
@@ -76,7 +76,7 @@ async def _read(urls: Sequence[str], secret: bytes | None, *, is_for_all: bool) 
 
 class _Begin(NamedTuple):
     log: LiveLog
-    position: LogPosition
+    position: FeedPosition
 
 
 async def _begin(log: LiveLog) -> _Begin | FeedUnavailable | ImageNotAvailable:
@@ -95,5 +95,5 @@ async def _join(begins: Sequence[_Begin], missing: list[str]) -> JoinedLog:
         if begin.offset <= position.offset:
             async for header, batch in log.batches(position):
                 batches.append(batch)
-                position = LogPosition(header.end_offset, header.epoch)
+                position = FeedPosition(header.end_offset, header.epoch)
     return JoinedLog(first.url, start, batches, missing)

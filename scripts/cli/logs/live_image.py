@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from quorate.broker.controllers.feed import FeedUnavailable, LogPosition
+from quorate.broker.controllers.feed import FeedPosition, FeedUnavailable
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
@@ -46,7 +46,7 @@ async def _state_at(log: LiveLog, at: Moment | None) -> MetadataImage:
         state = state.replay_batch(batch, below=None if at is None else at.offset)
         if at is None or not is_time or header.timestamp <= (at.time_ms or 0):
             in_time = state
-        position = LogPosition(header.end_offset, header.epoch)
+        position = FeedPosition(header.end_offset, header.epoch)
     if at is not None and at.lies_beyond(*position):
         raise ImageNotAvailable(f"{log.url}: its committed log ends {at.shortfall(*position)}")
     return in_time.stable

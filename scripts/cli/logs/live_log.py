@@ -11,8 +11,8 @@ from quorate.broker.controllers.controllers import ControllerFeed
 from quorate.broker.controllers.feed import (
     LOG_BEGIN,
     ControllerStatus,
+    FeedPosition,
     FeedUnavailable,
-    LogPosition,
     PositionRefused,
     check_batches,
 )
@@ -42,7 +42,7 @@ class LiveLog:
         self._feed = ControllerFeed(client, url, TIMEOUT_MS, (), is_past=True)
         self.url = url
 
-    async def earliest(self) -> LogPosition:
+    async def earliest(self) -> FeedPosition:
         """The first position that the log can be read from: offset 0 where a file reaches back to it, wherever the
         log starts, or the oldest checkpoint in it.
 
@@ -53,7 +53,7 @@ class LiveLog:
             return LOG_BEGIN
         return await self._first(await self._checkpoints(), "the log")
 
-    async def nearest(self, at: Moment | None) -> LogPosition:
+    async def nearest(self, at: Moment | None) -> FeedPosition:
         """Where reading begins for the state at a moment, or for the newest one.
 
         Raises:
@@ -65,16 +65,16 @@ class LiveLog:
         wanted = "the newest state" if at is None else str(at)
         return await self._first((one for one in newest_first if _is_before(one, at)), wanted)
 
-    async def _first(self, checkpoints: Iterable[CheckpointReply], wanted: str) -> LogPosition:
+    async def _first(self, checkpoints: Iterable[CheckpointReply], wanted: str) -> FeedPosition:
         for one in checkpoints:
-            position = LogPosition(one.end_offset, one.epoch)
+            position = FeedPosition(one.end_offset, one.epoch)
             if await self._goes_on_from(position):
                 return position
         known = [str(one.end_offset) for one in await self._checkpoints()]
         states = f"has states at {', '.join(known)} only" if known else "has no checkpoint"
         raise ImageNotAvailable(f"{self.url}: it does not reach back to {wanted}: its log was cut, and it {states}")
 
-    async def _goes_on_from(self, position: LogPosition) -> bool:
+    async def _goes_on_from(self, position: FeedPosition) -> bool:
         try:
             await self._feed.fetch_batches(position, 0, _PROBE_BYTES)
         except PositionRefused:
@@ -88,7 +88,7 @@ class LiveLog:
         except QuorateError as error:
             raise FeedUnavailable(f"{self.url}: {error}") from error
 
-    async def load(self, position: LogPosition) -> ReplayState:
+    async def load(self, position: FeedPosition) -> ReplayState:
         """The state at a position that ``earliest`` or ``nearest`` gave.
 
         Raises:
@@ -100,7 +100,7 @@ class LiveLog:
         fetched = await fetch_checkpoint(self._feed, _BYTES_MAX, _accept, lambda: asyncio.sleep(_RETRY_SECONDS), wanted)
         return ReplayState(read_checkpoint(checkpoint_contents(fetched), *fetched.id))
 
-    async def batches(self, position: LogPosition) -> AsyncIterator[tuple[BatchHeader, bytes]]:
+    async def batches(self, position: FeedPosition) -> AsyncIterator[tuple[BatchHeader, bytes]]:
         """The committed batches behind a position, to where they end when they are first asked for.
 
         Raises:
@@ -118,7 +118,7 @@ class LiveLog:
             end = answer.status.high_watermark if end is None else end
             for start, header in check_batches(answer.data, position, answer.status):
                 yield header, answer.data[start : start + header.size]
-                position = LogPosition(header.end_offset, header.epoch)
+                position = FeedPosition(header.end_offset, header.epoch)
 
 
 def _is_before(checkpoint: CheckpointReply, at: Moment | None) -> bool:

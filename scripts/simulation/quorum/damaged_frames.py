@@ -13,7 +13,7 @@ from typing import Final
 
 from quorate.metadata_log.batches.batch import LOG_OVERHEAD_BYTES
 from quorate.quorum.errors import ProtocolError
-from quorate.quorum.messages.messages import Append, Chunk
+from quorate.quorum.messages.messages import Append, ChunkMessage
 from quorate.quorum.messages.wire import decode
 from quorate.quorum.transport.frames import FRAME_BYTES_MAX, framed
 
@@ -78,7 +78,9 @@ def _noise(rng: Random, payload: bytes) -> DamagedFrame | None:
 def _rotten(rng: Random, payload: bytes) -> DamagedFrame | None:
     """A sound message around a batch, or a piece of a checkpoint, that is not what was sent."""
     message = decode(payload)
-    carried = message.batches if isinstance(message, Append) else message.data if isinstance(message, Chunk) else b""
+    carried = (
+        message.batches if isinstance(message, Append) else message.data if isinstance(message, ChunkMessage) else b""
+    )
     if not carried:
         return None
     # Of the first batch: of any other it is not known here where its epoch lies.

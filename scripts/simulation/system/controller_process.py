@@ -24,8 +24,8 @@ from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.assembly import ControllerParts, Environment, assemble
 from quorate.controller.process.composition import Machine
-from quorate.controller.process.digest_watch import DigestWatch
-from quorate.controller.process.served_cluster import Founded
+from quorate.controller.process.digest_watch import ControllerDigestWatch
+from quorate.controller.process.served_cluster import NodeFounding
 from quorate.controller.process.settings_parts import default_parts
 from quorate.metadata_log.batches.batch import checked_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
@@ -151,7 +151,7 @@ class SimulatedController(SimulatedNode):
             join=join,
             keep_account=keep_account,
         )
-        assembly = assemble(self._parts(), Founded(CLUSTER_ID, bootstrap=fresh_records()), storage, environment)
+        assembly = assemble(self._parts(), NodeFounding(CLUSTER_ID, bootstrap=fresh_records()), storage, environment)
         self.http = WireServer(world.wire, self.loop, make_app(assembly.node), session, world.answered)
         self.loop.spawn(assembly.registrar.run())
         self.loop.spawn(_watch_digests(assembly.digest_watch))
@@ -257,7 +257,7 @@ class RunEndingFaults:
         self._owner.world.violation(f"controller {self._owner.node_id}: must stop: {what}: {error!r}")
 
 
-async def _watch_digests(watch: DigestWatch) -> None:
+async def _watch_digests(watch: ControllerDigestWatch) -> None:
     """Compare far more often than in production, whose interval depends on what digests cost in real time."""
     while True:
         await asyncio.sleep(_WATCH_SECONDS)

@@ -8,7 +8,7 @@ import pytest
 
 from quorate.broker.controllers.controllers import BrokerRpc
 from quorate.broker.lifecycle.identity import DIRECTORIES_LEVEL
-from quorate.broker.lifecycle.transitions import BrokerState
+from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.broker.settings import LifecycleSettings
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import (
@@ -92,12 +92,12 @@ async def test_failed_directory_that_was_the_only_one_ends_the_broker_alone() ->
         await fail(played, 1, {})
 
         async def ended() -> bool:
-            return played.host.sessions[1].lifecycle.state is BrokerState.FAILED
+            return played.host.sessions[1].lifecycle.state is LifecycleState.FAILED
 
         await eventually(ended, "the broker without a directory has ended")
         await sees(built, "t", 0, "its session has ended", leader=2, isr=(2,))
         assert registered(built, 1).directories == (only,), "nobody told the controllers"
-        assert played.host.sessions[2].lifecycle.state is BrokerState.RUNNING
+        assert played.host.sessions[2].lifecycle.state is LifecycleState.RUNNING
         status, reply = await played.get("/v1/brokers/1/directories")
         assert (status, reply["failed"]) == (200, [uuid_text(only)])
 
@@ -119,7 +119,7 @@ async def test_failed_directory_that_no_controller_hears_of_ends_its_broker_alon
         first, second = (played.host.sessions[broker].lifecycle for broker in (1, 2))
 
         async def ended() -> bool:
-            return second.state is BrokerState.FAILED
+            return second.state is LifecycleState.FAILED
 
         await eventually(ended, "nobody has heard of the second")
         assert second.failure is not None

@@ -8,7 +8,7 @@ import pytest
 
 from quorate.broker.host import NotCaughtUp
 from quorate.broker.lifecycle.identity import NotInTheImage
-from quorate.broker.lifecycle.transitions import BrokerState
+from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.broker.publisher import ControllerEpoch
 from quorate.broker.settings import LifecycleSettings, RehearsalSettings
 from quorate.controller.client.client import ControllerClient
@@ -182,7 +182,7 @@ async def test_host_broker_whose_id_another_process_takes_fails_alone() -> None:
             await successor.ready()
 
             async def failed() -> bool:
-                return cut_off.host.sessions[2].lifecycle.state is BrokerState.FAILED
+                return cut_off.host.sessions[2].lifecycle.state is LifecycleState.FAILED
 
             await eventually(failed, "the predecessor has seen its successor")
             status, reply = await cut_off.get("/readyz")
@@ -199,7 +199,7 @@ async def test_host_all_brokers_leaving_at_once_end() -> None:
         await create(client, "t", [1, 2], [2, 3], [3, 1])
         await played.leave()
 
-        assert [broker.state for broker in played.host.readiness()] == [BrokerState.STOPPED] * 3
+        assert [broker.state for broker in played.host.readiness()] == [LifecycleState.STOPPED] * 3
 
 
 async def test_host_broker_unregistered_by_an_operator_registers_again() -> None:
@@ -281,7 +281,7 @@ async def test_host_stopped_before_it_has_begun_ends_at_once() -> None:
     async with playing([1, 2], [url]) as played:
         await played.leave()
 
-        assert [broker.state for broker in played.host.readiness()] == [BrokerState.STOPPED] * 2
+        assert [broker.state for broker in played.host.readiness()] == [LifecycleState.STOPPED] * 2
 
 
 async def test_host_digest_at_an_offset_equals_the_controllers() -> None:

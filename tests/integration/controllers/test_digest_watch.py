@@ -10,8 +10,8 @@ import pytest
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.engine.counters import Counters
 from quorate.controller.process import digest_watch
-from quorate.controller.process.digest_watch import DigestWatch
-from quorate.controller.reads.digests import Digests
+from quorate.controller.process.digest_watch import ControllerDigestWatch
+from quorate.controller.reads.digests import StateDigests
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import ConfigRecord, VersionedRecord
 from quorate.snapshots.image_digest import digest_image
@@ -46,7 +46,7 @@ class Watched:
         self.alarms = {node_id: Alarms() for node_id in s.members}
         self.counters = {node_id: Counters() for node_id in s.members}
         self.watches = {
-            node_id: DigestWatch(member.node, client, self.alarms[node_id], self.counters[node_id])
+            node_id: ControllerDigestWatch(member.node, client, self.alarms[node_id], self.counters[node_id])
             for node_id, member in s.members.items()
         }
 
@@ -159,4 +159,4 @@ async def test_state_that_is_kept_no_more_is_rebuilt_from_one_of_its_own() -> No
         with pytest.raises(ApiError) as error:
             await digests.at(wanted, 0)
         assert error.value.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
-        assert isinstance(digests, Digests)
+        assert isinstance(digests, StateDigests)

@@ -17,8 +17,8 @@ from quorate.metadata_log.limits import BATCH_BYTES_MAX
 from quorate.quorum.config import QuorumConfig, VoterAddress
 from quorate.quorum.errors import ProtocolError, Superseded
 from quorate.quorum.messages.outbox import Channel
-from quorate.quorum.transport.addresses import PeerAddresses
-from quorate.quorum.transport.connection import HANDSHAKE_TIMEOUT, Connection
+from quorate.quorum.transport.addresses import PeerHost
+from quorate.quorum.transport.connection import HANDSHAKE_TIMEOUT, PeerConnection
 from quorate.quorum.transport.dialling import keep_connected
 from quorate.quorum.transport.frames import FrameReader, framed
 from quorate.quorum.transport.handshake import NONCE_BYTES, encode_hello, own_hello, proof
@@ -350,7 +350,7 @@ async def test_host_that_answers_nothing_holds_an_attempt_up_for_a_bounded_time(
             filler.connect_ex((HOST, port))
         attempts: list[float] = []
 
-        class Resolved(PeerAddresses):
+        class Resolved(PeerHost):
             async def current(self) -> str:
                 attempts.append(time.monotonic())
                 return await super().current()
@@ -374,7 +374,7 @@ async def test_keeper_of_connections_that_fails_is_told_to_its_owner(
     def fail(*_: object) -> None:
         raise KeyError("nobody thought of it")
 
-    monkeypatch.setattr(*((PeerAddresses, "current", fail) if part == "current" else (SilenceWatch, "look", fail)))
+    monkeypatch.setattr(*((PeerHost, "current", fail) if part == "current" else (SilenceWatch, "look", fail)))
     node = Node()
     transport = PeerTransport(config(2, dict(zip((1, 2), free_ports(2), strict=True))), node, SECRET)
     await transport.start()
@@ -386,7 +386,7 @@ async def test_keeper_of_connections_that_fails_is_told_to_its_owner(
     assert [type(error) for error in node.errors][:1] == [KeyError]
 
 
-def _unused() -> Connection:
+def _unused() -> PeerConnection:
     raise AssertionError("nothing answers there")
 
 

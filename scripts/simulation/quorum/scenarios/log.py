@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorate.quorum.messages.messages import Chunk
+from quorate.quorum.messages.messages import ChunkMessage
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
 from quorate.scripts.simulation.quorum.host import SimulatedNode
 from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
@@ -168,7 +168,7 @@ def leader_gone_in_a_transfer(seed: int) -> None:
     stage.world.take_checkpoint(stage.nodes[1])
     follower = stage.nodes[2]
     stage.swallow = lambda source, target, message: (
-        source == 0 and isinstance(message, Chunk) and message.position > _PART_BYTES
+        source == 0 and isinstance(message, ChunkMessage) and message.position > _PART_BYTES
     )
     stage.restart(2)
     stage.wait("a part of the checkpoint", lambda: bool(_parts(follower)))

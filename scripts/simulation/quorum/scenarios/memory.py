@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quorate.quorum.messages.messages import Chunk, Message
+from quorate.quorum.messages.messages import ChunkMessage, Message
 from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 _LEADER, _LAGGARD, _CANDIDATE, _OTHER, _WIPED = range(5)
@@ -46,7 +46,7 @@ def forgotten_vote_and_a_laggard(seed: int) -> None:
 
     def lose_chunks(source: int, target: int, message: Message) -> bool:
         """The checkpoint takes its time: the laggard answers every heartbeat and has nothing."""
-        return target == _LAGGARD and isinstance(message, Chunk)
+        return target == _LAGGARD and isinstance(message, ChunkMessage)
 
     stage.swallow = lose_chunks
     stage.restart(_LAGGARD)

@@ -10,7 +10,7 @@ from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest
 from quorate.metadata_log.checkpoints.checkpoints import CheckpointContent
 from quorate.metadata_log.errors import NoRoom, StorageError
-from quorate.quorum.messages.messages import Chunk, Message
+from quorate.quorum.messages.messages import ChunkMessage, Message
 from quorate.quorum.messages.wire import encode
 from quorate.quorum.node import QuorumNode
 from quorate.scripts.simulation.quorum.host import DIRECTORY
@@ -49,7 +49,7 @@ def slow_transfer(seed: int) -> None:
     world, sent = stage.world, list[CheckpointId]()
 
     def slow(source: int, target: int, message: Message) -> bool:
-        if target != 2 or not isinstance(message, Chunk):
+        if target != 2 or not isinstance(message, ChunkMessage):
             return False
         sent.append(CheckpointId(message.end_offset, message.last_epoch))
         payload, peer = encode(message), stage.nodes[source].node_id

@@ -6,7 +6,7 @@ from quorate.broker.lifecycle.lifecycle import (
     SendHeartbeat,
     SendRegistration,
 )
-from quorate.broker.lifecycle.transitions import BrokerState
+from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import Uuid
 
@@ -25,7 +25,7 @@ def lifecycle(draw: float = 0.0) -> BrokerLifecycle:
     return BrokerLifecycle(11, INCARNATION, TIMING, now_ms=0.0, draw=lambda: draw)
 
 
-def state(machine: BrokerLifecycle) -> BrokerState:
+def state(machine: BrokerLifecycle) -> LifecycleState:
     """The state, asked anew each time."""
     return machine.state
 
@@ -49,7 +49,7 @@ def running(now_ms: float = 0.0, draw: float = 0.0) -> BrokerLifecycle:
     machine.ready_to_unfence(now_ms)
     heartbeat(machine, now_ms)
     answer(machine, now_ms)
-    assert state(machine) is BrokerState.RUNNING
+    assert state(machine) is LifecycleState.RUNNING
     return machine
 
 
@@ -60,19 +60,19 @@ def test_start_all_well_goes_from_registration_to_running() -> None:
     assert machine.next_command(0) == SendRegistration(-1)
     assert machine.next_command(0) is None, "one request at a time"
     machine.answered_registration(5, 7)
-    assert state(machine) is BrokerState.CATCHING_UP
+    assert state(machine) is LifecycleState.CATCHING_UP
     assert heartbeat(machine, 5) == SendHeartbeat(7, wants_fence=True, wants_shutdown=False)
     answer(machine, 6, caught_up=False, fenced=True)
     assert machine.next_command(6) is None
     assert machine.next_wake_ms() == 16, "a broker that is behind asks again soon"
     heartbeat(machine, 16)
     answer(machine, 17, caught_up=True, fenced=True)
-    assert state(machine) is BrokerState.FENCED
+    assert state(machine) is LifecycleState.FENCED
     assert machine.next_wake_ms() == 2_017
     machine.ready_to_unfence(100)
     assert heartbeat(machine, 100) == SendHeartbeat(7, wants_fence=False, wants_shutdown=False)
     answer(machine, 101, fenced=False)
-    assert state(machine) is BrokerState.RUNNING
+    assert state(machine) is LifecycleState.RUNNING
     assert machine.next_wake_ms() == 2_101
 
 
@@ -104,7 +104,7 @@ def test_heartbeat_failing_backs_off_to_the_maximum_and_recovers() -> None:
         now = wake
 
     assert waits == [100, 200, 400, 800, 1_000, 1_000]
-    assert state(machine) is BrokerState.RUNNING, "only the controller fences"
+    assert state(machine) is LifecycleState.RUNNING, "only the controller fences"
     assert machine.trouble == "no controller answered"
     heartbeat(machine, now)
     answer(machine, now)
@@ -118,10 +118,10 @@ def test_running_fenced_by_the_controller_asks_to_be_unfenced_again() -> None:
     heartbeat(machine, 2_000)
     answer(machine, 2_001, caught_up=True, fenced=True)
 
-    assert state(machine) is BrokerState.FENCED
+    assert state(machine) is LifecycleState.FENCED
     assert heartbeat(machine, 4_001) == SendHeartbeat(7, wants_fence=False, wants_shutdown=False)
     answer(machine, 4_002)
-    assert state(machine) is BrokerState.RUNNING
+    assert state(machine) is LifecycleState.RUNNING
 
 
 def test_heartbeat_stale_epoch_registers_again_with_the_same_incarnation() -> None:
@@ -131,7 +131,7 @@ def test_heartbeat_stale_epoch_registers_again_with_the_same_incarnation() -> No
         heartbeat(machine, 2_000)
         machine.failed(2_000, code, "no such registration")
 
-        assert state(machine) is BrokerState.REGISTERING
+        assert state(machine) is LifecycleState.REGISTERING
         assert not machine.is_registered
         assert machine.next_command(2_100) == SendRegistration(previous_epoch=7)
         machine.answered_registration(2_101, 40)
@@ -144,7 +144,7 @@ def test_registration_duplicate_at_first_waits_for_the_predecessors_session() ->
     machine.next_command(0)
     machine.failed(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION, "another broker has this id")
 
-    assert state(machine) is BrokerState.REGISTERING
+    assert state(machine) is LifecycleState.REGISTERING
     assert machine.next_command(100) == SendRegistration(-1)
 
 
@@ -156,7 +156,7 @@ def test_registration_duplicate_after_losing_it_ends_the_broker() -> None:
     machine.next_command(2_100)
     machine.failed(2_100, ErrorCode.DUPLICATE_BROKER_REGISTRATION, "another broker has this id")
 
-    assert state(machine) is BrokerState.FAILED
+    assert state(machine) is LifecycleState.FAILED
     assert "another process has registered as broker 11" in (machine.failure or "")
     assert machine.next_command(9_999) is None
     assert machine.next_wake_ms() is None
@@ -168,7 +168,7 @@ def test_registration_refused_for_good_fails_at_once() -> None:
         machine.next_command(0)
         machine.failed(0, code, "the reason")
 
-        assert state(machine) is BrokerState.FAILED
+        assert state(machine) is LifecycleState.FAILED
         assert machine.failure == "the controller refuses broker 11: the reason"
 
 
@@ -178,9 +178,9 @@ def test_registration_never_answered_fails_at_the_deadline() -> None:
 
     assert machine.next_wake_ms() == 60_000
     assert machine.next_command(59_999) is None
-    assert state(machine) is BrokerState.REGISTERING
+    assert state(machine) is LifecycleState.REGISTERING
     machine.next_command(60_000)
-    assert state(machine) is BrokerState.FAILED
+    assert state(machine) is LifecycleState.FAILED
     assert machine.failure == "broker 11 could not register within 60 s: no controller answered"
 
 
@@ -194,14 +194,14 @@ def test_registration_after_a_first_one_has_no_deadline() -> None:
         machine.failed(now, None, "no controller answered")
         now += 1_000
 
-    assert state(machine) is BrokerState.REGISTERING
+    assert state(machine) is LifecycleState.REGISTERING
 
 
 def test_shutdown_with_leaderships_ends_when_the_controller_says_so() -> None:
     machine = running()
     machine.begin_shutdown(500)
 
-    assert state(machine) is BrokerState.CONTROLLED_SHUTDOWN
+    assert state(machine) is LifecycleState.CONTROLLED_SHUTDOWN
     assert heartbeat(machine, 500) == SendHeartbeat(7, wants_fence=False, wants_shutdown=True)
     answer(machine, 510)
     assert machine.next_wake_ms() == 560, "the first answer only says that it has begun"
@@ -210,7 +210,7 @@ def test_shutdown_with_leaderships_ends_when_the_controller_says_so() -> None:
     assert machine.next_wake_ms() == 670
     heartbeat(machine, 670)
     answer(machine, 680, fenced=True, shut_down=True)
-    assert state(machine) is BrokerState.STOPPED
+    assert state(machine) is LifecycleState.STOPPED
     assert machine.is_clean_stop
 
 
@@ -221,7 +221,7 @@ def test_shutdown_nobody_answers_ends_at_its_deadline() -> None:
 
     assert machine.next_wake_ms() == 30_500
     machine.next_command(30_500)
-    assert state(machine) is BrokerState.STOPPED
+    assert state(machine) is LifecycleState.STOPPED
     assert not machine.is_clean_stop
 
 
@@ -230,7 +230,7 @@ def test_shutdown_asked_twice_leaves_at_once() -> None:
     machine.begin_shutdown(500)
     machine.begin_shutdown(600)
 
-    assert state(machine) is BrokerState.STOPPED
+    assert state(machine) is LifecycleState.STOPPED
     assert not machine.is_clean_stop
 
 
@@ -238,7 +238,7 @@ def test_shutdown_before_registering_stops_without_a_word() -> None:
     machine = lifecycle()
     machine.begin_shutdown(0)
 
-    assert state(machine) is BrokerState.STOPPED
+    assert state(machine) is LifecycleState.STOPPED
     assert machine.is_clean_stop
 
 
@@ -246,7 +246,7 @@ def test_shutdown_while_the_registration_is_out_still_leaves_in_order() -> None:
     machine = lifecycle()
     machine.next_command(0)
     machine.begin_shutdown(1)
-    assert state(machine) is BrokerState.REGISTERING
+    assert state(machine) is LifecycleState.REGISTERING
     machine.answered_registration(2, 7)
 
     assert heartbeat(machine, 2).wants_shutdown
@@ -260,7 +260,7 @@ def test_shutdown_registration_gone_is_a_clean_stop() -> None:
     heartbeat(machine, 500)
     machine.failed(500, ErrorCode.STALE_BROKER_EPOCH, "unregistered")
 
-    assert state(machine) is BrokerState.STOPPED
+    assert state(machine) is LifecycleState.STOPPED
     assert machine.is_clean_stop
 
 
@@ -268,10 +268,10 @@ def test_saw_registration_of_a_later_incarnation_ends_the_broker() -> None:
     machine = running()
     machine.saw_registration(7, INCARNATION)
     machine.saw_registration(3, OTHER)
-    assert state(machine) is BrokerState.RUNNING, "its own, and one from before it"
+    assert state(machine) is LifecycleState.RUNNING, "its own, and one from before it"
     machine.saw_registration(9, OTHER)
 
-    assert state(machine) is BrokerState.FAILED
+    assert state(machine) is LifecycleState.FAILED
 
 
 def test_answers_after_the_end_change_nothing() -> None:
@@ -283,7 +283,7 @@ def test_answers_after_the_end_change_nothing() -> None:
     machine.failed(2_002, None, "late")
     machine.begin_shutdown(2_003)
 
-    assert state(machine) is BrokerState.STOPPED
+    assert state(machine) is LifecycleState.STOPPED
 
 
 def test_register_again_while_a_heartbeat_is_out_comes_after_its_answer() -> None:
@@ -294,7 +294,7 @@ def test_register_again_while_a_heartbeat_is_out_comes_after_its_answer() -> Non
 
     command = machine.next_command(machine.next_wake_ms() or 0.0)
     assert isinstance(command, SendRegistration)
-    assert state(machine) is BrokerState.REGISTERING
+    assert state(machine) is LifecycleState.REGISTERING
     machine.answered_registration(60_000.0, machine.broker_epoch)
     assert isinstance(machine.next_command(60_000.0), SendHeartbeat), "once is enough"
 
@@ -319,7 +319,7 @@ def test_failed_directory_is_told_at_once_and_then_nobody_waits_for_it() -> None
     assert machine.next_command(120) is None
     assert machine.next_wake_ms() == 2_110, "only the next heartbeat is due"
     assert machine.next_command(50_000) is not None
-    assert state(machine) is BrokerState.RUNNING
+    assert state(machine) is LifecycleState.RUNNING
 
 
 def test_directory_that_fails_while_a_heartbeat_is_under_way_is_told_with_the_next_at_once() -> None:
@@ -341,9 +341,9 @@ def test_directory_whose_failure_cannot_be_told_in_time_ends_the_broker() -> Non
     heartbeat(machine, 6_000)
     assert machine.next_wake_ms() == 20_100
     assert machine.next_command(20_099) is None
-    assert state(machine) is BrokerState.RUNNING
+    assert state(machine) is LifecycleState.RUNNING
     assert machine.next_command(20_100) is None
-    assert state(machine) is BrokerState.FAILED
+    assert state(machine) is LifecycleState.FAILED
     assert machine.failure == (
         "broker 11 could not tell the controllers within 20 s that its log directory ZGlyZWN0b3J5LTAwMDAwMQ has "
         "failed: no controller answers"
@@ -356,4 +356,4 @@ def test_directory_that_fails_before_the_broker_is_known_has_its_time_too() -> N
     assert machine.next_command(100) == SendRegistration(-1)
     assert machine.next_wake_ms() == 20_100
     machine.next_command(20_100)
-    assert state(machine) is BrokerState.FAILED
+    assert state(machine) is LifecycleState.FAILED

@@ -9,15 +9,21 @@ import pytest
 
 from quorate.broker.host import lifecycle_timing
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, SendRegistration
-from quorate.broker.lifecycle.transitions import TRANSITIONS, BrokerState, LifecycleEvent, WrongTransition, next_state
+from quorate.broker.lifecycle.transitions import (
+    TRANSITIONS,
+    LifecycleEvent,
+    LifecycleState,
+    WrongTransition,
+    next_state,
+)
 from quorate.broker.settings import LifecycleSettings
 from quorate.metadata_log.errors import ErrorCode
 
 PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
-OVER = [BrokerState.STOPPED, BrokerState.FAILED]
-LIVING = [state for state in BrokerState if state not in OVER]
+OVER = [LifecycleState.STOPPED, LifecycleState.FAILED]
+LIVING = [state for state in LifecycleState if state not in OVER]
 INCARNATION = b"incarnation-0001"
-Edge = tuple[BrokerState, LifecycleEvent]
+Edge = tuple[LifecycleState, LifecycleEvent]
 
 
 def drawn() -> str:
@@ -84,18 +90,18 @@ def answer(machine: BrokerLifecycle, now_ms: float, chance: Random, *, is_regist
         machine.answered_heartbeat(now_ms, is_caught_up=is_caught_up, is_fenced=is_fenced, should_shut_down=may_leave)
 
 
-def in_state(state: BrokerState) -> BrokerLifecycle:
+def in_state(state: LifecycleState) -> BrokerLifecycle:
     """A broker that came there, with no request out."""
     machine = BrokerLifecycle(11, INCARNATION, lifecycle_timing(LifecycleSettings()), now_ms=0.0, draw=lambda: 0.0)
     machine.next_command(0.0)
-    if state is BrokerState.REGISTERING:
+    if state is LifecycleState.REGISTERING:
         return machine
     machine.answered_registration(0.0, 7)
     machine.next_command(0.0)
-    if state in (BrokerState.FENCED, BrokerState.RUNNING):
-        is_fenced = state is BrokerState.FENCED
+    if state in (LifecycleState.FENCED, LifecycleState.RUNNING):
+        is_fenced = state is LifecycleState.FENCED
         machine.answered_heartbeat(0.0, is_caught_up=True, is_fenced=is_fenced, should_shut_down=False)
-    elif state is BrokerState.CONTROLLED_SHUTDOWN:
+    elif state is LifecycleState.CONTROLLED_SHUTDOWN:
         machine.begin_shutdown(0.0)
     assert machine.state is state
     return machine
@@ -118,7 +124,9 @@ def test_lives_of_brokers_take_every_edge_of_the_table() -> None:
 
 
 def test_edge_that_is_not_in_the_table_is_refused_with_both_names() -> None:
-    missing = [(state, event) for state in BrokerState for event in LifecycleEvent if event not in TRANSITIONS[state]]
+    missing = [
+        (state, event) for state in LifecycleState for event in LifecycleEvent if event not in TRANSITIONS[state]
+    ]
 
     for state, event in missing:
         with pytest.raises(WrongTransition) as refused:
@@ -132,8 +140,8 @@ def test_state_that_is_the_end_leads_nowhere() -> None:
     assert [state for state, edges in TRANSITIONS.items() if not edges] == OVER
 
 
-@pytest.mark.parametrize("state", [state for state in LIVING if state is not BrokerState.REGISTERING])
-def test_registration_of_a_registered_broker_is_refused_and_changes_nothing(state: BrokerState) -> None:
+@pytest.mark.parametrize("state", [state for state in LIVING if state is not LifecycleState.REGISTERING])
+def test_registration_of_a_registered_broker_is_refused_and_changes_nothing(state: LifecycleState) -> None:
     machine = in_state(state)
     before = seen(machine)
 
@@ -143,7 +151,7 @@ def test_registration_of_a_registered_broker_is_refused_and_changes_nothing(stat
 
 
 def test_answer_to_a_heartbeat_that_no_registered_broker_sent_is_refused_and_changes_nothing() -> None:
-    machine = in_state(BrokerState.REGISTERING)
+    machine = in_state(LifecycleState.REGISTERING)
     before = seen(machine)
 
     with pytest.raises(WrongTransition, match=r"REGISTERING.*UNFENCED"):

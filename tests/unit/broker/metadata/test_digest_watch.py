@@ -8,8 +8,8 @@ import pytest
 
 from quorate.broker.controllers.feed import FeedUnavailable
 from quorate.broker.environment import Surroundings
-from quorate.broker.metadata.digest_watch import DigestWatch, StateDiffers
-from quorate.broker.metadata.digests import Digests
+from quorate.broker.metadata.digest_watch import ImageDiffers, ImageDigestWatch
+from quorate.broker.metadata.digests import ImageDigests
 
 
 class Controller:
@@ -39,7 +39,7 @@ class Slept(Exception):
     """The watch has made its round."""
 
 
-def watch(*digests: str | None) -> tuple[DigestWatch, list[Controller], list[float]]:
+def watch(*digests: str | None) -> tuple[ImageDigestWatch, list[Controller], list[float]]:
     controllers = [Controller(name, digest) for name, digest in zip("abc", digests, strict=False)]
     sleeps: list[float] = []
 
@@ -49,7 +49,7 @@ def watch(*digests: str | None) -> tuple[DigestWatch, list[Controller], list[flo
             raise Slept
 
     surroundings = Surroundings(lambda: 0.0, lambda: 0.0, sleep_ms, lambda: 0.5, lambda: b"")
-    return DigestWatch(cast("Digests", Own()), controllers, "b", surroundings), controllers, sleeps
+    return ImageDigestWatch(cast("ImageDigests", Own()), controllers, "b", surroundings), controllers, sleeps
 
 
 async def test_broker_with_the_state_of_the_controller_it_follows_asks_nobody_else() -> None:
@@ -73,6 +73,6 @@ async def test_broker_goes_on_where_no_majority_of_controllers_is_against_it(dig
 @pytest.mark.parametrize("digests", [("x", "x", "x"), ("x", "x", None), ("x", "x", "y")])
 async def test_broker_that_most_controllers_are_against_twice_ends(digests: tuple[Any, ...]) -> None:
     made, _, sleeps = watch(*digests)
-    with pytest.raises(StateDiffers, match=r"at offset 7 differs from that of [23] of 3 controllers"):
+    with pytest.raises(ImageDiffers, match=r"at offset 7 differs from that of [23] of 3 controllers"):
         await made.run()
     assert sleeps == [1_000.0]

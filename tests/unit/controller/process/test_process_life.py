@@ -13,7 +13,7 @@ from quorate.controller.client.connection import NoAnswer
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import FAULT_EXIT, ProcessFaults
 from quorate.controller.engine.loop_scheduler import LoopScheduler
-from quorate.controller.process.digest_watch import DigestWatch
+from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.process_life import beside
 from quorate.controller.process.registrar import Registrar
 from quorate.scripts.terminal import exit_codes
@@ -114,7 +114,7 @@ async def test_digest_watch_goes_on_after_a_typed_error(monkeypatch: pytest.Monk
 
     digests = Digests()
     node = cast("Any", type("Node", (), {"digests": digests}))
-    watch = DigestWatch(node, cast("Any", None), cast("Any", RecordingFaults()), Counters())
+    watch = ControllerDigestWatch(node, cast("Any", None), cast("Any", RecordingFaults()), Counters())
     task = asyncio.create_task(watch.run())
 
     async def is_asked_again() -> bool:

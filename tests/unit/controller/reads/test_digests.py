@@ -9,7 +9,7 @@ import pytest
 
 from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.digest_memory import DigestMemory
-from quorate.controller.reads.digests import Digests
+from quorate.controller.reads.digests import StateDigests
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import TopicRecord, VersionedRecord
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -37,14 +37,14 @@ class _NoLog:
         raise AssertionError(name)
 
 
-def noted(states: list[MetadataImage]) -> Digests:
-    digests = Digests(_NoLog(), DigestMemory(), Unpaced())
+def noted(states: list[MetadataImage]) -> StateDigests:
+    digests = StateDigests(_NoLog(), DigestMemory(), Unpaced())
     for image in states[1:]:
         digests.note(image)
     return digests
 
 
-async def refused(digests: Digests, offset: int, wait_ms: float = 0) -> ErrorCode:
+async def refused(digests: StateDigests, offset: int, wait_ms: float = 0) -> ErrorCode:
     with pytest.raises(ApiError) as error:
         await digests.at(offset, wait_ms)
     return error.value.code

@@ -19,7 +19,7 @@ from quorate.metadata_log.checkpoints.checkpoint_files import (
     survey_checkpoints,
 )
 from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest
-from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointDownload, CheckpointOffer, InvalidChunk
+from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointDownload, InvalidChunk, OfferedCheckpoint
 from quorate.metadata_log.checkpoints.checkpoints import (
     CheckpointContent,
     CheckpointStore,
@@ -306,7 +306,7 @@ def test_download_of_something_wrong_is_thrown_away() -> None:
     data = write(source)
     disk, _ = new_store()
     offer = source.offer(ID)
-    download = CheckpointDownload(disk, DIRECTORY, CheckpointOffer(ID, offer.size, offer.crc + 1, offer.manifest))
+    download = CheckpointDownload(disk, DIRECTORY, OfferedCheckpoint(ID, offer.size, offer.crc + 1, offer.manifest))
     finish(download.chunk_job(source.read_chunk(ID, 0, len(data))).run())
     with pytest.raises(CorruptCheckpoint):
         finish(download.finish_job().run())

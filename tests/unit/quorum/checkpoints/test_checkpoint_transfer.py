@@ -20,7 +20,7 @@ from quorate.metadata_log.errors import StorageError
 from quorate.quorum.checkpoints.own_checkpoints import OwnCheckpoints
 from quorate.quorum.checkpoints.receiving import CheckpointReceiver
 from quorate.quorum.checkpoints.sending import CheckpointSender
-from quorate.quorum.messages.messages import CheckpointOffer, Chunk, ChunkRequest, Message
+from quorate.quorum.messages.messages import CheckpointOffer, ChunkMessage, ChunkRequest, Message
 from quorate.quorum.messages.outbox import Channel
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from tests.log_support import DIRECTORY, checkpoint_bytes, finish
@@ -114,7 +114,7 @@ def carry(leader: Side, follower: Side, now: float, turns: int = 1_000) -> None:
             if isinstance(message, ChunkRequest):
                 leader.sender.on_request(FOLLOWER, message, EPOCH, now)
         for message in chunks:
-            assert isinstance(message, Chunk)
+            assert isinstance(message, ChunkMessage)
             follower.receiver.on_chunk(LEADER, message, now)
 
 
@@ -141,7 +141,7 @@ def test_what_is_not_to_be_had_is_not_offered_any_more() -> None:
     leader.write(newer)
     leader.sender.on_request(FOLLOWER, ChunkRequest(EPOCH, *ID, 10_000), EPOCH, 1.0)
     (chunk,) = leader.sent.take()
-    assert isinstance(chunk, Chunk)
+    assert isinstance(chunk, ChunkMessage)
     assert chunk.data == b""
     offered = leader.sender.offer(FOLLOWER, 1.0)
     assert offered is not None
@@ -185,7 +185,7 @@ def test_slow_link_carries_hardly_a_chunk_twice() -> None:
         leader, follower = Side(), Side()
         size = len(leader.write(ID))
         free_at = now = 0.0
-        on_the_way: list[tuple[float, Chunk]] = []
+        on_the_way: list[tuple[float, ChunkMessage]] = []
         carried = 0
         while follower.store.latest is None:
             assert now < 100 * size / CHUNK * chunk_seconds, f"{chunk_seconds} s for a chunk: never arrives"
@@ -196,7 +196,7 @@ def test_slow_link_carries_hardly_a_chunk_twice() -> None:
                 if isinstance(message, ChunkRequest):
                     leader.sender.on_request(FOLLOWER, message, EPOCH, now)
             for message in leader.sent.take():
-                assert isinstance(message, Chunk)
+                assert isinstance(message, ChunkMessage)
                 free_at = max(now, free_at) + chunk_seconds
                 on_the_way.append((free_at, message))
                 carried += 1

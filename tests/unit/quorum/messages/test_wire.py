@@ -30,7 +30,7 @@ EXAMPLES: list[messages.Message] = [
     messages.CheckpointOffer(3, 7, 50, 2, 1000, 12345, b"manifest"),
     messages.CheckpointProgress(3, 7, 500, is_voter=True),
     messages.ChunkRequest(3, 50, 2, 500),
-    messages.Chunk(3, 50, 2, 500, 777, b"data"),
+    messages.ChunkMessage(3, 50, 2, 500, 777, b"data"),
 ]
 
 
@@ -92,7 +92,7 @@ def test_number_that_no_log_can_hold_is_refused(message: messages.Message) -> No
         messages.CheckpointOffer(3, 7, 50, 2, 0, 1, b""),
         messages.CheckpointOffer(3, 7, 50, 2, 1000, 1, bytes(1024 * 1024 + 1)),
         messages.ChunkRequest(3, 50, 4, 500),
-        messages.Chunk(3, 50, 4, 500, 777, b"data"),
+        messages.ChunkMessage(3, 50, 4, 500, 777, b"data"),
     ],
     ids=lambda message: str(message)[:90],
 )

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from quorate.quorum.transport.addresses import PeerAddresses
+from quorate.quorum.transport.addresses import PeerHost
 from tests.waiting import eventually
 
 HOST = "127.0.0.1"
@@ -24,7 +24,7 @@ async def test_name_that_resolves_slowly_is_asked_for_once_and_dialled_when_know
         asyncio.run_coroutine_threadsafe(answer.wait(), loop).result(10)
         return ["203.0.113.1", HOST]
 
-    addresses = PeerAddresses("controller-1.example", resolve)
+    addresses = PeerHost("controller-1.example", resolve)
     for _ in range(3):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
@@ -50,7 +50,7 @@ async def test_name_that_resolves_slowly_is_asked_for_once_and_dialled_when_know
 async def test_name_that_no_thread_can_ask_for_is_asked_for_at_the_next_attempt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    addresses = PeerAddresses("controller-1.example", lambda name: [HOST])
+    addresses = PeerHost("controller-1.example", lambda name: [HOST])
 
     def start(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -67,7 +67,7 @@ async def test_name_that_no_thread_can_ask_for_is_asked_for_at_the_next_attempt(
 
 async def test_name_without_an_address_is_an_error_and_is_asked_for_again() -> None:
     found: list[list[str]] = [[], [HOST]]
-    addresses = PeerAddresses("controller-1.example", lambda name: found.pop(0))
+    addresses = PeerHost("controller-1.example", lambda name: found.pop(0))
 
     with pytest.raises(OSError, match=r"controller-1\.example has no address"):
         await addresses.current()
