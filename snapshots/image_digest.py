@@ -18,6 +18,7 @@ from quorate.snapshots.checkpoints.as_records import (
     config_records,
     controller_record,
     feature_record,
+    label_records,
     producer_ids_records,
     quota_records,
     zk_records,
@@ -87,6 +88,7 @@ def _changes(old: MetadataImage, new: MetadataImage) -> Iterator[int]:
         old.cluster.controllers, new.cluster.controllers, lambda _, controller: [controller_record(controller)]
     )
     yield from _map_changes(old.configs.resources, new.configs.resources, config_records)
+    yield from _map_changes(old.labels.resources, new.labels.resources, label_records)
     yield from _map_changes(old.client_quotas.entities, new.client_quotas.entities, quota_records)
     yield from _map_changes(old.acls.entries, new.acls.entries, lambda _, entry: [entry])
     yield from _map_changes(old.scram.credentials, new.scram.credentials, lambda _, credential: [credential])

@@ -13,6 +13,7 @@ from quorate.metadata_log.batches.runs import BatchItem, PartitionChangeRun, Par
 from quorate.metadata_log.ids import DIRECTORY_UNASSIGNED
 from quorate.metadata_log.records import records as r
 from quorate.metadata_log.records.records import VersionedRecord
+from quorate.snapshots.image.labels import Label, config_of
 from tests.image_model import NaiveImage
 
 #: Examples of a property over whole streams: each is worth many of the usual ones, and as long.
@@ -24,6 +25,10 @@ NEWEST = {
     "PartitionChangeRecord": 2,
     "BrokerRegistrationChangeRecord": 3,
 }
+
+
+#: Stands for a resource of a label, among those of configs.
+LABELLED = (0, "record:sub")
 
 
 class RecordStream:
@@ -207,17 +212,22 @@ class RecordStream:
 
     def _set_resources(self) -> list[Any]:
         topics = list(self.model.topics.values())
-        resource = self.random.choice([(2, name) for name in topics] + [(4, ""), (4, "11"), (16, "sub"), (32, "group")])
+        resource = self.random.choice([(2, name) for name in topics] + [(4, ""), (4, "11"), LABELLED, (32, "group")])
         value = self.random.choice((None, "1", "2"))
         entity = tuple(r.EntityData(kind, self.random.choice((None, "x"))) for kind in self._names("user", "client-id"))
         remove = self.random.random() < 0.3
         quota = r.ClientQuotaRecord(entity, self.random.choice("ab"), 0.0 if remove else self.random.random(), remove)
         ids = r.ProducerIdsRecord(1, 1, (self.model.next_producer_id or 0) + self.random.randint(1, 1000))
         return [
-            r.ConfigRecord(*resource, self.random.choice(("min.insync.replicas", "retention.ms")), value),
+            self._config(resource, self.random.choice(("min.insync.replicas", "retention.ms")), value),
             *([quota] if entity else []),
             *([ids] if self.random.random() < 0.2 else []),
         ]
+
+    def _config(self, resource: tuple[int, str], name: str, value: str | None) -> r.ConfigRecord:
+        if resource == LABELLED:
+            return r.ConfigRecord(*config_of(Label(LABELLED[1], f"acme/{name}")), value)
+        return r.ConfigRecord(*resource, name, value)
 
     def _set_identities(self) -> list[Any]:
         acls = [key for key in self.model.others if isinstance(key, bytes)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.controller.brokers.heartbeats import BrokerHeartbeats
+from quorate.controller.configs.labels import labels_gone_with_broker
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.metadata_version import (
@@ -197,7 +198,8 @@ def decide_unregister_broker(
         raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
     rows = image.partitions.rows_with_isr_or_elr(broker.id)
     record = UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)
-    parts: list[Part] = [IsrChanges(rows, broker_to_remove=broker.id), VersionedRecord(record, 0)]
+    labels = labels_gone_with_broker(image, broker.id)
+    parts: list[Part] = [IsrChanges(rows, broker_to_remove=broker.id), *labels, VersionedRecord(record, 0)]
     records, slices = records_or_slices(image, config, parts)
     return Decision(records, UnregisterBrokerResponse(), is_internal=True, slices=slices)
 

@@ -32,6 +32,7 @@ from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
 from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request, controller_url, make_session
 from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
+from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.past_attempts import sender_to
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.decisions.origin import check_principal
@@ -121,6 +122,7 @@ class ControllerClient:
         #: Client quotas, SCRAM credentials, ACLs.
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)
+        self.labels = LabelClient(self._read, self._write)
         self.checkpoints = CheckpointClient(self._connect, timeout_ms)
         self.audit = AuditClient(self._connect)
 

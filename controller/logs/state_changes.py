@@ -54,6 +54,7 @@ def state_changes(
         yield StateChange("voters.changed", {"kraft_version": new.kraft.version, "voters": voters})
     yield from _counted("controllers.registered", delta.controllers, str)
     yield from _counted("configs.changed", delta.configs, _resource)
+    yield from _counted("labels.changed", delta.labels, str)
     yield from _counted("quotas.changed", delta.client_quotas, _entity)
     yield from _counted("acls.changed", delta.acls, uuid_text)
     yield from _counted("users.changed", delta.scram, lambda credential: credential[0])

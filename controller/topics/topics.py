@@ -13,6 +13,7 @@ import numpy as np
 
 from quorate.controller.configs.alter_configs import new_topic_configs
 from quorate.controller.configs.description import configs_of_new_topic
+from quorate.controller.configs.labels import labels_gone_with_topic
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.policies import NewTopic
@@ -313,6 +314,7 @@ def decide_delete_topics(image: MetadataImage, request: DeleteTopicsRequest) -> 
     """Delete topics by id, each with its own outcome. A name can be used again at once, under another id."""
     counts = Counter(request.topic_ids)
     records: list[BatchItem] = []
+    has_labels = False
     results: list[DeletableTopicResult] = []
     for topic_id in request.topic_ids:
         topic = image.topics.by_id.get(topic_id)
@@ -321,8 +323,11 @@ def decide_delete_topics(image: MetadataImage, request: DeleteTopicsRequest) -> 
         elif topic is None:
             code, message = ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
         else:
-            records.append(VersionedRecord(RemoveTopicRecord(topic_id), 0))
+            labels = labels_gone_with_topic(image, topic)
+            has_labels = has_labels or bool(labels)
+            records += (*labels, VersionedRecord(RemoveTopicRecord(topic_id), 0))
             results.append(DeletableTopicResult(topic_id=topic_id, name=topic.name))
             continue
         results.append(DeletableTopicResult(topic_id=topic_id, error_code=code, error_message=message))
-    return Decision(records, DeleteTopicsResponse(responses=results))
+    # However many labels there are, a topic can be deleted.
+    return Decision(records, DeleteTopicsResponse(responses=results), is_internal=has_labels)

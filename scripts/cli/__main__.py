@@ -146,6 +146,13 @@ def _features(app: typer.Typer) -> None:
     app.add_typer(features.app, name="features")
 
 
+def _labels(app: typer.Typer) -> None:
+    import_lean_client()
+    from quorate.scripts.cli import labels
+
+    app.add_typer(labels.app, name="labels")
+
+
 def _quotas(app: typer.Typer) -> None:
     import_lean_client()
     from quorate.scripts.cli.access import quotas
@@ -267,6 +274,7 @@ _COMMANDS: Final = {
         _SETTINGS,
     ),
     "features": _Command(_features, "Show, raise and lower the levels of a cluster's features.", _SETTINGS),
+    "labels": _Command(_labels, "Show, set and remove labels: small values of one's own.", _SETTINGS),
     "quotas": _Command(_quotas, "Show, set and remove the quotas of users, client ids and addresses.", _ACCESS),
     "users": _Command(_users, "Show, set and remove the SCRAM credentials of users.", _ACCESS),
     "acls": _Command(_acls, "Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", _ACCESS),

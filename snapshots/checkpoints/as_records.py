@@ -24,6 +24,7 @@ from quorate.metadata_log.records.records import (
 from quorate.snapshots.checkpoints.hash_map_order import in_hash_map_order
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import METADATA_VERSION, FeaturesImage, ProducerIdsImage, QuotaEntity
+from quorate.snapshots.image.labels import Label, config_of
 from quorate.snapshots.table.cluster import BrokerRegistration, ControllerRegistration
 from quorate.snapshots.table.record_versions import (
     NEWEST_LEVEL,
@@ -85,6 +86,8 @@ def after_topics(image: MetadataImage) -> Iterator[VersionedRecord]:
 def _resource_records(image: MetadataImage) -> Iterator[DataRecord]:
     for resource, configs in sorted(image.configs.resources.items()):
         yield from config_records(resource, configs)
+    for labelled, labels in sorted(image.labels.resources.items()):
+        yield from label_records(labelled, labels)
     for entity, values in sorted(image.client_quotas.entities.items(), key=lambda item: _entity_key(item[0])):
         yield from quota_records(entity, values)
     yield from producer_ids_records(image.producer_ids)
@@ -97,6 +100,12 @@ def config_records(resource: tuple[int, str], configs: Mapping[str, str]) -> Ite
     """The configs of one resource."""
     for name, value in sorted(configs.items()):
         yield ConfigRecord(*resource, name, value)
+
+
+def label_records(resource: str, labels: Mapping[str, str]) -> Iterator[DataRecord]:
+    """The labels of one resource."""
+    for key, value in sorted(labels.items()):
+        yield ConfigRecord(*config_of(Label(resource, key)), value)
 
 
 def quota_records(entity: QuotaEntity, values: Mapping[str, float]) -> Iterator[DataRecord]:

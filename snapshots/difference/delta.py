@@ -55,6 +55,7 @@ class MetadataDelta:
             or self.topics
             or self.partitions
             or self.configs
+            or self.labels
             or self.client_quotas
             or self.is_next_producer_id_changed
             or self.acls
@@ -101,6 +102,11 @@ class MetadataDelta:
     def configs(self) -> KeyChanges[tuple[int, str]]:
         """Configs by (resource type, resource name)."""
         return _changes(self.old.configs.resources, self.new.configs.resources)
+
+    @cached_property
+    def labels(self) -> KeyChanges[str]:
+        """Labels by resource: `topic:orders`, say."""
+        return _changes(self.old.labels.resources, self.new.labels.resources)
 
     @cached_property
     def client_quotas(self) -> KeyChanges[QuotaEntity]:

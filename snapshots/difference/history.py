@@ -45,13 +45,14 @@ class Subject(NamedTuple):
 
 
 def topic_subject(topic: str) -> Subject:
-    """A topic, its configs and its partitions."""
-    return Subject({"topics": topic, "configs": f"topic/{topic}", "partitions": f"{topic}-*"})
+    """A topic, its configs, its labels and its partitions."""
+    configs, labels = f"topic/{topic}", f"topic:{topic}"
+    return Subject({"topics": topic, "configs": configs, "labels": labels, "partitions": f"{topic}-*"})
 
 
 def broker_subject(broker_id: int) -> Subject:
-    """A broker's registration and configs."""
-    return Subject({"brokers": str(broker_id), "configs": f"broker/{broker_id}"})
+    """A broker's registration, configs and labels."""
+    return Subject({"brokers": str(broker_id), "configs": f"broker/{broker_id}", "labels": f"broker:{broker_id}"})
 
 
 def config_subject(resource: str) -> Subject:
@@ -59,9 +60,14 @@ def config_subject(resource: str) -> Subject:
     return Subject({"configs": resource})
 
 
+def label_subject(resource: str) -> Subject:
+    """The labels of one resource, as ``record:routing``."""
+    return Subject({"labels": resource})
+
+
 def partition_subject(partition: str) -> Subject:
-    """One partition, as ``orders-17``."""
-    return Subject({"partitions": partition})
+    """One partition, as ``orders-17``, and its labels."""
+    return Subject({"partitions": partition, "labels": f"partition:{partition}"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ def image_difference(
         _topics(old, new, by_name=by_name),
         partition_difference(old, new, by_name=by_name),
         _differing("configs", old.configs.resources, new.configs.resources, partial(_configs, is_secret)),
+        _differing("labels", old.labels.resources, new.labels.resources, _labels),
         _differing("client_quotas", old.client_quotas.entities, new.client_quotas.entities, _quotas),
         part_difference("producer_ids", *({} if by_name else _producer_ids(image) for image in (old, new))),
         _acls(old, new, by_name=by_name),
@@ -152,6 +153,10 @@ def _configs(is_secret: IsSecret, resources: Mapping[tuple[int, str], Mapping[st
         }
         for (type_, resource), configs in resources.items()
     }
+
+
+def _labels(resources: Mapping[str, Mapping[str, str]]) -> _Entries:
+    return {resource: dict(sorted(labels.items())) for resource, labels in resources.items()}
 
 
 def _quotas(entities: Mapping[tuple[EntityData, ...], Mapping[str, float]]) -> _Entries:

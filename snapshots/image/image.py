@@ -20,6 +20,7 @@ from quorate.snapshots.image.image_parts import (
     ScramImage,
     TopicsImage,
 )
+from quorate.snapshots.image.labels import LabelsImage
 from quorate.snapshots.table.cluster import ClusterImage
 from quorate.snapshots.table.partition_table import PartitionTable
 
@@ -38,6 +39,7 @@ class MetadataImage(NamedTuple):
     #: Partitions of all topics, by topic id.
     partitions: PartitionTable
     configs: ConfigsImage
+    labels: LabelsImage
     client_quotas: ClientQuotasImage
     producer_ids: ProducerIdsImage
     acls: AclsImage
@@ -54,6 +56,7 @@ EMPTY_IMAGE = MetadataImage(
     TopicsImage(),
     PartitionTable(),
     ConfigsImage(),
+    LabelsImage(),
     ClientQuotasImage(),
     ProducerIdsImage(),
     AclsImage(),

@@ -23,6 +23,7 @@ from quorate.snapshots.image.image_parts import (
     Topic,
     TopicsImage,
 )
+from quorate.snapshots.image.labels import LabelsImage
 from quorate.snapshots.maps.nested_map import NestedMapEditor
 from quorate.snapshots.maps.persistent_map import MapEditor
 from quorate.snapshots.table.cluster import BrokerRegistration, ClusterImage, ControllerRegistration
@@ -73,6 +74,8 @@ class ImageEditor:
     configs: _LazyPart[NestedMapEditor[tuple[int, str], str, str]] = _LazyPart(
         lambda image: NestedMapEditor(image.configs.resources)
     )
+    #: Labels by resource.
+    labels: _LazyPart[NestedMapEditor[str, str, str]] = _LazyPart(lambda image: NestedMapEditor(image.labels.resources))
     #: Quotas by entity.
     quotas: _LazyPart[NestedMapEditor[QuotaEntity, str, float]] = _LazyPart(
         lambda image: NestedMapEditor(image.client_quotas.entities)
@@ -105,9 +108,14 @@ class ImageEditor:
             topics,
             self.partitions.finish() if "partitions" in edited else image.partitions,
             ConfigsImage(self.configs.finish()) if "configs" in edited else image.configs,
+            self._labels() if "labels" in edited else image.labels,
             ClientQuotasImage(self.quotas.finish()) if "quotas" in edited else image.client_quotas,
             self.producer_ids,
             AclsImage(self.acls.finish()) if "acls" in edited else image.acls,
             ScramImage(self.scram.finish()) if "scram" in edited else image.scram,
             DelegationTokensImage(self.tokens.finish()) if "tokens" in edited else image.delegation_tokens,
         )
+
+    def _labels(self) -> LabelsImage:
+        count = self._image.labels.count + self.labels.growth
+        return LabelsImage(self.labels.finish(), count)

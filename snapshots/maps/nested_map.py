@@ -47,6 +47,11 @@ class NestedMapEditor(Generic[K, N, V]):
             own = self._owned[key] = {} if published is None else published.copy()
         return own
 
+    @property
+    def growth(self) -> int:
+        """How many entries more the map will have than before; below 0: how many less."""
+        return sum(len(entries) - len(self._base.get(key) or ()) for key, entries in self._owned.items())
+
     def finish(self) -> PersistentMap[K, MappingProxyType[N, V]]:
         """The map with all changes; the same object if there are none. Ends this editor."""
         owned = self._owned

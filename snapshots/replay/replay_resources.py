@@ -1,4 +1,4 @@
-"""Replay of what hangs on names: configs, quotas, producer ids, ACLs, credentials, tokens."""
+"""Replay of what hangs on names: configs, labels, quotas, producer ids, ACLs, credentials, tokens."""
 
 from __future__ import annotations
 
@@ -20,14 +20,25 @@ from quorate.metadata_log.records.records import (
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.image.image_editor import ImageEditor
 from quorate.snapshots.image.image_parts import ProducerIdsImage
+from quorate.snapshots.image.labels import Label, label_of
 
 
 def _config(editor: ImageEditor, record: ConfigRecord) -> None:
     resource = (record.resource_type, record.resource_name)
-    if record.value is None:
+    label = label_of(*resource, record.name)
+    if label is not None:
+        _label(editor, label, record.value)
+    elif record.value is None:
         editor.configs.remove(resource, record.name)
     else:
         editor.configs.put(resource, record.name, record.value)
+
+
+def _label(editor: ImageEditor, label: Label, value: str | None) -> None:
+    if value is None:
+        editor.labels.remove(*label)
+    else:
+        editor.labels.put(*label, value)
 
 
 def _client_quota(editor: ImageEditor, record: ClientQuotaRecord) -> None:

@@ -86,6 +86,9 @@ def summary_json(image: MetadataImage) -> dict[str, Any]:
         "brokers": _brokers(image),
         "controllers": [controller_json(controller) for _, controller in sorted(image.cluster.controllers.items())],
         **_configs(image),
+        "labels": {
+            resource: dict(sorted(labels.items())) for resource, labels in sorted(image.labels.resources.items())
+        },
         "client_quotas": _quotas(image),
         "next_producer_id": image.producer_ids.next_producer_id,
         "acls": _acls(image),

@@ -55,6 +55,7 @@ from quorate.controller.client.connection import (
     NotAController,
     NotSent,
 )
+from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.outcomes import (
     Refused,
     RefusedItem,
@@ -114,6 +115,14 @@ from quorate.controller.protocol.features import (
     UpdatedFeature,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
+)
+from quorate.controller.protocol.labels import (
+    AlterLabelsRequest,
+    AlterLabelsResponse,
+    DescribedLabel,
+    DescribeLabelsResponse,
+    LabelEntry,
+    LabelKind,
 )
 from quorate.controller.protocol.partitions import (
     AlterPartitionReassignmentsRequest,
@@ -215,6 +224,8 @@ __all__ = [
     "AlterConfigsResource",
     "AlterConfigsResourceResult",
     "AlterConfigsResponse",
+    "AlterLabelsRequest",
+    "AlterLabelsResponse",
     "AlterPartitionReassignmentsRequest",
     "AlterPartitionReassignmentsResponse",
     "AlterQuotaOp",
@@ -266,6 +277,7 @@ __all__ = [
     "DescribeConfigsResult",
     "DescribeDelegationTokenResponse",
     "DescribeFeaturesResponse",
+    "DescribeLabelsResponse",
     "DescribeTopicDeletionsResponse",
     "DescribeUserScramCredentialsResponse",
     "DescribeUserScramCredentialsResult",
@@ -274,6 +286,7 @@ __all__ = [
     "DescribedConfig",
     "DescribedDelegationToken",
     "DescribedFeature",
+    "DescribedLabel",
     "DescribedPartition",
     "DescribedRenewer",
     "DescribedTopic",
@@ -292,6 +305,9 @@ __all__ = [
     "IncrementalAlterConfigsRequest",
     "InvalidId",
     "InvalidUrl",
+    "LabelClient",
+    "LabelEntry",
+    "LabelKind",
     "ListPartitionReassignmentsResponse",
     "MatchingAcl",
     "NoAnswer",

@@ -14,6 +14,7 @@ from quorate.snapshots.difference.delta import KeyChanges, MetadataDelta
 from quorate.snapshots.difference.local_changes import LocalChanges, LocalReplica
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Provenance, Topic
+from quorate.snapshots.image.labels import LabelsImage
 from quorate.snapshots.table.cluster import BrokerRegistration
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.table.partition_table import PartitionTable
@@ -25,6 +26,7 @@ __all__ = [
     "ControllerEpoch",
     "DuplicatePublisher",
     "KeyChanges",
+    "LabelsImage",
     "LocalChanges",
     "LocalReplica",
     "Manifest",

@@ -40,6 +40,7 @@ from quorate.controller.http.routes.configs import CONFIG_ROUTES
 from quorate.controller.http.routes.controllers import CONTROLLER_ROUTES
 from quorate.controller.http.routes.deletions import DELETION_ROUTES
 from quorate.controller.http.routes.feed import FEED_ROUTES
+from quorate.controller.http.routes.labels import LABEL_ROUTES
 from quorate.controller.http.routes.searches import SEARCH_ROUTES
 from quorate.controller.http.routes.tokens import TOKEN_ROUTES
 from quorate.controller.http.routing import Route, Serving, raw_route, route, write
@@ -224,6 +225,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404, 409, 429),
     ),
     *CONFIG_ROUTES,
+    *LABEL_ROUTES,
     *CONTROLLER_ROUTES,
     *CHECKPOINT_ROUTES,
     *ACCESS_ROUTES,

@@ -21,6 +21,7 @@ from quorate.snapshots.difference.history import (
     broker_subject,
     config_subject,
     history,
+    label_subject,
     partition_subject,
     topic_subject,
 )
@@ -31,7 +32,8 @@ def show_history(
         list[str] | None,
         typer.Argument(
             metavar="[KIND NAME]",
-            help="topic NAME, partition TOPIC-NUMBER, broker ID, or config topic/NAME (broker/ID, ...); all if none.",
+            help="topic NAME, partition TOPIC-NUMBER, broker ID, config topic/NAME (broker/ID, ...), or label "
+            "RESOURCE (topic:NAME, ...); all if none.",
             show_default=False,
         ),
     ] = None,
@@ -111,10 +113,13 @@ def _subject(words: list[str]) -> Subject | None:
             return partition_subject(name)
         if kind == "config" and "/" in name:
             return config_subject(name)
+        if kind == "label":
+            return label_subject(name)
         if kind == "broker" and name.isascii() and name.isdigit():
             return broker_subject(int(name))
     raise typer.BadParameter(
-        f"{' '.join(words)[:100]!r} is none of: topic NAME, partition TOPIC-NUMBER, broker ID, config KIND/NAME",
+        f"{' '.join(words)[:100]!r} is none of: topic NAME, partition TOPIC-NUMBER, broker ID, config KIND/NAME, "
+        "label RESOURCE",
         param_hint="KIND NAME",
     )
 

@@ -176,6 +176,7 @@ def _also_kept(image: MetadataImage) -> str:
     return ", ".join(
         (
             f"{configs:,} configs of {len(image.configs.resources):,} resources",
+            f"{image.labels.count:,} labels",
             f"{len(image.client_quotas.entities):,} quota entities",
             f"{len(image.acls.entries):,} ACLs",
             f"{len(image.scram.credentials):,} SCRAM credentials",

@@ -91,6 +91,9 @@ async def exported_by_us(tmp_path: Path, source: Path) -> tuple[Path, MetadataIm
         resource = {"resource_type": "TOPIC", "resource_name": "ours", "configs": [config]}
         request = IncrementalAlterConfigsRequest.model_validate({"resources": [resource]})
         await cluster.client.incremental_alter_configs(request)
+        # Kafka has no such thing. It is to keep what carries it, in its own snapshots, too.
+        for labelled in ("topic:ours", "partition:ours-2", "record:routing"):
+            await cluster.client.labels.set(labelled, "acme/version", "7")
     finally:
         await cluster.stop()
     directory = controller_directory(tmp_path / "ours", plan.controllers[0])
@@ -103,6 +106,7 @@ async def test_kafka_quorum_goes_on_with_the_log_of_a_quorum_of_ours(
     """Three dynamic voters, with the log that our leader wrote behind a checkpoint."""
     source, ours = await exported_by_us(tmp_path, kafka_data / "dynamic-small/m1/log")
     assert "ours" in ours.topics.by_name
+    assert ours.labels.count == 3
     deadline = time.monotonic() + SECONDS_MAX
     document, voters = export(source, tmp_path / "kafka", list(free_ports(3)), "--with-log")
     assert 0 < document["checkpoint_offset"] < document["end_offset"]

@@ -113,6 +113,7 @@ _PARTS: Final[Mapping[str, Callable[[MetadataImage], Mapping[Any, Any]]]] = {
     "controllers": lambda image: image.cluster.controllers,
     "topics": lambda image: image.topics.by_id,
     "configs": lambda image: image.configs.resources,
+    "labels": lambda image: image.labels.resources,
     "client_quotas": lambda image: image.client_quotas.entities,
     "acls": lambda image: image.acls.entries,
     "scram": lambda image: image.scram.credentials,

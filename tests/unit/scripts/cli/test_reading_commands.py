@@ -14,6 +14,7 @@ from quorate.scripts.cli.__main__ import _COMMANDS, make_app
 WRITES = {
     "acls add", "acls remove", "broker", "brokers unregister", "configs alter", "configs replace", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
+    "labels remove", "labels set",
     "node cordon-directory", "node fail-directory", "node kill", "node pause", "node resume", "node slow-down",
     "node start", "node stop", "quotas remove", "quotas set",
     "reassign apply", "reassign cancel", "recover apply", "recover plan", "recover rejoin", "recover survey",

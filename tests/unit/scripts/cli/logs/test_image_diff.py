@@ -66,7 +66,7 @@ def test_image_diff_json_has_every_part_and_as_many_entries_as_wanted(log: Path)
     assert (code, document["same"], document["matched_by_name"]) == (1, False, False)
     assert (document["old"]["state_offset"], document["new"]["state_offset"]) == (194, 200)
     assert [name for name, part in document["parts"].items() if part["entries"]] == ["features", "topics", "partitions"]
-    assert len(document["parts"]) == 12
+    assert len(document["parts"]) == 13
     partitions = document["parts"]["partitions"]
     assert (partitions["added"], len(partitions["entries"])) == (4, 2)
     assert partitions["entries"][0]["fields"]["replicas"] == {"old": None, "new": [14, 13]}
