@@ -17,6 +17,7 @@ from quorate.controller.http.answers import node_headers, request_id_of, status_
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.forward_line import ForwardLine
+from quorate.controller.http.framework_connection import connection_of
 from quorate.controller.http.openapi import DOCUMENT_KEY, Document
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
@@ -111,4 +112,6 @@ async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
     if request.path not in _OPEN_PATHS:
         secret = request.app[NODE_KEY].shared_secret
         check_access(secret, request.host, request.headers.get("Authorization", ""))
+        if (connection := connection_of(request)) is not None:
+            connection.prove()
     return await handler(request)

@@ -29,6 +29,7 @@ from quorate.controller.http.answers import request_id_of
 from quorate.controller.http.dispatch import REQUEST_ID, SOME_FAILED, encode, item_results, run_route, timeout_of
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.framework_connection import HEAD_END, FrameworkConnection
+from quorate.controller.http.places import Places
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Call, Route, Serving
 from quorate.controller.logs.refusals import RefusedRequest
@@ -96,6 +97,10 @@ class ExpressLane:
         self.frames = AnswerFrames(node)
         self._idle_s = idle_s
         self._head_s = node.limits.head_timeout_ms / 1000
+        #: Of the connections here and of those that were handed over.
+        self.places: Places[ExpressConnection | FrameworkConnection] = Places(
+            node.limits.connections_max, node.limits.connections_per_address_max
+        )
         self._refused, self._silent_until = 0, 0.0
         self.clock = asyncio.get_running_loop().time
         self._sweep_timer = self._schedule_sweep()
@@ -119,27 +124,35 @@ class ExpressLane:
         """Close the connections that have had their time: one timer for all."""
         now = self.clock()
         for connection in list(self.connections):
-            patience = self._idle_s if connection.has_asked else min(self._head_s, self._idle_s)
-            if connection.task is None and connection.used_at <= now - patience:
+            if connection.task is None and connection.used_at <= now - self._idle_s:
                 connection.close()
         for slow in list(self.handed_over):
             if slow.head_since is not None and slow.head_since <= now - self._head_s:
                 message = f"the head of a request may take {self._head_s:g} s: line, headers and an empty line"
                 self.dismiss(slow.transport, HttpRefusal(408, message, ErrorCode.REQUEST_TIMED_OUT))
+        for stranger in self.places.silent_strangers(now - min(self._head_s, self._idle_s)):
+            stranger.transport.close()
         self._sweep_timer = self._schedule_sweep()
 
-    def has_place(self, transport: asyncio.Transport) -> bool:
+    def has_place(self, connection: ExpressConnection, address: str) -> bool:
         """Whether one more connection may be; the one that may not is told so, and closed."""
-        most = self.node.limits.connections_max
-        if len(self.connections) + len(self.handed_over) < most:
-            return True
-        self.dismiss(transport, Overloaded(f"{most} connections are open, and there may be no more: close some"))
+        now = self.clock()
+        refused: ExpressConnection | FrameworkConnection
+        try:
+            leaving = self.places.enter(connection, address, now)
+        except Overloaded as error:
+            refused, why = connection, error
+        else:
+            if leaving is None:
+                return True
+            refused, why = leaving, Overloaded("nothing was asked here, and others want the place: ask at once")
+        self.dismiss(refused.transport, why)
         self._refused += 1
-        if self.clock() >= self._silent_until:
-            self._silent_until = self.clock() + _QUIET_S
-            log.warning("http.connections_refused", most=most, refused=self._refused)
+        if now >= self._silent_until:
+            self._silent_until = now + _QUIET_S
+            log.warning("http.connections_refused", most=self.places.most, refused=self._refused, why=str(why))
             self._refused = 0
-        return False
+        return refused is not connection
 
     def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
         """Say why, and close the connection."""
@@ -188,7 +201,7 @@ class ExpressConnection(asyncio.Protocol):
 
     def __init__(self, lane: ExpressLane) -> None:
         self._lane = lane
-        self._transport: asyncio.Transport
+        self.transport: asyncio.Transport
         self._address = ""
         #: The last head in bytes, its end included, and what it says: most clients send the same one all the time.
         self._head_data = b""
@@ -206,12 +219,12 @@ class ExpressConnection(asyncio.Protocol):
     # --- asyncio.Protocol ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # that of uvloop is one in all but its class
-        if not self._lane.has_place(self._transport):
-            return
-        self._lane.connections.add(self)
+        self.transport = cast(asyncio.Transport, transport)  # that of uvloop is one in all but its class
         peer = transport.get_extra_info("peername")
         self._address = peer[0] if peer else ""
+        if not self._lane.has_place(self, self._address):
+            return
+        self._lane.connections.add(self)
         connected = transport.get_extra_info("socket")
         if connected is not None:
             # It stays so when the framework takes the connection over.
@@ -220,22 +233,25 @@ class ExpressConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         # What it asked for goes on: it may have been decided already.
         self._lane.connections.discard(self)
+        self._lane.places.leave(self)
 
     def pause_writing(self) -> None:
         # A client that does not read its answers is not heard either.
-        self._transport.pause_reading()
+        self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         if self.task is None:
-            self._transport.resume_reading()
+            self.transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         opened_at, self.used_at = self.used_at, self._lane.clock()
         if self.task is not None:
-            self._transport.pause_reading()
+            self.transport.pause_reading()
             self._early.append(data)
         elif self._repeats(data) or self._answer(data):
-            self.has_asked = True
+            if not self.has_asked:
+                self.has_asked = True
+                self._lane.places.prove(self)
         else:
             self._hand_over(data, self.used_at if self.has_asked else opened_at)
 
@@ -243,7 +259,7 @@ class ExpressConnection(asyncio.Protocol):
         """Close the connection, and give up what is under way."""
         if self.task is not None:
             self.task.cancel()
-        self._transport.close()
+        self.transport.close()
 
     # --- answering -----------------------------------------------------------------------------------
 
@@ -288,7 +304,7 @@ class ExpressConnection(asyncio.Protocol):
 
     def _answer_at_once(self, head: _RequestHead, reply: BaseModel) -> None:
         request_id = request_id_of(head.request_id)
-        self._transport.write(self._lane.frames.answer_at_once(head.route, request_id, reply, head.media))
+        self.transport.write(self._lane.frames.answer_at_once(head.route, request_id, reply, head.media))
 
     async def _run(self, head: _RequestHead, request_id: str, model: Any) -> None:
         REQUEST_ID.set(request_id)
@@ -306,8 +322,8 @@ class ExpressConnection(asyncio.Protocol):
             media = JSON
         self.task = None
         self.used_at = self._lane.clock()
-        if not self._transport.is_closing():
-            self._transport.write(self._lane.frames.answer(route, request_id, status, data, media))
+        if not self.transport.is_closing():
+            self.transport.write(self._lane.frames.answer(route, request_id, status, data, media))
         if self._early:
             self._go_on()
 
@@ -315,11 +331,13 @@ class ExpressConnection(asyncio.Protocol):
         """A client did not wait for its answer: what it sent is heard now."""
         data = b"".join(self._early)
         self._early.clear()
-        self._transport.resume_reading()
+        self.transport.resume_reading()
         self.data_received(data)
 
     def _hand_over(self, data: bytes, head_since: float) -> None:
         """This request, and all that follow on the connection, are the framework's."""
         lane = self._lane
         lane.connections.discard(self)
-        FrameworkConnection(self._transport, lane.framework(), lane.handed_over).take_over(data, head_since)
+        successor = FrameworkConnection(self.transport, lane.framework(), lane.handed_over, lane.places)
+        lane.places.pass_on(self, successor)
+        successor.take_over(data, head_since)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
+
+from quorate.controller.http.places import Places
 
 HEAD_END: Final = b"\r\n\r\n"
 
@@ -19,12 +21,17 @@ class FrameworkConnection(asyncio.Protocol):
     """Passes everything on. Times are the loop's."""
 
     def __init__(
-        self, transport: asyncio.Transport, framework: asyncio.Protocol, connections: set[FrameworkConnection]
+        self,
+        transport: asyncio.Transport,
+        framework: asyncio.Protocol,
+        connections: set[FrameworkConnection],
+        places: Places[Any],
     ):
-        """``connections``: of which it is one until it is lost."""
+        """``connections``: of which it is one until it is lost. ``places``: where it has one until then."""
         self.transport = transport
         self._framework = framework
         self._connections = connections
+        self._places = places
         self._clock = asyncio.get_running_loop().time
         #: Since when the head of a request has been on its way; None: none is.
         self.head_since: float | None = None
@@ -45,9 +52,14 @@ class FrameworkConnection(asyncio.Protocol):
         self._is_answering = True
         self._forget_head()
 
+    def prove(self) -> None:
+        """Who asked has access."""
+        self._places.prove(self)
+
     def end(self) -> None:
         """It has been answered."""
         self._is_answering = False
+        self._places.hear(self, self._clock())
 
     def data_received(self, data: bytes) -> None:
         if not self._is_answering:
@@ -65,6 +77,7 @@ class FrameworkConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._connections.discard(self)
+        self._places.leave(self)
         self._framework.connection_lost(error)
 
     def _note(self, data: bytes) -> None:
@@ -81,14 +94,20 @@ class FrameworkConnection(asyncio.Protocol):
         self._tail = b""
 
 
+def connection_of(request: web.Request) -> FrameworkConnection | None:
+    """The connection that a request came on; None if it is gone."""
+    connection = None if request.transport is None else request.transport.get_protocol()
+    return connection if isinstance(connection, FrameworkConnection) else None
+
+
 @web.middleware
 async def mark_answering(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     """The outermost of the framework's middlewares: it tells the connection when a request is being answered."""
-    connection = None if request.transport is None else request.transport.get_protocol()
-    if not isinstance(connection, FrameworkConnection):
-        return await handler(request)  # it is gone
+    connection = connection_of(request)
+    if connection is None:
+        return await handler(request)
     connection.begin()
     try:
         return await handler(request)

@@ -171,6 +171,7 @@ class NodeLimits:
     forward_timeout_ms: int
     chunk_bytes_max: int
     connections_max: int
+    connections_per_address_max: int
     head_timeout_ms: int
     #: Requests that a standby passes on at once, each on a connection of its own: a busy active controller answers
     #: some thousand a second, and takes so many connections at any time.

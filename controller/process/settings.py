@@ -247,10 +247,15 @@ class HttpSettings(Group):
     """Largest request body."""
     connections_max: int = Field(default=8_192, ge=16, le=1_000_000)
     """Connections that may be open at once: one more is answered 429 and closed. Each takes an open file, so they are
-    fewer where the system lets the process open fewer than these and 512."""
+    fewer where the system lets the process open fewer than these and 512. Connections on which nobody has yet shown
+    that he may ask have a quarter of the places; one more takes that of the one that was silent for longest."""
+    connections_per_address_max: int = Field(default=4_096, ge=1, le=1_000_000)
+    """Connections that may be open at once from one address. All programs on one machine share one, and so do those
+    behind a proxy."""
     head_timeout_ms: int = Field(default=10_000, ge=100, le=600_000)
     """Time the head of a request (line, headers, empty line) may take, from the connection's beginning or, behind
-    another request, from its first byte. Then the answer is 408, and the connection is closed."""
+    another request, from its first byte. Then the answer is 408, and the connection is closed. It is closed, too, when
+    nobody has shown in that time that he may ask."""
     read_timeout_ms: int = Field(default=10_000, ge=100, le=600_000)
     """Time a read may take, waiting for its turn included."""
     forward_timeout_ms: int = Field(default=40_000, ge=100, le=900_000)

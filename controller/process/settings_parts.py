@@ -127,6 +127,7 @@ def _node_limits(settings: ControllerSettings) -> NodeLimits:
         forward_timeout_ms=settings.http.forward_timeout_ms,
         chunk_bytes_max=settings.http.feed_chunk_bytes_max,
         connections_max=settings.http.connections_max,
+        connections_per_address_max=settings.http.connections_per_address_max,
         head_timeout_ms=settings.http.head_timeout_ms,
     )
 

@@ -17,7 +17,9 @@ from tests.waiting import eventually
 
 HEAD_MS = 400
 #: Of a request that asks for nothing more than its answer.
-WHOLE = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+WHOLE = b"GET /v1/features HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+#: ... that anybody may ask for.
+PROBE = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 async def cut(client: Client) -> None:
@@ -29,8 +31,8 @@ async def cut(client: Client) -> None:
     client.close()
 
 
-async def asked(client: Client) -> Client:
-    await client.write(WHOLE)
+async def asked(client: Client, what: bytes = WHOLE) -> Client:
+    await client.write(what)
     assert (await client.read())[0] == 200
     return client
 
@@ -107,7 +109,7 @@ async def opened(on: Stage, count: int) -> list[Client]:
 
 async def test_connections_are_bounded_and_one_too_many_is_told_so() -> None:
     async with stage(1, limits=node_limits(connections_max=6)) as on:
-        kept = [await asked(client) for client in await opened(on, 3)] + await opened(on, 3)
+        kept = [await asked(await Client.open(on)) for _ in range(6)]
         for beyond in await opened(on, 20):
             status, fields, body = await beyond.read()
             assert (status, fields["connection"], fields["x-quorate-node"]) == (429, "close", "1")
@@ -135,6 +137,65 @@ async def test_connections_are_bounded_and_one_too_many_is_told_so() -> None:
 
             await eventually(is_place, "the place of the one that went is free")
         for client in kept:
+            client.close()
+
+
+async def test_stranger_who_says_nothing_keeps_nobody_out_who_asks() -> None:
+    """However many there are: they have a quarter of the places, and the longest silent one goes first."""
+    async with stage(1, limits=node_limits(connections_max=8)) as on:
+        kept = [await asked(await Client.open(on)) for _ in range(2)]
+        silent = [await Client.open(on), await asked(await Client.open(on), PROBE)]
+        for _ in range(20):
+            late = await asked(await Client.open(on))
+            status, fields, body = await silent[0].read()
+            assert (status, fields["connection"]) == (429, "close")
+            assert json.loads(body)["message"] == "nothing was asked here, and others want the place: ask at once"
+            silent.pop(0).close()
+            late.close()
+            silent.append(await Client.open(on))
+        for client in kept:
+            await asked(client)
+            client.close()
+        for client in silent:
+            client.close()
+
+
+async def test_last_place_is_that_of_the_stranger_who_was_silent_for_longest() -> None:
+    async with stage(1, limits=node_limits(connections_max=8)) as on:
+        silent = await Client.open(on)
+        kept = [await asked(await Client.open(on)) for _ in range(8)]
+        assert (await silent.read())[0] == 429
+        beyond = await Client.open(on)
+        status, _, body = await beyond.read()
+        assert (status, json.loads(body)["message"]) == (
+            429,
+            "8 connections are open, and there may be no more: close some",
+        )
+        for client in (*kept, silent, beyond):
+            client.close()
+
+
+async def test_stranger_has_his_place_for_a_short_time_though_he_asks_what_anybody_may() -> None:
+    async with stage(1, limits=node_limits(head_timeout_ms=HEAD_MS)) as on:
+        prober, known = await asked(await Client.open(on), PROBE), await asked(await Client.open(on))
+        assert await prober.is_closed()
+        later = await Client.open(on)
+        assert await later.is_closed()
+        await asked(known)
+        for client in (prober, known, later):
+            client.close()
+
+
+async def test_connections_of_one_address_are_bounded() -> None:
+    async with stage(1, limits=node_limits(connections_per_address_max=3)) as on:
+        kept = [await asked(await Client.open(on)) for _ in range(3)]
+        beyond = await Client.open(on)
+        status, _, body = await beyond.read()
+        assert (status, json.loads(body)["message"]) == (
+            429,
+            "3 connections from 127.0.0.1 are open, and there may be no more: close some",
+        )
+        for client in (*kept, beyond):
             client.close()
 
 
