@@ -31,7 +31,7 @@ from quorate.broker.replica_deletions import RehearsalDeletions
 from quorate.broker.replicas.manager import ReplicaManager, Station
 from quorate.broker.replicas.peers import PeerCalls
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
-from quorate.broker.settings import BrokerSettings, LifecycleSettings
+from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -115,12 +115,7 @@ class BrokerHost:
         self.loader = MetadataLoader(
             environment.feeds,
             self.publishers,
-            LoaderTiming(
-                wait_ms=settings.feed.wait_ms,
-                bytes_max=settings.feed.answer_bytes_max,
-                retry_max_ms=settings.feed.retry_max_ms,
-                silence_max_ms=max(settings.lifecycle.session_timeout_ms, settings.feed.wait_ms + _ANSWER_MS),
-            ),
+            loader_timing(settings.feed, settings.lifecycle.session_timeout_ms),
             surroundings,
             first_feed=min(settings.ids),  # so that the processes of a cluster spread over the controllers
         )
@@ -312,6 +307,16 @@ def lifecycle_timing(settings: LifecycleSettings) -> LifecycleTiming:
         registration_timeout_ms=settings.registration_timeout_ms,
         shutdown_timeout_ms=settings.shutdown_timeout_ms,
         directory_failure_timeout_ms=settings.directory_failure_timeout_ms,
+    )
+
+
+def loader_timing(settings: FeedSettings, silence_max_ms: float) -> LoaderTiming:
+    """Waits and sizes of a loader. No controller is known after ``silence_max_ms``, or when an answer is overdue."""
+    return LoaderTiming(
+        wait_ms=settings.wait_ms,
+        bytes_max=settings.answer_bytes_max,
+        retry_max_ms=settings.retry_max_ms,
+        silence_max_ms=max(silence_max_ms, settings.wait_ms + _ANSWER_MS),
     )
 
 

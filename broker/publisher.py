@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Protocol
 
-import structlog
-
+from quorate.broker.library_log import LibraryLog
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Provenance
 
-log = structlog.get_logger(__name__)
+log = LibraryLog(__name__)
 
 
 class DuplicatePublisher(QuorateError):

@@ -11,8 +11,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import structlog
-
 from quorate.broker.controllers.checkpoint_fetch import FetchedCheckpoint, checkpoint_contents, fetch_checkpoint
 from quorate.broker.controllers.feed import (
     LOG_BEGIN,
@@ -27,6 +25,7 @@ from quorate.broker.controllers.feed import (
 )
 from quorate.broker.controllers.rotation import Rotation
 from quorate.broker.environment import Surroundings
+from quorate.broker.library_log import LibraryLog
 from quorate.broker.publisher import UNKNOWN_CONTROLLER, ControllerEpoch, Manifest, PublisherSet
 from quorate.metadata_log.errors import MalformedData, QuorateError, UnsupportedRecord
 from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
@@ -35,7 +34,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_history import ImageHistory
 from quorate.snapshots.replay.replay_state import ReplayState
 
-log = structlog.get_logger(__name__)
+log = LibraryLog(__name__)
 
 
 class LoaderFault(QuorateError):
@@ -93,9 +92,14 @@ class MetadataLoader:
         self.is_caught_up = False
         #: The last failure, None while all is well; for people.
         self.trouble: str | None = None
+        #: When a controller answered last (milliseconds since 1970), if none has for too long; None: one has.
+        self.cut_off_since_ms: float | None = None
+        #: Why the loader has ended by itself.
+        self.fault: LoaderFault | None = None
         self._feeds = feeds
         self._timing = timing
         self._now_ms = surroundings.now_ms
+        self._wall_ms = surroundings.wall_ms
         self._sleep_ms = surroundings.sleep_ms
         self._rotation = Rotation(len(feeds), first_feed, timing.retry_first_ms, timing.retry_max_ms, surroundings.draw)
         self._state = ReplayState()
@@ -139,11 +143,18 @@ class MetadataLoader:
 
     @property
     def controller(self) -> ControllerEpoch:
-        """Who leads the quorum, as the controller last heard of said."""
-        return UNKNOWN_CONTROLLER if self.status is None else ControllerEpoch(self.status.leader_id, self.status.epoch)
+        """Who leads the quorum, as the controller last heard of said; nobody known while cut off from all."""
+        if self.status is None:
+            return UNKNOWN_CONTROLLER
+        return ControllerEpoch(None if self.is_cut_off else self.status.leader_id, self.status.epoch)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether no controller has answered for ``silence_max_ms``."""
+        return self.cut_off_since_ms is not None
 
     async def wait_until(self, is_true: Callable[[], bool]) -> None:
-        """Return once a condition on the loader holds. It is looked at after every answer that moved the loader."""
+        """Return once a condition on the loader holds. Looked at after every answer, and whenever its state changes."""
         while not is_true():
             await self._changed.wait()
 
@@ -158,14 +169,21 @@ class MetadataLoader:
         self._look_at_silence()
         try:
             await self._follow()
+        except LoaderFault as fault:
+            self.fault = fault
+            raise
         finally:
             self._silence.cancel()
+            self._wake()
 
     def _look_at_silence(self) -> None:
         """Tell that no controller is known when none was heard of for too long: the brokers may have been fenced."""
         left_ms = self._heard_ms + self._timing.silence_max_ms - self._now_ms()
-        if left_ms <= 0 and self.status is not None and self.publishers.is_published:
-            self.publishers.announce_controller(ControllerEpoch(None, self.status.epoch))
+        if left_ms <= 0 and not self.is_cut_off:
+            self.cut_off_since_ms = self._wall_ms() - (self._now_ms() - self._heard_ms)
+            log.warning("loader.cut_off", reason=self.trouble, silent_ms=round(self._now_ms() - self._heard_ms))
+            self._announce()
+            self._wake()
         wait_ms = left_ms if left_ms > 0 else self._timing.silence_max_ms
         self._silence = asyncio.get_running_loop().call_later(wait_ms / 1000, self._look_at_silence)
 
@@ -217,8 +235,10 @@ class MetadataLoader:
             )
         self.status = status
         self._heard_ms = self._now_ms()
-        if self.publishers.is_published:
-            self._announce()
+        if self.is_cut_off:
+            log.info("loader.back", controller=self.feed_name)
+            self.cut_off_since_ms = None
+        self._announce()
 
     async def _replay(self, answer: BatchesAnswer) -> None:
         begun_ms = self._now_ms()
@@ -279,6 +299,10 @@ class MetadataLoader:
             self.is_caught_up = True
             log.info("loader.caught_up", offset=self._position.offset, controller=self.feed_name)
             self._publish(0, 0, 0.0, is_checkpoint=True)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Let everybody look who waits for something of the loader."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -292,7 +316,9 @@ class MetadataLoader:
         self._announce()
 
     def _announce(self) -> None:
-        self.publishers.announce_controller(self.controller)
+        """Nobody is told who leads before there is an image to go with it."""
+        if self.publishers.is_published:
+            self.publishers.announce_controller(self.controller)
 
 
 def _load(name: str, fetched: FetchedCheckpoint) -> ReplayState:

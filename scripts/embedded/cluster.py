@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from quorate.broker.raised_faults import RaisedFaults
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.controller.process.server import serve
 from quorate.controller.process.settings import ControllerSettings
@@ -21,7 +22,7 @@ from quorate.scripts.cluster.making import Ports, controller_directory, make_pla
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.ports import held_ports
 from quorate.scripts.cluster.settings_text import ControllerSettingsText
-from quorate.scripts.embedded.faults import ControllerFault, EmbeddedFaults, RaisedFaults
+from quorate.scripts.embedded.faults import ControllerFault, EmbeddedFaults
 
 _SIZES: Final = (1, 3)
 #: Few enough that no process has to be let open more files than it may anyway.

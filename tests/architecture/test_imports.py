@@ -7,7 +7,7 @@ import tomllib
 from tests.architecture.source_tree import PACKAGES, ROOT, Module, imports, modules, refuse, run_time_imports
 
 #: What programs import that use Quorate as a library (docs/library.md).
-FACADES = ("client.py", "publishers.py", "testing.py")
+FACADES = ("client.py", "publishers.py", "testing.py", "watch.py")
 
 #: A module that imports one of these meets the world: a clock, chance, a socket, another thread, a log.
 IMPURE = frozenset({
@@ -21,18 +21,20 @@ SHELLS = {
     "quorate.broker.directory_assignments": "asks the controller to note directories, in tasks of its own",
     "quorate.broker.host": "starts and stops all that one process plays",
     "quorate.broker.http.http_api": "the process's own HTTP edge",
+    "quorate.broker.library_log": "logs where the program that it runs in wants it",
     "quorate.broker.lifecycle.session": "keeps the connection to a controller and its deadlines",
     "quorate.broker.metadata.digest_watch": "logs what it finds",
     "quorate.broker.metadata.digests": "computes digests on a thread, one at a time",
     "quorate.broker.metadata.loader": "fetches and waits",
     "quorate.broker.machine": "gives the package its clock, its chance and its connections",
     "quorate.broker.process": "gives the package the process's signals",
-    "quorate.broker.publisher": "logs the failure of one publisher and goes on with the others",
+    "quorate.broker.raised_faults": "ends a block of the program that it runs in",
     "quorate.broker.replicas.isr_requests": "asks the controller for ISR changes, in tasks of its own",
     "quorate.broker.replicas.manager": "waits until something happens",
     "quorate.broker.replicas.peers": "speaks with other broker processes",
     "quorate.broker.replicas.rehearsal": "lets followers and leaders speak, in tasks of its own",
     "quorate.broker.replicas.service": "asks for what a service says, in tasks of its own",
+    "quorate.broker.watcher": "follows a cluster in a task beside a block of somebody's program",
     "quorate.controller.access.host_names": "asks the system's name service",
     "quorate.controller.api.sockets": "options of sockets",
     "quorate.controller.background.checkpoint_pace": "pauses of the thread that writes checkpoints",

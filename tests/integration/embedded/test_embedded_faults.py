@@ -6,9 +6,10 @@ import errno
 import pytest
 
 from quorate import testing
+from quorate.broker.raised_faults import RaisedFaults
 from quorate.metadata_log.disk import RealFile
 from quorate.metadata_log.errors import ApiError
-from quorate.scripts.embedded.faults import EmbeddedFaults, RaisedFaults
+from quorate.scripts.embedded.faults import EmbeddedFaults
 from tests.integration.embedded.changes import CHANGE, is_listened_to
 from tests.waiting import eventually
 

@@ -41,6 +41,7 @@ def test_tests_of_the_page_pass_in_a_project_that_has_no_settings_for_them(tmp_p
     [
         ("controllers=3", "controllers=2", "InvalidCluster"),
         ("cluster.running == {0, 1, 2}", "cluster.running == {0, 1}", "AssertionError"),
+        ("image.configs is not before.configs", "image.configs is None", "WatchTimeout"),
         ("ErrorCode.INVALID_REPLICATION_FACTOR", "ErrorCode.NONE", "AssertionError"),
     ],
 )
