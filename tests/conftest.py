@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.patching import patching
+from tests.sound_images import take_broken
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
 
@@ -86,6 +87,14 @@ def _nothing_left_running() -> Iterator[None]:
     processes, threads = child_processes() - processes_before, lasting_threads() - threads_before
     assert not processes, f"the test left processes running: {sorted(processes)}"
     assert not threads, f"the test left threads running: {threads}"
+
+
+@pytest.fixture(autouse=True)
+def _images_are_sound() -> Iterator[None]:
+    """Fail the test that leaves a controller or a broker with an image that breaks a rule of every image."""
+    yield
+    broken = take_broken()
+    assert not broken, "\n".join(["the test left images that break rules of every image:", *broken])
 
 
 @pytest.fixture

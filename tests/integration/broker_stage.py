@@ -21,6 +21,7 @@ from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, ReplicaSettings
 from tests.integration.http_stage import Stage, stage
+from tests.sound_images import watch
 from tests.waiting import eventually
 
 _uuids = itertools.count(5_000)
@@ -91,6 +92,7 @@ async def playing(
         environment = replace(machine, surroundings=surroundings())
         assembly = assemble(settings, environment, publishers, replicas, own_secret)
         host, http = assembly.host, assembly.http
+        watch(lambda: host.publishers.image)
         endpoint = await http.start("127.0.0.1", port)
         task = asyncio.create_task(host.run(endpoint))
         try:

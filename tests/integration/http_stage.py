@@ -54,6 +54,7 @@ from tests.default_parts import (
     token_config,
 )
 from tests.log_support import DIRECTORY, checkpoint_bytes
+from tests.sound_images import watch
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
@@ -269,6 +270,7 @@ class Member:
             shared_secret=shared_secret,
         )
         self.controller.on_stable = self._moved
+        watch(lambda: self.controller.stable)
         self.url = ""
         self._server: HttpServer | None = None
 

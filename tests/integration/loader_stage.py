@@ -22,6 +22,7 @@ from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
 from tests.integration.broker_stage import surroundings
 from tests.integration.feed_stage import FeedController
+from tests.sound_images import watch
 from tests.unit.broker.images import batch, uuid
 from tests.waiting import eventually
 
@@ -57,6 +58,7 @@ async def following(
 ) -> AsyncIterator[tuple[MetadataLoader, Recorder]]:
     """A loader at work on the controllers, asking the first one first."""
     recorder = Recorder()
+    watch(lambda: recorder.image)
     async with connect_controllers([c.url for c in controllers], None, timeout_ms) as connected:
         loader = MetadataLoader(connected.feeds, PublisherSet([recorder]), timing, surroundings())
         task = asyncio.create_task(loader.run())

@@ -19,6 +19,7 @@ from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.scripts.simulation.system.oracle import ReplayedLog
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, read_checkpoint
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.invariants import broken_rules
 from quorate.snapshots.image_digest import EMPTY_DIGEST, digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
 from tests.default_parts import controller_limits, role_settings
@@ -225,6 +226,7 @@ class Stage:
             assert controller.stable == expected, "the stable state is not what the log says"
             node.digest = digest_image(controller.stable, node.digest)
             assert node.digest.value == self.reference.digest_at(member.delivered_end), "digest"
+            assert not list(broken_rules(controller.stable)), "the stable state breaks rules of every image"
             node.checked_stable = controller.stable
         head = controller._head
         if head is None:

@@ -14,6 +14,7 @@ from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
 from quorate.metadata_log.records.records import FeatureLevelRecord, TopicRecord, VersionedRecord
 from quorate.snapshots.replay.replay_state import ReplayState
 from tests.default_parts import controller_limits
+from tests.sound_images import watch
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
 
@@ -124,6 +125,7 @@ class Bench:
         self.controller = QuorumController(
             1, self.quorum, self.role, self.scheduler, self.faults, limits or controller_limits()
         )
+        watch(lambda: self.controller.stable)
 
     def lead(self) -> None:
         """The controller becomes active in the next epoch."""

@@ -33,6 +33,7 @@ from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
 from tests.default_parts import controller_config
+from tests.sound_images import watch
 
 CLUSTER_ID = "a-cluster"
 CONFIG = controller_config(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=9_000)
@@ -67,6 +68,7 @@ class SmallCluster:
         self.now_ms = 0.0
         self.heartbeats = BrokerHeartbeats(config.session_timeout_ms)
         self._topic_ids = self._new_ids()
+        watch(lambda: self.image)
         self.write(FeatureLevelRecord("metadata.version", 30))
         if elr:
             self.write(FeatureLevelRecord("eligible.leader.replicas.version", 1))

@@ -23,6 +23,7 @@ from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.records.records import Record
 from quorate.snapshots.image.image import MetadataImage
+from tests.sound_images import watch
 from tests.unit.broker.images import change, replayed
 
 LAG_MAX_MS = 3_000.0
@@ -72,6 +73,7 @@ class Cluster:
         self.asked: list[tuple[float, bytes, int, tuple[int, ...]]] = []
         self._next_expiry = 0.0
         self.publish(image)
+        watch(lambda: self.image)
 
     def process(self, broker: int) -> Process:
         return next(one for one in self.processes if broker in one.brokers)

@@ -25,6 +25,7 @@ from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
 from quorate.snapshots.table.partition import Partition
 from tests.default_parts import controller_config, controller_limits, role_settings
+from tests.sound_images import watch
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid
@@ -61,6 +62,7 @@ class Controller:
         machine = Machine(self.scheduler, self.faults, JavaRandom(1), lambda: TOPIC)
         self.quorum = compose(config, settings, controller_limits(), (), self.log, machine).controller
         self.log.controllers = (self.quorum,)
+        watch(lambda: self.quorum.stable)
         self.config = config
         self.write(FeatureLevelRecord("metadata.version", 30), TopicRecord("t", TOPIC))
         for broker in range(4):

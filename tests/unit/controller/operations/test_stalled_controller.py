@@ -9,6 +9,7 @@ from quorate.metadata_log.batches.batch import data_batch
 from quorate.metadata_log.records.records import FeatureLevelRecord, Record, RegisterBrokerRecord
 from quorate.scripts.conformance_runner.java_random import JavaRandom
 from tests.default_parts import controller_config, controller_limits, role_settings
+from tests.sound_images import watch
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid
@@ -27,6 +28,7 @@ class Controller:
         machine = Machine(self.scheduler, RecordingFaults(), JavaRandom(1), lambda: uuid(3, 0))
         self.quorum, self.role, _ = compose(config, role_settings(), controller_limits(), (), log, machine)
         log.controllers = (self.quorum,)
+        watch(lambda: self.quorum.stable)
         records: list[tuple[Record, int]] = [(FeatureLevelRecord("metadata.version", 30), 0)]
         records += [
             (RegisterBrokerRecord(broker_id=broker, broker_epoch=broker, fenced=False, log_dirs=(uuid(2, broker),)), 4)

@@ -9,6 +9,7 @@ from quorate.controller.protocol import AlterPartitionReassignmentsRequest, Alte
 from quorate.controller.topics.reassignments import decide_alter_partition_reassignments
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import PartitionRecord
+from tests.sound_images import take_broken
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 
@@ -160,3 +161,5 @@ def test_alter_many_partitions_one_that_was_never_declared_is_unknown_and_the_ot
     unknown, repeated = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REQUEST
     assert codes == [unknown if number == 7 else ErrorCode.NONE for number in range(20)] + [unknown, repeated]
     assert {cluster.partition("t", number).isr for number in range(20) if number != 7} == {(0, 1)}
+    (gap,) = take_broken()
+    assert "topic t: its partitions are not numbered from 0 on: [0, 1, 2, 3, 4, 5, 6, 8, 9" in gap
