@@ -13,6 +13,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.invariants import broken_rules, rules_broken_by
 from quorate.snapshots.table.extents import Extent
 from quorate.snapshots.table.partition import Partition
+from tests.sound_images import take_broken, watch
 from tests.unit.broker.images import cluster_image, fencing, partition, replayed, uuid
 
 SOUND = partition(0, 0, [1, 2, 3], [1, 2])
@@ -103,3 +104,13 @@ def test_topic_that_the_index_gives_partitions_and_that_has_none_breaks_one() ->
     here.partitions.partition_count = 1
 
     assert list(broken_rules(here)) == ["topic topic-5: the index of partitions is wrong about whether it has any"]
+
+
+def test_image_that_a_test_has_watched_is_asked_once_at_its_end() -> None:
+    """By several owners or one: and a test that breaks a rule on purpose takes it away, so that it is told no more."""
+    broken = state(SOUND, partition(0, 2, [1]))
+    for image in (broken, broken, state()):
+        watch(lambda image=image: image)  # type: ignore[misc]
+
+    assert take_broken() == ["at offset 7: topic topic-0: its partitions are not numbered from 0 on: [0, 2]"]
+    assert take_broken() == []
