@@ -270,7 +270,6 @@ class Member:
             shared_secret=shared_secret,
         )
         self.controller.on_stable = self._moved
-        watch(lambda: self.controller.stable)
         self.url = ""
         self._server: HttpServer | None = None
 
@@ -280,6 +279,7 @@ class Member:
 
     async def serve(self, routes: Sequence[Route]) -> None:
         """Listen on a free port."""
+        watch(lambda: self.controller.stable)
         self._server = await HttpServer.start(self.node, "127.0.0.1", 0, 1.0, routes)
         self.url = f"http://127.0.0.1:{self._server.port}"
 
