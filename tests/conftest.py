@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.patching import patching
-from tests.sound_images import take_broken
+from tests.guards.patching import patching
+from tests.guards.sound_images import take_broken
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
 

@@ -63,8 +63,8 @@ BANS = (
     Ban(r"random\.(seed|random|randint|randrange|randbytes|getrandbits|uniform|choices?|sample|shuffle)",
         "a random.Random made from a seed that a failure prints"),
     # Its own way with patches: a Stage is an example of a property, and it replaces what nothing keeps.
-    Ban(r"(pytest\.)?MonkeyPatch(\.context)?", "the fixture, or tests.patching: they forget what caches keep",
-        ("tests",), ("tests.patching", "tests.property.controller_machine.stage")),
+    Ban(r"(pytest\.)?MonkeyPatch(\.context)?", "the fixture, or tests.guards.patching: they forget what caches keep",
+        ("tests",), ("tests.guards.patching", "tests.property.controller_machine.stage")),
 )  # fmt: skip
 
 

@@ -20,8 +20,8 @@ from quorate.broker.machine import on_this_machine, real_surroundings
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, ReplicaSettings
+from tests.guards.sound_images import watch
 from tests.integration.http_stage import Stage, stage
-from tests.sound_images import watch
 from tests.waiting import eventually
 
 _uuids = itertools.count(5_000)

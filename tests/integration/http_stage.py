@@ -53,8 +53,8 @@ from tests.default_parts import (
     role_settings,
     token_config,
 )
+from tests.guards.sound_images import watch
 from tests.log_support import DIRECTORY, checkpoint_bytes
-from tests.sound_images import watch
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"

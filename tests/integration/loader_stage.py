@@ -20,9 +20,9 @@ from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
+from tests.guards.sound_images import watch
 from tests.integration.broker_stage import surroundings
 from tests.integration.feed_stage import FeedController
-from tests.sound_images import watch
 from tests.unit.broker.images import batch, uuid
 from tests.waiting import eventually
 

@@ -23,7 +23,7 @@ from quorate.pipeline.incidents.telling.severity import severity
 from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
-from tests.patching import patching
+from tests.guards.patching import patching
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG
 
 THRESHOLDS = Thresholds(slow_reassignment=timedelta(seconds=10), flaps=1)

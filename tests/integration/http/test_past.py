@@ -21,9 +21,9 @@ from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cli.logs.live_image import live_image
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.checkpoints.moments import Moment, parse_moment
+from tests.guards.patching import patching
 from tests.integration.commands import Terminal, alone, terminal
 from tests.integration.http_stage import Bad, Stage, stage
-from tests.patching import patching
 
 BAD = [
     Bad("moment that is none", "GET", "/v1/topics?at=yesterday", None, 400, "INVALID_REQUEST", "at"),

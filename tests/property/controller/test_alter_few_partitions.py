@@ -25,7 +25,7 @@ from quorate.snapshots.image.image_parts import TOPIC_RESOURCE, Provenance
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
 from tests.default_parts import controller_config
-from tests.sound_images import take_broken
+from tests.guards.sound_images import take_broken
 from tests.unit.controller.small_cluster import CLUSTER_ID, SmallCluster, records_of, uuid
 
 BROKERS = 6

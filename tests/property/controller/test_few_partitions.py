@@ -17,7 +17,7 @@ from quorate.metadata_log.records.records import FeatureLevelRecord, VersionedRe
 from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay import replay
-from tests.patching import patching
+from tests.guards.patching import patching
 from tests.unit.controller.small_cluster import SmallCluster, records_of, uuid
 
 _WHERE = st.lists(st.sampled_from([None, "a", "b", "c", "d"]), min_size=1, max_size=9)

@@ -14,7 +14,7 @@ from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
 from quorate.metadata_log.records.records import FeatureLevelRecord, TopicRecord, VersionedRecord
 from quorate.snapshots.replay.replay_state import ReplayState
 from tests.default_parts import controller_limits
-from tests.sound_images import watch
+from tests.guards.sound_images import watch
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
 

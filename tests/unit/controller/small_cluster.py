@@ -33,7 +33,7 @@ from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
 from tests.default_parts import controller_config
-from tests.sound_images import watch
+from tests.guards.sound_images import watch
 
 CLUSTER_ID = "a-cluster"
 CONFIG = controller_config(node_id=3000, cluster_id=CLUSTER_ID, session_timeout_ms=9_000)

@@ -23,7 +23,7 @@ from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.records.records import Record
 from quorate.snapshots.image.image import MetadataImage
-from tests.sound_images import watch
+from tests.guards.sound_images import watch
 from tests.unit.broker.images import change, replayed
 
 LAG_MAX_MS = 3_000.0

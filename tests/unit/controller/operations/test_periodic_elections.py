@@ -25,7 +25,7 @@ from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
 from quorate.snapshots.table.partition import Partition
 from tests.default_parts import controller_config, controller_limits, role_settings
-from tests.sound_images import watch
+from tests.guards.sound_images import watch
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid

@@ -9,7 +9,7 @@ from quorate.metadata_log.batches.batch import data_batch
 from quorate.metadata_log.records.records import FeatureLevelRecord, Record, RegisterBrokerRecord
 from quorate.scripts.conformance_runner.java_random import JavaRandom
 from tests.default_parts import controller_config, controller_limits, role_settings
-from tests.sound_images import watch
+from tests.guards.sound_images import watch
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid

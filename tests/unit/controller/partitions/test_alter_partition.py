@@ -9,7 +9,7 @@ from quorate.controller.protocol import AlterPartitionReassignmentsRequest, Alte
 from quorate.controller.topics.reassignments import decide_alter_partition_reassignments
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import PartitionRecord
-from tests.sound_images import take_broken
+from tests.guards.sound_images import take_broken
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 

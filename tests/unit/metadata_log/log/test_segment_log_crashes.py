@@ -12,6 +12,7 @@ from quorate.metadata_log.disk import RealDisk, replace_file
 from quorate.metadata_log.log.segment_log import FlushJob, MetadataLog
 from quorate.scripts.simulation.machine.memory_disk import CrashPolicy
 from tests.default_parts import log_config
+from tests.guards.patching import patching
 from tests.log_support import (
     DIRECTORY,
     ModelledLog,
@@ -23,7 +24,6 @@ from tests.log_support import (
     make_batch,
     run_until,
 )
-from tests.patching import patching
 
 Workload = Callable[[ModelledLog], None]
 

@@ -16,7 +16,7 @@ from quorate.metadata_log.records.records import NoOpRecord
 from quorate.scripts.simulation.quorum.patches import patched
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table import pages
-from tests.patching import patching
+from tests.guards.patching import patching
 from tests.unit.controller.small_cluster import SmallCluster
 
 NOTHING_SET = ((), (), ())

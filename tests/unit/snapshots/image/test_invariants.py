@@ -13,7 +13,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.invariants import broken_rules, rules_broken_by
 from quorate.snapshots.table.extents import Extent
 from quorate.snapshots.table.partition import Partition
-from tests.sound_images import take_broken, watch
+from tests.guards.sound_images import take_broken, watch
 from tests.unit.broker.images import cluster_image, fencing, partition, replayed, uuid
 
 SOUND = partition(0, 0, [1, 2, 3], [1, 2])
