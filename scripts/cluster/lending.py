@@ -108,13 +108,14 @@ class Lender:
         path.unlink(missing_ok=True)  # of one that was killed
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         os.fchmod(listening.fileno(), _OWNER_ONLY)
-        with _short(path) as short:
-            listening.bind(short)
-        server = await asyncio.start_unix_server(self._serve, sock=listening, limit=_LINE_BYTES_MAX)
+        server: asyncio.Server | None = None
         try:
+            with _short(path) as short:
+                listening.bind(short)
+            server = await asyncio.start_unix_server(self._serve, sock=listening, limit=_LINE_BYTES_MAX)
             yield
         finally:
-            server.close()
+            (server or listening).close()
             path.unlink(missing_ok=True)
             for connection in self._connections:
                 connection.cancel()

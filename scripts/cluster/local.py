@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from quorate.scripts.cluster.making import controller_directory
+from quorate.scripts.cluster.making import controller_directory, logs_directory
 from quorate.scripts.cluster.members import Members
 from quorate.scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
 from quorate.scripts.cluster.ports import LOOPBACK
@@ -106,6 +106,8 @@ class LocalCluster(WatchedCluster):
     def require_there(self) -> None:
         """Tell of processes that ended by themselves.
 
+        Who was ended by order may be started by another one, so its end alone is no reason to give up.
+
         Raises:
             ProcessFailed: no majority of the controllers is left.
         """
@@ -116,15 +118,16 @@ class LocalCluster(WatchedCluster):
             if process.has_failed and process not in self._lost:
                 self._lost.add(process)
                 self._tell_lost(process.obituary())
-        left, of = len(self.awaited.controllers), len(self.controllers)
-        if left <= of // 2 and not self.restarts:
-            logs = self.directory / "logs"
+        of = len(self.controllers)
+        if len(self.awaited.controllers) <= of // 2 and not self.restarts:
+            logs = logs_directory(self.directory)
+            left = sum(process.is_running for process in self.controllers.values())
             raise ProcessFailed(f"{left} of {of} controllers are left, which is no majority; logs in {logs}")
 
     # --- processes -----------------------------------------------------------------------------------
 
     def _log_path(self, name: str) -> Path:
-        return self.directory / "logs" / f"{name}.log"
+        return logs_directory(self.directory) / f"{name}.log"
 
     def _controller_process(self, controller: PlannedController) -> ManagedProcess:
         settings = self.directory / f"controller-{controller.id}.toml"

@@ -231,7 +231,18 @@ def format_plan(
 
 
 def _make(directory: Path, plan: ClusterPlan, format_plan: Callable[[PlannedController], FormatPlan]) -> None:
+    is_new = not directory.exists()
     _clear_leftovers(directory)
+    try:
+        _write(directory, plan, format_plan)
+    except BaseException:  # also Ctrl-C: what is there is of no use
+        remove(directory)
+        if is_new:
+            directory.rmdir()
+        raise
+
+
+def _write(directory: Path, plan: ClusterPlan, format_plan: Callable[[PlannedController], FormatPlan]) -> None:
     making = directory / _MAKING
     making.mkdir(parents=True)
     disk = RealDisk()
@@ -253,6 +264,11 @@ def _clear_leftovers(directory: Path) -> None:
     if names - {_LOGS} and _MAKING not in names:
         raise ClusterError(f"{directory} holds controllers but no {PLAN_NAME}: start over with --fresh")
     remove(directory)
+
+
+def logs_directory(directory: Path) -> Path:
+    """Where the processes of a cluster's directory write what they do."""
+    return directory / _LOGS
 
 
 def remove(directory: Path) -> None:

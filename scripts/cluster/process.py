@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cluster.left_over import note, note_path
 from quorate.scripts.worker_pool import die_with_parent
 
 _LOG_TAIL_BYTES: Final = 4_000
@@ -22,7 +23,10 @@ class ProcessFailed(QuorateError):
 
 
 class ManagedProcess:
-    """A child with its output in a log file. It gets SIGTERM when this process dies, however it dies."""
+    """A child with its output in a log file. It gets SIGTERM when this process dies, however it dies.
+
+    A note beside the log lets the next supervisor find it where it does not end by that (``cluster.left_over``).
+    """
 
     def __init__(
         self,
@@ -40,6 +44,7 @@ class ManagedProcess:
         self._arguments = list(arguments)
         self._environment = {**os.environ, **(settings or {})}
         self._log_path = log_path
+        self._note_path = note_path(log_path)
         self._enter = enter
         self._process: asyncio.subprocess.Process | None = None
         #: Whether its end was asked for.
@@ -85,6 +90,7 @@ class ManagedProcess:
                 start_new_session=True,
                 preexec_fn=self._begin,
             )
+        note(self._note_path, self._process.pid)
 
     def _begin(self) -> None:
         die_with_parent()
@@ -123,9 +129,11 @@ class ManagedProcess:
         if self._process is None:
             return 0
         try:
-            return await asyncio.wait_for(self._process.wait(), timeout_s)
+            code = await asyncio.wait_for(self._process.wait(), timeout_s)
         except TimeoutError as error:
             raise ProcessFailed(f"{self.name} did not end within {timeout_s:.0f} s") from error
+        self._note_path.unlink(missing_ok=True)
+        return code
 
     async def stop(self, timeout_s: float, patience_s: float | None = None) -> int | None:
         """End it in order, or by force after the time; its exit code.

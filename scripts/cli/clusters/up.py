@@ -18,6 +18,7 @@ from quorate.scripts.cli.clusters.up_cluster import BASE_PORT, BROKERS, CONTROLL
 from quorate.scripts.cli.status_screen import doubtful_elections, render
 from quorate.scripts.cluster.lending import Lender
 from quorate.scripts.cluster.local import LocalCluster
+from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.supervision import Supervisor
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, files_not_address
@@ -85,7 +86,8 @@ def up(
     named, and the others go on as long as a majority of the controllers is left. `quorate node` kills, freezes and
     starts single processes.
 
-    Exit code 0: stopped by Ctrl-C, in order; 1: refused, or it could not go on; 130: by a second Ctrl-C, at once.
+    Exit code 0: stopped by Ctrl-C, in order, or before anything was there; 1: refused, or it could not go on; 130: by
+    a second Ctrl-C, at once.
 
     Examples:
 
@@ -97,7 +99,7 @@ def up(
     """
     wanted = WantedCluster(directory, fresh, source, brokers, controllers, base_port)
     if not demo:
-        raise typer.Exit(asyncio.run(_up(wanted, restarts=restart)))
+        raise typer.Exit(_make_and_run(wanted, restarts=restart))
     if restart or wanted != WantedCluster(LOCAL_DIRECTORY):
         raise typer.BadParameter(
             "the tour makes a cluster of its own: no other option goes with it", param_hint="--demo"
@@ -120,9 +122,18 @@ class _Voice:
             self.screen.console.print(f"quorate: {sentence}", markup=False, highlight=False, soft_wrap=True)
 
 
-async def _up(wanted: WantedCluster, *, restarts: bool) -> int:
+def _make_and_run(wanted: WantedCluster, *, restarts: bool) -> int:
     voice = _Voice()
-    plan = find_or_make(wanted, voice.say)
+    try:
+        # Before the loop runs, which would not hear of Ctrl-C until all is made.
+        plan = find_or_make(wanted, voice.say)
+        return asyncio.run(_run(plan, wanted, voice, restarts=restarts))
+    except KeyboardInterrupt:
+        voice.say("stopped before anything was started")
+        return exit_codes.DONE
+
+
+async def _run(plan: ClusterPlan, wanted: WantedCluster, voice: _Voice, *, restarts: bool) -> int:
     cluster = LocalCluster(wanted.directory, plan, tell_lost=voice.say, restarts=restarts)
     lender = Lender(cluster, voice.say)
     supervisor = Supervisor(cluster, voice.say, lambda: lender.is_lent)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from quorate.scripts.cluster.left_over import end_left_over
 from quorate.scripts.cluster.lending import require_not_run
-from quorate.scripts.cluster.making import Ports, make_fresh, make_twin, remove, require_ours
+from quorate.scripts.cluster.making import Ports, logs_directory, make_fresh, make_twin, remove, require_ours
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.ports import PortInUse
 
@@ -38,10 +39,13 @@ def find_or_make(wanted: WantedCluster, say: Callable[[str], None]) -> ClusterPl
     """The cluster in the directory, made now if there is none.
 
     Raises:
-        ClusterError: it is not as wanted, runs already, or cannot be made; nothing was changed.
+        ClusterError: it is not as wanted, runs already, or cannot be made; nothing was changed, but that processes
+            which nobody supervised any more were ended.
         StorageError, ReplayError, ImageNotAvailable: the source of a twin cannot be read.
     """
     require_not_run(wanted.directory)
+    for sentence in end_left_over(logs_directory(wanted.directory)):
+        say(sentence)
     known = None if wanted.fresh else ClusterPlan.load(wanted.directory)
     if known is not None:
         return _known(known, wanted, say)

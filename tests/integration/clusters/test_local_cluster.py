@@ -170,6 +170,36 @@ def said_until(process: subprocess.Popen[str], word: str) -> str:
     return said
 
 
+def test_ctrl_c_while_a_twin_is_made_stops_it_and_leaves_nothing(tmp_path: Path) -> None:
+    directory, source = tmp_path / "twin", tmp_path / "source"
+    source.mkdir()
+    os.mkfifo(source / "00000000000000000000.log")  # reading it takes for ever
+    with running_up(directory, "--base-port", base_port(), "--from", str(source)) as process:
+        said_until(process, f"reading {source}")
+        process.send_signal(signal.SIGINT)
+        assert "stopped before anything was started" in said_until(process, "stopped")
+        assert process.wait(STOP_S) == 0
+    assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.timeout(300)
+def test_frozen_node_that_outlived_its_up_makes_room_for_the_next(tmp_path: Path) -> None:
+    directory = tmp_path / "var"
+    with running_up(directory, "--base-port", base_port(), "--controllers", "1", "--brokers", "0") as first:
+        said_until(first, "ready")
+        frozen = process_id(directory, "controller-1")
+        assert node(directory, "pause", "controller-1").code == 0
+        first.kill()
+        first.wait()
+    assert "State:\tT (stopped)" in Path(f"/proc/{frozen}/status").read_text()
+    with running_up(directory) as second:
+        said = said_until(second, "ready")
+        assert f"controller-1 (process {frozen}) had outlived whoever ran it, and has been ended" in said
+        ready_status(directory, 0)
+    assert second.returncode == 0
+    assert not list(directory.glob("logs/*.pid"))
+
+
 @pytest.mark.timeout(300)
 def test_controller_without_its_directory_is_named_and_the_others_go_on(tmp_path: Path) -> None:
     directory = tmp_path / "var"
@@ -278,5 +308,5 @@ def test_cluster_lives_through_deaths_while_a_majority_of_controllers_is_left(tm
             assert f"{victim} was ended by SIGKILL" in said_until(process, f"{victim} ")
         said = said_until(process, "no majority")
         assert process.wait(STOP_S) == 1
-    assert "1 of 3 controllers are left, which is no majority" in said
+    assert "0 of 3 controllers are left, which is no majority" in said
     assert node(directory, "list").code == 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.metadata_log.directory.directory import MetadataDirectory
+from quorate.metadata_log.directory.directory import FormatPlan, MetadataDirectory, format_directory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import CorruptBatch, StorageError
 from quorate.scripts.cluster.making import Ports, controller_directory, make_fresh, make_twin, remove
@@ -53,6 +53,27 @@ def test_twin_of_a_single_checkpoint_holds_its_state(tmp_path: Path, kafka_data:
     # A checkpoint at kraft.version 0 does not say who the voters were.
     assert tuple(c.id for c in plan.controllers) == (3000, 3001, 3002)
     assert load_image(controller_directory(tmp_path / "twin", plan.controllers[0])) == load_image(source)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_making_that_is_interrupted_leaves_nothing_behind(
+    tmp_path: Path, kafka_data: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    directory = tmp_path / "twin"
+    if is_there:
+        directory.mkdir()
+    made = []
+
+    def format_and_be_interrupted(disk: RealDisk, path: str, plan: FormatPlan) -> None:
+        format_directory(disk, path, plan)
+        made.append(path)
+        if len(made) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("quorate.scripts.cluster.making.format_directory", format_and_be_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        make_twin(directory, kafka_data / "static/m2/log", PORTS, "all")
+    assert list(tmp_path.rglob("*")) == ([directory] if is_there else [])
 
 
 def test_damaged_source_leaves_nothing_behind(tmp_path: Path, kafka_data: Path) -> None:

@@ -104,6 +104,24 @@ async def test_cluster_ends_when_no_majority_of_its_controllers_is_left(tmp_path
     assert failed.group_contains(ProcessFailed, match="1 of 3 controllers are left, which is no majority")
 
 
+async def test_controller_that_was_ended_by_order_is_not_counted_among_those_left(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "var")
+
+    async def lose_them_all() -> None:
+        async with stage.watched() as task:
+            stage.cluster.controllers[2].kill()
+            await stage.cluster.controllers[2].wait(WAIT_S)
+            await stage.until_looked()
+            assert stage.said == [], "an order stands, and is no reason to end"
+            for id_ in (1, 3):
+                os.kill(pid_of(stage.cluster.controllers[id_]), signal.SIGKILL)
+            await asyncio.wait({task})
+
+    with pytest.raises(ExceptionGroup) as failed:
+        await lose_them_all()
+    assert failed.group_contains(ProcessFailed, match="0 of 3 controllers are left, which is no majority")
+
+
 async def test_process_that_ends_again_and_again_is_started_after_growing_waits(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "var", restarts=True)
     for id_ in (1, 2, 3):
