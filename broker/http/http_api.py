@@ -10,7 +10,6 @@ import asyncio
 import hmac
 import os
 import re
-import secrets
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
@@ -22,18 +21,15 @@ from pydantic import BaseModel, ValidationError
 from quorate.broker.host import BrokerHost
 from quorate.broker.http.replies import (
     Cordoned,
-    DigestParameters,
-    DigestReply,
     DirectoryFailure,
     ImageReply,
+    ImageTopicReply,
+    ImageTopicsReply,
     LivenessReply,
-    NoParameters,
     ProcessReply,
     ReadinessReply,
     RehearsalPace,
-    TopicParameters,
-    TopicReply,
-    TopicsReply,
+    TopicPageParameters,
 )
 from quorate.broker.http.views import (
     broker_reply,
@@ -50,7 +46,11 @@ from quorate.broker.replicas.messages import FRAME_BYTES_MAX, MalformedMessage
 from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK, is_loopback
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace
+from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal, error_reply, status_of
+from quorate.controller.api.models import Nothing, OffsetDigestParameters
+from quorate.controller.api.request_ids import request_id_of
+from quorate.controller.api.resources import DigestReply
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.snapshots.digest import DIGEST_FORM
@@ -58,9 +58,6 @@ from quorate.snapshots.digest import DIGEST_FORM
 log = structlog.get_logger(__name__)
 
 _JSON: Final = "application/json"
-#: The client's name of a request, where it gave a proper one; as with the controllers.
-_REQUEST_ID: Final = "X-Request-Id"
-_REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
 _READ_BYTES: Final = 65_536
 _LINGERING_S: Final = 1.0
@@ -128,28 +125,28 @@ class BrokerHttp:
         await self._runner.cleanup()
 
     async def _process(self, request: web.Request) -> web.Response:
-        _parameters(NoParameters, request)
+        _parameters(Nothing, request)
         reply: ProcessReply = process_reply(self._host)
         return _answer(reply)
 
     async def _image(self, request: web.Request) -> web.Response:
-        _parameters(NoParameters, request)
+        _parameters(Nothing, request)
         # In a thread: counting a million partitions takes a while, and the image is a value.
         reply: ImageReply = await asyncio.to_thread(image_reply, self._host.cache.image, self._host.loader.cluster_id)
         return _answer(reply)
 
     async def _digest(self, request: web.Request) -> web.Response:
-        parameters = _parameters(DigestParameters, request)
+        parameters = _parameters(OffsetDigestParameters, request)
         offset, digest = await self._digests.at(parameters.offset, parameters.wait_ms)
         return _answer(DigestReply(state_offset=offset, digest=digest, form=DIGEST_FORM))
 
     async def _topics(self, request: web.Request) -> web.Response:
-        reply: TopicsReply = topics_reply(self._host.cache, _parameters(TopicParameters, request))
+        reply: ImageTopicsReply = topics_reply(self._host.cache, _parameters(TopicPageParameters, request))
         return _answer(reply)
 
     async def _topic(self, request: web.Request) -> web.Response:
-        _parameters(NoParameters, request)
-        reply: TopicReply = topic_reply(self._host.cache, request.match_info["name"])
+        _parameters(Nothing, request)
+        reply: ImageTopicReply = topic_reply(self._host.cache, request.match_info["name"])
         return _answer(reply)
 
     async def _follow(self, request: web.Request) -> web.Response:
@@ -161,7 +158,7 @@ class BrokerHttp:
         return web.Response(body=answer, content_type=MSGPACK)
 
     async def _rehearsal(self, request: web.Request) -> web.Response:
-        _parameters(NoParameters, request)
+        _parameters(Nothing, request)
         return _answer(rehearsal_reply(self._require_rehearsal()))
 
     async def _set_rehearsal(self, request: web.Request) -> web.Response:
@@ -172,7 +169,7 @@ class BrokerHttp:
         return _answer(rehearsal_reply(rehearsal))
 
     async def _directories(self, request: web.Request) -> web.Response:
-        _parameters(NoParameters, request)
+        _parameters(Nothing, request)
         return _answer(directories_reply(self._require_broker(request)))
 
     async def _fail_directory(self, request: web.Request) -> web.Response:
@@ -239,7 +236,7 @@ class BrokerHttp:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"the body is compressed, {coding[:100]!r}: send it as it is")
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        _parameters(NoParameters, request)
+        _parameters(Nothing, request)
         # Imported by the first scrape: many processes are never scraped, and none while it starts.
         from quorate.broker.http.metrics import render_metrics
 
@@ -248,11 +245,11 @@ class BrokerHttp:
         return answer
 
     async def _livez(self, request: web.Request) -> web.Response:
-        _parameters(NoParameters, request)
+        _parameters(Nothing, request)
         return _answer(LivenessReply(ok=True))
 
     async def _readyz(self, request: web.Request) -> web.Response:
-        _parameters(NoParameters, request)
+        _parameters(Nothing, request)
         is_ready = self._host.is_ready
         brokers = [broker_reply(readiness) for readiness in self._host.readiness()]
         return _answer(ReadinessReply(ok=is_ready, brokers=brokers), status=200 if is_ready else 503)
@@ -334,6 +331,5 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 
 
 def _refused(request: web.Request, error: ApiError) -> web.Response:
-    given = request.headers.get(_REQUEST_ID, "")
-    request_id = given if _REQUEST_ID_FORM.fullmatch(given) else secrets.token_hex(8)
+    request_id = request_id_of(request.headers.get(headers.REQUEST_ID, ""))
     return _answer(error_reply(error, request_id), status_of(error))

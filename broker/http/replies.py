@@ -1,33 +1,20 @@
 """The replies of a broker process over HTTP: its own state, and the cluster as its image has it.
 
-Topics have the shape that the controllers give them. Every field is always present, null where nothing is known.
+What a controller answers in the same words (a digest, an error, a described topic) is the controllers' own model. Every
+field is always present, null where nothing is known.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from pydantic import Field
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from quorate.controller.api.models import HttpModel
 from quorate.controller.protocol import DescribedTopic, UuidField
-
-OffsetField = Annotated[int, Field(ge=0, le=2**63 - 1)]
-
-
-class Reply(BaseModel):
-    """Base of all models here: what is not known is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
 
 # --- parameters --------------------------------------------------------------------------------------
 
 
-class NoParameters(Reply):
-    """None are taken."""
-
-
-class TopicParameters(Reply):
+class TopicPageParameters(HttpModel):
     """A page of the topics, in the order of their names."""
 
     prefix: str = Field(default="", max_length=249)
@@ -38,19 +25,10 @@ class TopicParameters(Reply):
     """Most topics in the answer."""
 
 
-class DigestParameters(Reply):
-    """At which offset the state is wanted."""
-
-    offset: OffsetField | None = None
-    """Offset at which a batch ends; unset: the newest state."""
-    wait_ms: int = Field(default=0, ge=0, le=60_000)
-    """How long to wait until the log has been replayed up to `offset`."""
-
-
 # --- this process ------------------------------------------------------------------------------------
 
 
-class BrokerReply(Reply):
+class PlayedBrokerReply(HttpModel):
     """One broker that this process plays."""
 
     broker_id: int
@@ -63,7 +41,7 @@ class BrokerReply(Reply):
     """Why it failed, or what its last request met."""
 
 
-class FollowingReply(Reply):
+class FollowingReply(HttpModel):
     """How the metadata log is being followed."""
 
     controller: str
@@ -81,7 +59,7 @@ class FollowingReply(Reply):
     """The last failure, while it lasts."""
 
 
-class PublisherReply(Reply):
+class PublisherReply(HttpModel):
     """One publisher."""
 
     name: str
@@ -91,7 +69,7 @@ class PublisherReply(Reply):
     """Updates that it failed to take, in a row; 0: it is up to date."""
 
 
-class ReplicaManagerReply(Reply):
+class ReplicaManagerReply(HttpModel):
     """What keeps the ISRs of the partitions that are led here."""
 
     moves_data: bool
@@ -107,19 +85,19 @@ class ReplicaManagerReply(Reply):
     """Partitions answered, by Kafka's name of the error; NONE: the ISR was changed."""
 
 
-class ProcessReply(Reply):
+class ProcessReply(HttpModel):
     """This process."""
 
     cluster_id: str
     is_ready: bool
     """Whether every broker here is."""
-    brokers: list[BrokerReply]
+    brokers: list[PlayedBrokerReply]
     following: FollowingReply
     publishers: list[PublisherReply]
     replica_manager: ReplicaManagerReply
 
 
-class RehearsalPace(Reply):
+class RehearsalPace(HttpModel):
     """How fast each replica of this process copies; no data are moved."""
 
     copy_bytes_per_s: int = Field(ge=0, le=2**60)
@@ -128,21 +106,21 @@ class RehearsalPace(Reply):
     """Nothing is copied, and nothing said to leaders, as by a process whose disk hangs."""
 
 
-class DirectoryFailure(Reply):
+class DirectoryFailure(HttpModel):
     """A log directory of a broker is to fail."""
 
     directory: UuidField | None = None
     """Its id; null: the first one that has not failed."""
 
 
-class Cordoned(Reply):
+class Cordoned(HttpModel):
     """Which log directories of a broker take no new replicas."""
 
     directories: list[UuidField] = Field(max_length=1_000)
     """Ids: all that shall be cordoned; those that are not named are open."""
 
 
-class DirectoriesReply(Reply):
+class DirectoriesReply(HttpModel):
     """Log directories of a broker of this process."""
 
     broker_id: int
@@ -154,23 +132,23 @@ class DirectoriesReply(Reply):
     """Those of them that take no new replicas."""
 
 
-class LivenessReply(Reply):
+class LivenessReply(HttpModel):
     """Whether it is worth keeping this process."""
 
     ok: bool
 
 
-class ReadinessReply(Reply):
+class ReadinessReply(HttpModel):
     """Whether every broker of this process does its part."""
 
     ok: bool
-    brokers: list[BrokerReply]
+    brokers: list[PlayedBrokerReply]
 
 
 # --- the image ---------------------------------------------------------------------------------------
 
 
-class RegistrationReply(Reply):
+class RegistrationReply(HttpModel):
     """A registered broker, as the image has it."""
 
     broker_id: int
@@ -184,7 +162,7 @@ class RegistrationReply(Reply):
     leaders: int
 
 
-class PartitionCountsReply(Reply):
+class PartitionCountsReply(HttpModel):
     """Partitions by condition; one partition may be in several."""
 
     total: int
@@ -199,7 +177,7 @@ class PartitionCountsReply(Reply):
     """Led by another than the first replica."""
 
 
-class ImageReply(Reply):
+class ImageReply(HttpModel):
     """The image in a few numbers."""
 
     cluster_id: str
@@ -213,17 +191,7 @@ class ImageReply(Reply):
     partitions: PartitionCountsReply
 
 
-class DigestReply(Reply):
-    """Digest of the state at an offset: equal on every node."""
-
-    state_offset: int
-    digest: str
-    """64 hexadecimal digits."""
-    form: int
-    """Of the digest: those of different forms say nothing about each other."""
-
-
-class TopicSummary(Reply):
+class ImageTopicSummary(HttpModel):
     """One topic in a list."""
 
     name: str
@@ -232,16 +200,16 @@ class TopicSummary(Reply):
     partitions: int
 
 
-class TopicsReply(Reply):
+class ImageTopicsReply(HttpModel):
     """A page of topics."""
 
     state_offset: int
-    topics: list[TopicSummary]
+    topics: list[ImageTopicSummary]
     next_after: str | None
     """`after` for the next page; null at the end."""
 
 
-class TopicReply(Reply):
+class ImageTopicReply(HttpModel):
     """One topic."""
 
     state_offset: int

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from quorate.broker.host import BrokerHost, BrokerReadiness
 from quorate.broker.http.replies import (
-    BrokerReply,
     DirectoriesReply,
     FollowingReply,
     ImageReply,
+    ImageTopicReply,
+    ImageTopicsReply,
+    ImageTopicSummary,
     PartitionCountsReply,
+    PlayedBrokerReply,
     ProcessReply,
     PublisherReply,
     RegistrationReply,
     RehearsalPace,
     ReplicaManagerReply,
-    TopicParameters,
-    TopicReply,
-    TopicsReply,
-    TopicSummary,
+    TopicPageParameters,
 )
 from quorate.broker.lifecycle.session import BrokerSession
 from quorate.broker.metadata.metadata_cache import ClientPartition, MetadataCache
@@ -30,9 +30,9 @@ from quorate.snapshots.views.derived_states import partition_state
 from quorate.snapshots.views.summary import summarize
 
 
-def broker_reply(readiness: BrokerReadiness) -> BrokerReply:
+def broker_reply(readiness: BrokerReadiness) -> PlayedBrokerReply:
     """One broker of this process."""
-    return BrokerReply(
+    return PlayedBrokerReply(
         broker_id=readiness.broker_id,
         state=readiness.state.value,
         broker_epoch=None if readiness.broker_epoch < 0 else readiness.broker_epoch,
@@ -131,16 +131,16 @@ def image_reply(image: MetadataImage, cluster_id: str) -> ImageReply:
     )
 
 
-def topics_reply(cache: MetadataCache, parameters: TopicParameters) -> TopicsReply:
+def topics_reply(cache: MetadataCache, parameters: TopicPageParameters) -> ImageTopicsReply:
     """A page of the topics, by name."""
     image = cache.image
     # One more than asked for tells whether there is a next page.
     found = cache.topics(parameters.prefix, parameters.after, parameters.limit + 1)
     page = found[: parameters.limit]
-    return TopicsReply(
+    return ImageTopicsReply(
         state_offset=image.provenance.end_offset,
         topics=[
-            TopicSummary(
+            ImageTopicSummary(
                 name=topic.name, topic_id=uuid_text(topic.id), partitions=len(image.partitions.rows_of(topic.id))
             )
             for topic in page
@@ -149,7 +149,7 @@ def topics_reply(cache: MetadataCache, parameters: TopicParameters) -> TopicsRep
     )
 
 
-def topic_reply(cache: MetadataCache, name: str) -> TopicReply:
+def topic_reply(cache: MetadataCache, name: str) -> ImageTopicReply:
     """One topic with its partitions.
 
     Raises:
@@ -159,7 +159,7 @@ def topic_reply(cache: MetadataCache, name: str) -> TopicReply:
     if topic is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
     partitions = [_partition(view) for view in cache.partitions(topic)]
-    return TopicReply(
+    return ImageTopicReply(
         state_offset=cache.image.provenance.end_offset,
         topic=DescribedTopic(name=topic.name, topic_id=topic.id, partitions=partitions),
     )

@@ -1,8 +1,8 @@
 """The ISRs that the leaders of this process would ask for, by what is known of their followers.
 
 Of every follower of a partition that is led here the book knows when it was caught up last, by itself or by the
-*group* of its broker (see ``Group``), whose times are one number for all partitions. A follower enters the ISR when it
-is level with the leader, and leaves it when it has not been caught up for longer than ``lag_max_ms`` (Kafka's
+*group* of its broker (see ``FollowerGroup``), whose times are one number for all partitions. A follower enters the ISR
+when it is level with the leader, and leaves it when it has not been caught up for longer than ``lag_max_ms`` (Kafka's
 ``Replica.lastCaughtUpTimeMs`` and ``Partition.isFollowerOutOfSync``).
 
 Work is done by the page of the partition table, as columns. What is known about a broker costs the same for one of its
@@ -24,7 +24,7 @@ from quorate.broker.replicas.led_rows import (
     ALWAYS,
     NEVER,
     UNKNOWN,
-    Group,
+    FollowerGroup,
     LedRows,
     Standing,
     Times,
@@ -67,7 +67,7 @@ class IsrBook:
     def __init__(self, lag_max_ms: float, *, trusts_isr: bool = False) -> None:
         self.lag_max_ms = lag_max_ms
         #: Of brokers that follow as members, by id.
-        self.groups: dict[int, Group] = {}
+        self.groups: dict[int, FollowerGroup] = {}
         self._trusts_isr = trusts_isr
         self._image = EMPTY_IMAGE
         self._leaders: frozenset[int] = frozenset()

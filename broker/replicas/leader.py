@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.replicas.isr_book import AS_BEFORE, IsrBook, restarted_brokers
-from quorate.broker.replicas.led_rows import Group
+from quorate.broker.replicas.led_rows import FollowerGroup
 from quorate.broker.replicas.messages import EVERYTHING, UNSAID, FollowAnswer, FollowedRows, FollowMessage, over
 from quorate.broker.replicas.stand_in import StandInLog
 from quorate.metadata_log.errors import ErrorCode
@@ -37,7 +37,7 @@ class _Session:
     number: int = UNSAID
     #: Brokers whose word is taken, with their epochs.
     followers: dict[int, int] = field(default_factory=dict)
-    group: Group = field(default_factory=Group)
+    group: FollowerGroup = field(default_factory=FollowerGroup)
     answered: _LogEnds = _LogEnds()
 
 

@@ -23,7 +23,7 @@ Times = NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class Group:
+class FollowerGroup:
     """What is known of all partitions at once that a broker follows as a member."""
 
     #: When it had all that the leaders had.
@@ -65,7 +65,7 @@ class LedRows:
 class Standing:
     """How every broker stands, as columns to look up in."""
 
-    def __init__(self, groups: Mapping[int, Group], online: Online, limit_ms: float) -> None:
+    def __init__(self, groups: Mapping[int, FollowerGroup], online: Online, limit_ms: float) -> None:
         """``online``: where replicas of brokers are that may enter ISRs."""
         ids = sorted(groups)
         self._online = online

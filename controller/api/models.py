@@ -166,13 +166,18 @@ class CheckpointParameters(HttpModel):
     """Most bytes of the answer. A server may send less."""
 
 
-class DigestParameters(HttpModel):
-    """Of which state the digest is wanted."""
+class OffsetDigestParameters(HttpModel):
+    """Of the state at which offset the digest is wanted."""
 
     offset: OffsetField | None = None
-    """State at this offset; without it the newest."""
+    """State at this offset, at which a batch ends; without it the newest."""
     wait_ms: int = Field(default=0, ge=0, le=60_000)
     """How long to wait until the node has applied the log that far."""
+
+
+class DigestParameters(OffsetDigestParameters):
+    """Of which state of a controller the digest is wanted."""
+
     doubt: bool = False
     """Whoever asks has a state that is not the others'. A controller that is asked compares its own at once."""
 

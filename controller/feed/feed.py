@@ -21,6 +21,7 @@ from quorate.controller.api.errors import FeedOutOfRange
 from quorate.controller.feed.sessions import FeedSessions
 from quorate.controller.feed.under_way import ChunksUnderWay
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.metadata_log.log.log_index import EpochEnd
 
 #: Waking a follower and answering its long poll takes some 0.3 ms of the loop, a stream half of that. News are held
 #: back for twice that time for each follower that was woken, so that at most half of the loop's time goes
@@ -32,17 +33,6 @@ CHUNKS_KEPT_MAX: Final = 1024
 STREAM_SECONDS_MAX: Final = 600.0
 #: Most bytes of a new chunk while what is under way is over its limit; one batch in any case.
 SMALL_CHUNK_BYTES: Final = 64 * 1024
-
-
-class EpochEnd(Protocol):
-    """The end of an epoch in a log."""
-
-    @property
-    def epoch(self) -> int: ...
-
-    @property
-    def end_offset(self) -> int:
-        """Exclusive."""
 
 
 class FeedChunk(NamedTuple):

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-import secrets
 from http import HTTPStatus
 from typing import Final
 
 from quorate.controller.api import headers
 from quorate.controller.http.ports import Node
 
-#: Names of requests differ within a process by their number, and between processes by chance.
-_NUMBERS: Final = itertools.count()
-_PROCESS: Final = secrets.token_hex(4)
 #: Whole seconds, the smallest that the header can say: what waits is worked off sooner.
 _RETRY_AFTER: Final = (("Retry-After", "1"),)
-_REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-
-
-def request_id_of(given: str) -> str:
-    """The name of a request: the client's, if it gave a proper one."""
-    return given if given and _REQUEST_ID_FORM.fullmatch(given) else f"{_PROCESS}{next(_NUMBERS):08x}"
 
 
 def node_headers(node: Node) -> tuple[tuple[str, str], ...]:

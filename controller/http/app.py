@@ -10,10 +10,11 @@ from aiohttp import web
 from quorate.controller.api import headers
 from quorate.controller.api.content import JSON
 from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.access import NoAccess, check_access
-from quorate.controller.http.answers import node_headers, request_id_of, status_headers
+from quorate.controller.http.answers import node_headers, status_headers
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.forward_line import ForwardLine

@@ -22,10 +22,10 @@ from quorate.controller.api import headers, sockets
 from quorate.controller.api.content import JSON, MSGPACK, decode_body
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
+from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.decisions.origin import ANONYMOUS, ORIGIN, Origin, check_principal
 from quorate.controller.http.access import check_access
 from quorate.controller.http.answer_frames import AnswerFrames
-from quorate.controller.http.answers import request_id_of
 from quorate.controller.http.dispatch import REQUEST_ID, SOME_FAILED, encode, item_results, run_route, timeout_of
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.framework_connection import HEAD_END, FrameworkConnection

@@ -11,7 +11,7 @@ from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.configs.resources import controller_ids
 from quorate.controller.engine.environment import OsRandom, new_uuid
 from quorate.controller.engine.purgatory import Reply
-from quorate.controller.feed.feed import EpochEnd, FeedChunk, MetadataFeed
+from quorate.controller.feed.feed import FeedChunk, MetadataFeed
 from quorate.controller.http.ports import Node, Peer
 from quorate.controller.http.read_only_node import StillCluster, nobody_heard
 from quorate.controller.operations.active_role import ActiveRole
@@ -26,6 +26,7 @@ from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, Chec
 from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest
 from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk
 from quorate.metadata_log.errors import NotController
+from quorate.metadata_log.log.log_index import EpochEnd
 from quorate.snapshots.image.image import MetadataImage
 
 #: No node: ids of nodes begin at 0.

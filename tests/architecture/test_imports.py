@@ -36,6 +36,7 @@ SHELLS = {
     "quorate.broker.replicas.service": "asks for what a service says, in tasks of its own",
     "quorate.broker.watcher": "follows a cluster in a task beside a block of somebody's program",
     "quorate.controller.access.host_names": "asks the system's name service",
+    "quorate.controller.api.request_ids": "makes names that no other process makes",
     "quorate.controller.api.sockets": "options of sockets",
     "quorate.controller.background.checkpoint_pace": "pauses of the thread that writes checkpoints",
     "quorate.controller.client.answered_while": "waits, with a look at whether it is worth it now and then",

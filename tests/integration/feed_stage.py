@@ -21,15 +21,10 @@ from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.log.log_index import EpochEnd
 from tests.default_parts import feed_limits
 
 CLUSTER_ID = "feed-stage"
-
-
-@dataclass(frozen=True)
-class EpochEnd:
-    epoch: int
-    end_offset: int
 
 
 @dataclass

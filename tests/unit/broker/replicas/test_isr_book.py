@@ -7,7 +7,7 @@ import pytest
 
 from quorate.broker.controllers.isr_proposals import NO_MEMBER, IsrProposals
 from quorate.broker.replicas.isr_book import AS_BEFORE, CONFIRM_MS, RETRY_MS, IsrBook
-from quorate.broker.replicas.led_rows import ALWAYS, NEVER, UNKNOWN, Group
+from quorate.broker.replicas.led_rows import ALWAYS, NEVER, UNKNOWN, FollowerGroup
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.records.records import PartitionChangeRecord, RemoveTopicRecord
 from quorate.snapshots.image.image import MetadataImage
@@ -198,13 +198,13 @@ def test_expire_silent_member_leaves_when_it_was_not_caught_up_for_too_long() ->
 def test_expire_group_speaks_for_all_partitions_of_its_broker_by_one_number() -> None:
     image = cluster_image([1, 2, 3], [partition(0, n, [1, 2, 3]) for n in range(3)])
     book = book_of(image)
-    book.groups = {2: Group(caught_up_ms=900), 3: Group(caught_up_ms=400)}
+    book.groups = {2: FollowerGroup(caught_up_ms=900), 3: FollowerGroup(caught_up_ms=400)}
     for broker in (2, 3):
         note(book, 0, range(3), broker, AS_BEFORE, is_member=True)
 
     assert expired(book, LAG_MAX_MS + 400) == {}
     assert set(expired(book, LAG_MAX_MS + 401)[1].values()) == {((1, 1), (2, 1))}
-    book.groups[3] = Group(caught_up_ms=1_300, is_level=True)
+    book.groups[3] = FollowerGroup(caught_up_ms=1_300, is_level=True)
     book.look_again()
     assert proposed(book, 1_402) == {}, "it is level, and was never out of the image's ISR"
 
@@ -212,7 +212,7 @@ def test_expire_group_speaks_for_all_partitions_of_its_broker_by_one_number() ->
 def test_expire_level_group_that_fell_silent_does_not_come_back() -> None:
     image = cluster_image([1, 2], [partition(0, 0, [1, 2])])
     book = book_of(image)
-    book.groups = {2: Group(caught_up_ms=100, is_level=True)}
+    book.groups = {2: FollowerGroup(caught_up_ms=100, is_level=True)}
     note(book, 0, [0], 2, AS_BEFORE, is_member=True)
     assert list(expired(book, 1_101)) == [1]
     book.update(replayed(image, change(0, 0, isr=[1])), ALL, now_ms=1_110)
@@ -225,7 +225,7 @@ def test_expire_level_group_that_fell_silent_does_not_come_back() -> None:
 
 def test_leave_group_what_it_said_last_holds_for_each_by_itself() -> None:
     book = book_of(cluster_image([1, 2], [partition(0, 0, [1, 2])]))
-    book.groups = {2: Group(caught_up_ms=700, is_level=True)}
+    book.groups = {2: FollowerGroup(caught_up_ms=700, is_level=True)}
     note(book, 0, [0], 2, AS_BEFORE, is_member=True)
     book.leave_group(2)
 
