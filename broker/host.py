@@ -7,7 +7,8 @@ The process ends when none of its brokers is left: one whose id another process 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -33,6 +34,7 @@ from quorate.broker.replicas.peers import PeerCalls
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
@@ -104,7 +106,10 @@ class BrokerHost:
                 self._epochs,
                 surroundings.now_ms,
                 self._ready_to_unfence,
+                self._hold_unfencing,
                 self._directories_changed,
+                self._cordon,
+                self._session_valid_until_ms,
             )
         )
         self.deletions = RehearsalDeletions(self._hosted)
@@ -239,6 +244,7 @@ class BrokerHost:
             now_ms=times.now_ms,
             failed_directories=lambda: self.replicas.failed_directories(identity.broker_id),
             on_change=self._state_changed,
+            on_lease=lambda is_valid: self._lease_changed(identity.broker_id, is_valid),
         )
 
     def _readiness(self, broker_id: int) -> BrokerReadiness:
@@ -274,6 +280,26 @@ class BrokerHost:
         session = self.sessions.get(broker_id)
         if session is not None:
             session.ready_to_unfence()
+
+    def _hold_unfencing(self, broker_id: int) -> None:
+        session = self.sessions.get(broker_id)
+        if session is not None:
+            session.hold_unfencing()
+
+    def _cordon(self, broker_id: int, directories: Collection[Uuid]) -> None:
+        session = self.sessions.get(broker_id)
+        if session is not None:
+            session.cordon(directories)
+
+    def _session_valid_until_ms(self, broker_id: int) -> float:
+        session = self.sessions.get(broker_id)
+        return -math.inf if session is None else session.lifecycle.lease.valid_until_ms
+
+    def _lease_changed(self, broker_id: int, is_valid: bool) -> None:
+        if is_valid:
+            self.replicas.on_session_back(broker_id)
+        else:
+            self.replicas.on_session_lost(broker_id)
 
     def _directories_changed(self, broker_id: int) -> None:
         session = self.sessions.get(broker_id)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
+from quorate.broker.lifecycle.lease import SessionLease
 from quorate.broker.lifecycle.transitions import LifecycleEvent, LifecycleState, next_state
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import Uuid, uuid_text
@@ -89,6 +90,9 @@ class BrokerLifecycle:
         self.registration_count = 0
         #: When the controller last answered; None = never.
         self.answered_at_ms: float | None = None
+        #: Until when it can count on its session.
+        self.lease = SessionLease()
+        self._sent_ms = now_ms
         self._timing = timing
         self._draw = draw
         self._next_ms = now_ms
@@ -129,7 +133,7 @@ class BrokerLifecycle:
         self._check_deadlines(now_ms)
         if self.is_over or self._is_in_flight or now_ms < self._next_ms:
             return None
-        self._is_in_flight = True
+        self._is_in_flight, self._sent_ms = True, now_ms
         if self._must_register_again and self.state is not LifecycleState.CONTROLLED_SHUTDOWN:
             self._take(LifecycleEvent.MUST_REGISTER_AGAIN)
         self._must_register_again = False
@@ -164,6 +168,8 @@ class BrokerLifecycle:
         is_leaving = self._shutdown_deadline_ms is not None
         self._take(LifecycleEvent.REGISTERED_TO_LEAVE if is_leaving else LifecycleEvent.REGISTERED)
         self._succeeded(now_ms)
+        if broker_epoch != self.broker_epoch:
+            self.lease.end()
         self.broker_epoch = broker_epoch
         self.registration_count += 1
         self._registration_deadline_ms = None
@@ -176,9 +182,13 @@ class BrokerLifecycle:
         is_caught_up: bool,
         is_fenced: bool,
         should_shut_down: bool,
+        session_ms: int = 0,
         told_failed: Collection[Uuid] = (),
     ) -> None:
         """The controller's view of this broker, and the failed log directories that the heartbeat named.
+
+        Args:
+            session_ms: what is promised of its session, from when the heartbeat was sent; 0 = nothing.
 
         Raises:
             WrongTransition: it is not registered.
@@ -188,6 +198,10 @@ class BrokerLifecycle:
         was = self.state
         self._take(_view(is_caught_up=is_caught_up, is_fenced=is_fenced))
         self._succeeded(now_ms)
+        if is_fenced:
+            self.lease.end()
+        else:
+            self.lease.extend(self._sent_ms, session_ms)
         self._failed_directories |= dict.fromkeys(told_failed)
         interval = self._timing.heartbeat_interval_ms
         self._next_ms = now_ms + interval * (1 - JITTER * self._draw())
@@ -224,6 +238,11 @@ class BrokerLifecycle:
         self._is_ready_to_unfence = True
         if self.state is LifecycleState.FENCED:
             self._next_ms = now_ms
+
+    def hold_unfencing(self, now_ms: float) -> None:
+        """This broker cannot serve any more: with its next heartbeat it asks to be fenced, so that others lead."""
+        self._is_ready_to_unfence = False
+        self.speak_at_once(now_ms)
 
     def speak_at_once(self, now_ms: float) -> None:
         """There is something new to say with a heartbeat; one that is not registered has no heartbeats."""
@@ -294,6 +313,7 @@ class BrokerLifecycle:
     def _forgotten(self) -> None:
         """The controller does not know this registration (any more)."""
         self._take(LifecycleEvent.FORGOTTEN)
+        self.lease.end()
         self.is_clean_stop = self.state is LifecycleState.STOPPED
 
     def _check_deadlines(self, now_ms: float) -> None:
@@ -317,10 +337,12 @@ class BrokerLifecycle:
 
     def _leave(self, *, is_clean: bool) -> None:
         self._take(LifecycleEvent.LEAVES)
+        self.lease.end()
         self.is_clean_stop = is_clean
 
     def _fail(self, reason: str) -> None:
         self._take(LifecycleEvent.FAILS)
+        self.lease.end()
         self.failure = reason
 
 

@@ -28,6 +28,7 @@ class BrokerSession:
         undeleted: what it still has of deleted topics, asked for likewise.
         failed_directories: log directories that failed since it registered, asked for likewise.
         on_change: called after every change of the lifecycle's state.
+        on_lease: called when its session may be over, and when it counts on one again (``lifecycle.lease``).
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class BrokerSession:
         failed_directories: Callable[[], Sequence[Uuid]],
         now_ms: Callable[[], float],
         on_change: Callable[[], None],
+        on_lease: Callable[[bool], None],
     ) -> None:
         self.identity = identity
         self.lifecycle = lifecycle
@@ -51,6 +53,8 @@ class BrokerSession:
         self._failed_directories = failed_directories
         self._now_ms = now_ms
         self._on_change = on_change
+        self._on_lease = on_lease
+        self._told_lease = False
         self._wake = asyncio.Event()
         self._amended: BrokerRegistration | None = None
         self._registered: BrokerRegistration | None = None
@@ -68,6 +72,7 @@ class BrokerSession:
                 if command is not None:
                     request = requests.create_task(self._execute(command))
                 self._tell()
+                self._tell_lease()
                 if self.lifecycle.is_over:
                     if request is not None:
                         request.cancel()  # whatever it brings would change nothing
@@ -77,6 +82,11 @@ class BrokerSession:
     def ready_to_unfence(self) -> None:
         """It could serve."""
         self.lifecycle.ready_to_unfence(self._now_ms())
+        self._wake.set()
+
+    def hold_unfencing(self) -> None:
+        """It can serve no more: the controllers are to fence it."""
+        self.lifecycle.hold_unfencing(self._now_ms())
         self._wake.set()
 
     def begin_shutdown(self) -> None:
@@ -123,6 +133,8 @@ class BrokerSession:
 
     async def _sleep(self) -> None:
         wake_ms = self.lifecycle.next_wake_ms()
+        if wake_ms is not None and self._told_lease:
+            wake_ms = min(wake_ms, self.lifecycle.lease.valid_until_ms)
         try:
             async with asyncio.timeout(None if wake_ms is None else max(0.0, wake_ms - self._now_ms()) / 1000):
                 await self._wake.wait()
@@ -169,6 +181,7 @@ class BrokerSession:
             is_caught_up=reply.is_caught_up,
             is_fenced=reply.is_fenced,
             should_shut_down=reply.should_shut_down,
+            session_ms=reply.session_ms,
             told_failed=failed,
         )
 
@@ -184,6 +197,14 @@ class BrokerSession:
             self.lifecycle.lost_all_directories()
         else:
             self.lifecycle.directories_failed(self._now_ms(), failed)
+
+    def _tell_lease(self) -> None:
+        is_valid = self.lifecycle.lease.is_valid(self._now_ms())
+        if is_valid is not self._told_lease:
+            self._told_lease = is_valid
+            if not is_valid:
+                self._log.warning("broker.session_lost", trouble=self.lifecycle.trouble)
+            self._on_lease(is_valid)
 
     def _tell(self) -> None:
         state = self.lifecycle.state

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,8 +38,14 @@ class Station:
     now_ms: Callable[[], float]
     #: Lets a broker ask to be unfenced; more than once is no harm.
     ready_to_unfence: Callable[[int], None]
+    #: Lets a broker ask to be fenced, until it is ready again.
+    hold_unfencing: Callable[[int], None]
     #: Lets a broker say with a heartbeat which of its log directories have failed.
     directories_changed: Callable[[int], None]
+    #: These log directories of a broker, and no others, are to take no new replicas.
+    cordon: Callable[[int, Collection[Uuid]], None]
+    #: Until when a broker can count on its session, by ``now_ms``; -inf = it cannot (``lifecycle.lease``).
+    session_valid_until_ms: Callable[[int], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +70,12 @@ class ReplicaManager(MetadataPublisher):
     def __init__(self) -> None:
         self._changed = asyncio.Event()
         self._failed_directories: dict[int, list[Uuid]] = {}
-        self._say_directories: Callable[[int], None] | None = None
+        #: None before ``begin``.
+        self.station: Station | None = None
 
     def begin(self, station: Station) -> None:
         """Called once, before anything else; who overrides it calls this one."""
-        self._say_directories = station.directories_changed
+        self.station = station
 
     @abstractmethod
     async def run(self) -> None:
@@ -90,8 +97,36 @@ class ReplicaManager(MetadataPublisher):
         failed = self._failed_directories.setdefault(broker_id, [])
         if directory not in failed:
             failed.append(directory)
-            if self._say_directories is not None:
-                self._say_directories(broker_id)
+            if self.station is not None:
+                self.station.directories_changed(broker_id)
+
+    def cordon_directories(self, broker_id: int, directories: Collection[Uuid]) -> None:
+        """These log directories of a broker here take no new replicas from now on, its others do (KIP-1066)."""
+        if self.station is not None:
+            self.station.cordon(broker_id, directories)
+
+    def broker_epoch(self, broker_id: int) -> int | None:
+        """The epoch under which a broker here is registered; None if it is not, or not any more."""
+        return None if self.station is None else self.station.epochs().get(broker_id)
+
+    def has_session(self, broker_id: int) -> bool:
+        """Whether the session of a broker here cannot have ended by now, so that nobody else was elected for it.
+
+        To be asked whenever something is answered that must not be stale: a process that was stopped, and goes on, does
+        so before anybody is told of anything. An administrator who unregisters a broker that lives ends its session
+        without waiting for it; of elections that are no consequence of a session's end it says nothing.
+        """
+        return self.station is not None and self.station.now_ms() < self.station.session_valid_until_ms(broker_id)
+
+    def on_session_lost(self, broker_id: int) -> None:
+        """The session of a broker here may have ended: from now on ``has_session`` says no. Close what must not serve.
+
+        Called within a turn of the event loop after that; the controllers have not elected anybody in its place yet,
+        unless this process was stopped.
+        """
+
+    def on_session_back(self, broker_id: int) -> None:
+        """A broker here counts on its session again, or for the first time. What it leads, the image says."""
 
     def wake(self) -> None:
         """A broker here may speak now that could not before, or is over."""

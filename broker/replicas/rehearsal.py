@@ -79,7 +79,6 @@ class RehearsalReplicas(ReplicaManager):
         )
         self._image = EMPTY_IMAGE
         self._played: frozenset[int] = frozenset()
-        self._station: Station
         self._requests: IsrRequests
 
     @property
@@ -99,7 +98,6 @@ class RehearsalReplicas(ReplicaManager):
 
     def begin(self, station: Station) -> None:
         super().begin(station)
-        self._station = station
         self._requests = IsrRequests(
             station.rpc, self._leader.book, station.epochs, self._clock.now_ms, self._changed.set
         )
@@ -113,6 +111,11 @@ class RehearsalReplicas(ReplicaManager):
             NOTICE, False, self._leader.book.outside_count, self._follower.copying_count, self._requests.counters
         )
 
+    @property
+    def _begun(self) -> Station:
+        assert self.station is not None, "nothing comes before begin"
+        return self.station
+
     def take(self, data: bytes) -> bytes:
         """A message of another process, and what it is answered.
 
@@ -123,19 +126,19 @@ class RehearsalReplicas(ReplicaManager):
 
     async def run(self) -> None:
         log.info("replicas.started", notice=NOTICE, lag_max_ms=self._timing.lag_max_ms)
-        serves_at = self._station.serves_at()
+        serves_at = self._begun.serves_at()
         assert serves_at is not None, "followers and leaders speak with each other over HTTP"
         self._follower.address = host_and_port(serves_at.host, serves_at.port)
         for broker_id in self._played:
-            self._station.ready_to_unfence(broker_id)  # there is an image already
+            self._begun.ready_to_unfence(broker_id)  # there is an image already
         next_expiry_ms = 0.0
         async with asyncio.TaskGroup() as tasks:
             while True:
                 self._changed.clear()
-                if self._station.played() != self._played:
+                if self._begun.played() != self._played:
                     self._take(self._image)
                 now_ms, attended_ms = self._surroundings.now_ms(), self._clock.now_ms()
-                self._follower.set_followers(self._station.epochs())
+                self._follower.set_followers(self._begun.epochs())
                 for link, message in self._follower.messages(now_ms):
                     tasks.create_task(self._exchange(link, message))
                 book = self._leader.book
@@ -147,8 +150,8 @@ class RehearsalReplicas(ReplicaManager):
                 await self._wait(max(_WAIT_MIN_MS, min(*waits_ms, self._timing.interval_ms)))
 
     def _take(self, image: MetadataImage) -> None:
-        self._image, self._played = image, self._station.played()
-        self._leader.cluster_id = self._follower.cluster_id = self._station.cluster_id()
+        self._image, self._played = image, self._begun.played()
+        self._leader.cluster_id = self._follower.cluster_id = self._begun.cluster_id()
         self._leader.update(image, self._played, self._clock.now_ms())
         addresses = self._addresses.in_image(image, self._played, self._leader.heard_from)
         own_end = self._model.end(self._surroundings.wall_ms())

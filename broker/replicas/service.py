@@ -53,7 +53,6 @@ class ServiceReplicas(ReplicaManager):
         self._book = IsrBook(lag_max_ms=0.0, trusts_isr=True)
         self._image = EMPTY_IMAGE
         self._played: frozenset[int] = frozenset()
-        self._station: Station | None = None
         self._requests: IsrRequests
 
     @property
@@ -96,15 +95,16 @@ class ServiceReplicas(ReplicaManager):
         self._ready.add(broker_id)
         self._let_in(broker_id)
 
-    def broker_epoch(self, broker_id: int) -> int | None:
-        """The epoch under which a broker here is registered; None if it is not, or not any more."""
-        return None if self._station is None else self._station.epochs().get(broker_id)
+    def resign(self, broker_id: int) -> None:
+        """A broker here can serve no more: it asks to be fenced, so that others lead, until ``ready`` is called."""
+        self._ready.discard(broker_id)
+        if self.station is not None:
+            self.station.hold_unfencing(broker_id)
 
     # --- what a process asks -------------------------------------------------------------------------
 
     def begin(self, station: Station) -> None:
         super().begin(station)
-        self._station = station
         self._requests = IsrRequests(station.rpc, self._book, station.epochs, station.now_ms, self._changed.set)
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
@@ -115,7 +115,7 @@ class ServiceReplicas(ReplicaManager):
         return ReplicaReport(NOTICE, True, self._book.outside_count, None, self._requests.counters)
 
     async def run(self) -> None:
-        station = self._station
+        station = self.station
         assert station is not None
         for broker_id in self._played:
             self._let_in(broker_id)
@@ -130,13 +130,13 @@ class ServiceReplicas(ReplicaManager):
                 await self._wait(self._book.next_due_after(now_ms) - now_ms)
 
     def _take(self, image: MetadataImage) -> None:
-        assert self._station is not None
-        self._image, self._played = image, self._station.played()
-        self._book.update(image, self._played, self._station.now_ms())
+        assert self.station is not None
+        self._image, self._played = image, self.station.played()
+        self._book.update(image, self._played, self.station.now_ms())
 
     def _let_in(self, broker_id: int) -> None:
-        if self._station is not None and (not self._holds_unfencing or broker_id in self._ready):
-            self._station.ready_to_unfence(broker_id)
+        if self.station is not None and (not self._holds_unfencing or broker_id in self._ready):
+            self.station.ready_to_unfence(broker_id)
 
     def _note(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int, caught_up_ms: float) -> None:
         codes = self._book.note(

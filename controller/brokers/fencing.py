@@ -63,6 +63,7 @@ def decide_broker_heartbeat(
     config: ControllerConfig,
     heartbeats: BrokerHeartbeats,
     request: BrokerHeartbeatRequest,
+    now_ms: float,
 ) -> HeartbeatDecision:
     """Move a broker between fenced, unfenced and controlled shutdown, and take in what it says of its directories.
 
@@ -94,6 +95,7 @@ def decide_broker_heartbeat(
         is_fenced=is_down,
         in_controlled_shutdown=next_state == BrokerControlState.CONTROLLED_SHUTDOWN,
         should_shut_down=next_state == BrokerControlState.SHUTDOWN_NOW,
+        session_ms=0 if is_down else heartbeats.promised_ms(now_ms),
     )
     records, slices = records_or_slices(image, config, parts)
     return HeartbeatDecision(

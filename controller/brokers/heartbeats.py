@@ -7,6 +7,7 @@ calls the methods that change it, before (contact) and after (everything else) i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -16,6 +17,8 @@ from quorate.snapshots.image.image import MetadataImage
 
 #: No offset of a log.
 NO_OFFSET: Final = -1
+#: What is promised of a session is a multiple: thousands of brokers are then told one of a few numbers.
+_PROMISE_STEP_MS: Final = 50
 
 
 class BrokerControlState(Enum):
@@ -50,6 +53,8 @@ class BrokerHeartbeats:
         self._contacts: dict[Session, float] = {}
         #: The same sessions.
         self._order = SessionOrder()
+        #: Nobody else had been elected by then.
+        self._confirmed_ms = -math.inf
 
     @classmethod
     def of_image(
@@ -113,6 +118,16 @@ class BrokerHeartbeats:
         """When the first session ends unless its broker speaks, to be looked at just after; None if none is open."""
         return min(self._contacts.values()) + self._timeout_ms if self._contacts else None
 
+    def promised_ms(self, now_ms: float) -> int:
+        """For how long after a heartbeat that is answered now was sent no controller ends its session, in milliseconds.
+
+        This controller will not for a whole timeout. Another one, which may be active by now, was elected after this
+        one's leadership was last confirmed, and gave every broker a whole timeout when it began: so what has passed
+        since then is taken off.
+        """
+        left_ms = self._timeout_ms - (now_ms - self._confirmed_ms)
+        return int(max(left_ms, 0.0) // _PROMISE_STEP_MS) * _PROMISE_STEP_MS
+
     def contact_ms(self, broker_id: int, broker_epoch: int) -> float | None:
         """Time of the last heartbeat under this epoch; None = there was none."""
         return self._contacts.get(Session(broker_id, broker_epoch))
@@ -124,6 +139,10 @@ class BrokerHeartbeats:
         if session not in self._contacts:
             self._order.add(session)
         self._contacts[session] = now_ms
+
+    def leadership_confirmed(self, asked_ms: float) -> None:
+        """A majority has said that this controller leads, in answer to what it was asked then or later."""
+        self._confirmed_ms = max(self._confirmed_ms, asked_ms)
 
     def excuse(self, stalled_ms: float, now_ms: float) -> None:
         """This controller was stalled for so long: time in which it could hear nobody does not count."""

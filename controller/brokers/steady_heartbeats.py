@@ -6,6 +6,7 @@ what a change would write.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from quorate.controller.brokers.heartbeats import BrokerControlState, BrokerHeartbeats
@@ -23,19 +24,20 @@ class SteadyBroker(NamedTuple):
 
 #: By whether it is fenced.
 _STATES: Final = BrokerControlState.UNFENCED, BrokerControlState.FENCED
+#: Promises of the last quarter of a second or so, in all their forms.
+_REPLIES_MAX: Final = 256
 
 
-def _reply(*, is_fenced: bool, is_caught_up: bool) -> BrokerHeartbeatResponse:
+@lru_cache(maxsize=_REPLIES_MAX)
+def _reply(is_fenced: bool, is_caught_up: bool, session_ms: int) -> BrokerHeartbeatResponse:
+    """The same objects for as long as they are asked for, so that their bytes are remembered."""
     return BrokerHeartbeatResponse(
-        is_caught_up=is_caught_up, is_fenced=is_fenced, in_controlled_shutdown=False, should_shut_down=False
+        is_caught_up=is_caught_up,
+        is_fenced=is_fenced,
+        in_controlled_shutdown=False,
+        should_shut_down=False,
+        session_ms=session_ms,
     )
-
-
-#: By whether it is fenced, and whether it is caught up: always the same objects, so that their bytes are remembered.
-_REPLIES: Final = tuple(
-    tuple(_reply(is_fenced=is_fenced, is_caught_up=is_caught_up) for is_caught_up in (False, True))
-    for is_fenced in (False, True)
-)
 
 
 def standing_or_none(request: BrokerHeartbeatRequest) -> SteadyBroker | None:
@@ -46,7 +48,7 @@ def standing_or_none(request: BrokerHeartbeatRequest) -> SteadyBroker | None:
 
 
 def steady_heartbeat(
-    image: MetadataImage, heartbeats: BrokerHeartbeats, standing: SteadyBroker, metadata_offset: int
+    image: MetadataImage, heartbeats: BrokerHeartbeats, standing: SteadyBroker, metadata_offset: int, now_ms: float
 ) -> BrokerHeartbeatResponse | None:
     """The answer to a registered broker that stays what it is; None for any other.
 
@@ -57,4 +59,5 @@ def steady_heartbeat(
     broker = image.cluster.brokers.get(broker_id)
     if broker is None or broker.epoch != broker_epoch or heartbeats.state(broker_id) is not _STATES[is_fenced]:
         return None
-    return _REPLIES[is_fenced][metadata_offset >= heartbeats.registration_offset(broker_id)]
+    is_caught_up = metadata_offset >= heartbeats.registration_offset(broker_id)
+    return _reply(is_fenced, is_caught_up, 0 if is_fenced else heartbeats.promised_ms(now_ms))

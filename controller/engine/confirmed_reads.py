@@ -1,8 +1,9 @@
-"""Linearizable reads that wait until a majority has confirmed that this node leads: so many at once, and no more."""
+"""What waits until a majority has confirmed that this node leads; linearizable reads: so many at once, and no more."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from quorate.controller.engine.interfaces import Quorum, into
 from quorate.metadata_log.errors import NotController, Overloaded
@@ -16,6 +17,19 @@ class ConfirmedReads:
         self._most = most
         #: What the quorum has not answered yet, reads among them that nobody waits for any more.
         self._unanswered = 0
+
+    def confirm(self, done: Callable[[], None]) -> None:
+        """Call ``done`` once a majority has said, after this call, that this node leads; never if it leads no more.
+
+        Raises:
+            NotController: this node does not lead.
+        """
+
+        def settle(outcome: int | NotController) -> None:
+            if not isinstance(outcome, NotController):
+                done()
+
+        self._quorum.read_barrier(settle)
 
     async def offset(self) -> int:
         """An offset such that the state up to it (exclusive) has everything acknowledged before now.

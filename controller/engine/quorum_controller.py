@@ -84,7 +84,7 @@ class QuorumController:
         self._applied_offset = 0
         self._head: Head | None = None
         self._readers = StableReaders()
-        self._confirmed_reads = ConfirmedReads(quorum, limits.queue_length_max)
+        self.confirmed_reads = ConfirmedReads(quorum, limits.queue_length_max)
         #: Called after the stable state has moved.
         self.on_stable: Callable[[], None] = lambda: None
         #: Called with every change that was decided, or refused when its turn came.
@@ -166,7 +166,7 @@ class QuorumController:
             Overloaded: linearizable, and too many wait for that.
         """
         if is_linearizable:
-            offset = await self._confirmed_reads.offset()
+            offset = await self.confirmed_reads.offset()
             if self.applied_offset < offset:
                 await self._readers.wait(offset)
         return operation(self.stable)

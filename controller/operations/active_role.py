@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -130,6 +131,7 @@ class ActiveRole:
             starts_sessions=self._settings.starts_sessions,
         )
         self.schedule_fencing()
+        self._confirm_leadership()
         self._schedule_watch()
         self._schedule_noop()
         self._schedule_pass(_BALANCE, self._settings.leader_balance_interval_ms, decide_balance_leaders)
@@ -178,8 +180,15 @@ class ActiveRole:
     def _watch_event(self) -> Event:
         # All is done when the timer acts: an event that waits for its turn is no stall, contacts are noted meanwhile.
         self._excuse_stall()
+        self._confirm_leadership()
         self._schedule_watch()
         return Event(_WATCH, lambda: None, lambda _: None)
+
+    def _confirm_leadership(self) -> None:
+        """Let a majority say that nobody else leads yet: what brokers are promised of their sessions rests on it."""
+        sessions, asked_ms = self.sessions, self.controller.scheduler.monotonic_ms()
+        with suppress(NotController):  # the controller is told next
+            self.controller.confirmed_reads.confirm(partial(sessions.leadership_confirmed, asked_ms))
 
     def _excuse_stall(self) -> None:
         """Notice that this process was stopped or held up. What waits in its sockets is heard after its timers act.

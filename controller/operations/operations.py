@@ -231,7 +231,7 @@ class Operations:
         def decide(context: WriteContext) -> HeartbeatDecision:
             nonlocal image
             image = context.image
-            return decide_broker_heartbeat(image, self._config, self._role.sessions, request)
+            return decide_broker_heartbeat(image, self._config, self._role.sessions, request, context.now_ms)
 
         def applied(decision: Decision[BrokerHeartbeatResponse], end_offset: int) -> None:
             assert isinstance(decision, HeartbeatDecision)
@@ -268,9 +268,10 @@ class Operations:
         image, sessions = self._controller.settled, self._role.sessions_or_none
         if image is None or sessions is None:
             return None
-        reply = steady_heartbeat(image, sessions, standing, metadata_offset)
+        now_ms = self._controller.scheduler.monotonic_ms()
+        reply = steady_heartbeat(image, sessions, standing, metadata_offset, now_ms)
         if reply is not None:
-            sessions.stay(standing.session, metadata_offset, self._controller.scheduler.monotonic_ms())
+            sessions.stay(standing.session, metadata_offset, now_ms)
             self._role.schedule_fencing()
         return reply
 

@@ -78,6 +78,9 @@ class BrokerHeartbeatResponse(Message):
     is_fenced: bool
     in_controlled_shutdown: bool
     should_shut_down: bool
+    #: Milliseconds, from when the heartbeat was sent, for which no controller ends the broker's session, by this
+    #: controller's clock; 0 = nothing is promised. Kafka's response has no such field.
+    session_ms: Annotated[int, Field(ge=0, le=3_600_000)] = 0
 
 
 class UnregisterBrokerRequest(Message):

@@ -9,7 +9,7 @@ from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.directory.quorum_state import QUORUM_STATE_NAME
 from quorate.scripts.simulation.quorum.host import DIRECTORY
 from quorate.scripts.simulation.system.http_wire import WireRequest
-from quorate.scripts.simulation.system.scenarios import SystemStage
+from quorate.scripts.simulation.system.scenarios.stage import SystemStage
 from quorate.scripts.simulation.system.story import listening
 from quorate.scripts.simulation.system.workload import AdminClient
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches

@@ -36,7 +36,7 @@ from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from quorate.scripts.simulation.quorum.host import DIRECTORY
 from quorate.scripts.simulation.system.controller_process import batches_in, url_of
 from quorate.scripts.simulation.system.http_wire import WireAnswer, WireRequest, WireSession
-from quorate.scripts.simulation.system.scenarios import SystemStage
+from quorate.scripts.simulation.system.scenarios.stage import SystemStage
 from quorate.scripts.simulation.system.story import listening
 from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
 from quorate.snapshots.image_digest import digest_image

@@ -83,7 +83,7 @@ def _simulate_system(
 ) -> int:
     # Loads the controllers, the brokers and their HTTP: the quorum's runs do without.
     from quorate.scripts.simulation.system import command
-    from quorate.scripts.simulation.system.scenarios import SYSTEM_SCENARIOS
+    from quorate.scripts.simulation.system.scenarios.named import SYSTEM_SCENARIOS
 
     if scenario is not None:
         if scenario not in SYSTEM_SCENARIOS:

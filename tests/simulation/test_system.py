@@ -16,7 +16,7 @@ from quorate.scripts.simulation.system.checks import SystemChecks
 from quorate.scripts.simulation.system.command import run_system_seeds, story_path
 from quorate.scripts.simulation.system.mutations import MUTATIONS
 from quorate.scripts.simulation.system.runner import run_system_seed
-from quorate.scripts.simulation.system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
+from quorate.scripts.simulation.system.scenarios.named import SYSTEM_SCENARIOS, run_system_scenario
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: Which scenario notices a mutation. The whole table takes minutes: scripts/simulate --system --mutations

@@ -20,7 +20,7 @@ from quorate.scripts.simulation.quorum.checks import Violation
 from quorate.scripts.simulation.system.checks import SystemChecks
 from quorate.scripts.simulation.system.controller_process import RunEndingFaults
 from quorate.scripts.simulation.system.http_wire import WireAnswer, WireRequest
-from quorate.scripts.simulation.system.scenarios import SystemStage
+from quorate.scripts.simulation.system.scenarios.stage import SystemStage
 from quorate.scripts.simulation.system.workload import AdminClient
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST

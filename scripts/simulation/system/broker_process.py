@@ -11,6 +11,7 @@ from quorate.broker.controllers.controllers import BrokerRpc, ControllerFeed
 from quorate.broker.environment import Surroundings
 from quorate.broker.host import BrokerEnvironment, BrokerHost
 from quorate.broker.lifecycle.identity import Endpoint
+from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.broker.publisher import Manifest, MetadataPublisher
 from quorate.broker.replicas.peers import HttpPeers
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, RehearsalSettings, ReplicaSettings
@@ -70,13 +71,23 @@ class BrokerProcess:
         """Whether it runs, and the image that it published shows it unfenced."""
         return self.host is not None and self.host.is_ready
 
-    def start(self) -> None:
-        """A new process, with nothing but the broker's id."""
+    def counts_on_session_ms(self, broker_epoch: int) -> float:
+        """How long, by its own clock, it will count on its session under this epoch; a frozen process, too."""
+        if self.host is None or self.loop is None or self.broker_id not in self.host.sessions:
+            return 0.0
+        lifecycle = self.host.sessions[self.broker_id].lifecycle
+        if lifecycle.broker_epoch != broker_epoch or lifecycle.state is LifecycleState.CONTROLLED_SHUTDOWN:
+            return 0.0
+        return max(0.0, lifecycle.lease.valid_until_ms - self.loop.time() * 1000)
+
+    def start(self, rate: float | None = None) -> None:
+        """A new process, with nothing but the broker's id. ``rate``: of its clock; None: by chance."""
         world = self.world
         if self.loop is not None:
             return
         rng = Random(world.rng.getrandbits(64))
-        rate = 1.0 + world.rng.uniform(-world.options.drift, world.options.drift)
+        if rate is None:
+            rate = 1.0 + world.rng.uniform(-world.options.drift, world.options.drift)
         loop = world.new_loop(f"broker {self.broker_id}", rate)
         self.loop = loop
         self.incarnation += 1

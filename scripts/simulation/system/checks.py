@@ -50,6 +50,7 @@ class SystemChecks(Checks):
         self._compared_at: dict[str, float] = {}
         self.said = SaidLevel()
         self.isr_entries = 0
+        self.sessions_ended = 0
         self.states_compared = 0
         self.broker_images_compared = 0
 
@@ -67,6 +68,13 @@ class SystemChecks(Checks):
             if not self.said.has_said(member):
                 self._world.violation(
                     f"{member} entered an ISR at offset {header.base_offset} and never said to be level"
+                )
+        for session in self.reference.take_ended():
+            self.sessions_ended += 1
+            left_ms = self._world.broker(session.broker_id).counts_on_session_ms(session.broker_epoch)
+            if left_ms > 0:
+                self._world.violation(
+                    f"{session} was ended at offset {header.base_offset}, and its process counts on it for {left_ms} ms"
                 )
 
     def loaded_checkpoint(self, owner: SimulatedController, end_offset: int, epoch: int) -> None:

@@ -13,7 +13,7 @@ from quorate.scripts.simulation.quorum.patches import first_to_notice
 from quorate.scripts.simulation.seed_runs import CTRL_C, SeedOutcome, SeedRuns, run_mutations, run_seeds
 from quorate.scripts.simulation.system.mutations import MUTATIONS
 from quorate.scripts.simulation.system.runner import SystemResult, run_system_seed
-from quorate.scripts.simulation.system.scenarios import SYSTEM_SCENARIOS, run_system_scenario
+from quorate.scripts.simulation.system.scenarios.named import SYSTEM_SCENARIOS, run_system_scenario
 from quorate.scripts.simulation.system.story import RunStory
 
 #: Seeds tried for a mutation that no scenario notices.

@@ -10,11 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from quorate.broker.controllers import feed
+from quorate.broker.lifecycle import lease
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle
 from quorate.broker.metadata import loader
 from quorate.broker.replicas.led_rows import ALWAYS, LedRows, Standing
 from quorate.controller.background.checkpoint_writer import CheckpointWriter
 from quorate.controller.brokers import fencing
+from quorate.controller.brokers.heartbeats import BrokerHeartbeats
 from quorate.controller.client import connection
 from quorate.controller.client.attempts import Attempts
 from quorate.controller.decisions.decision import Decision
@@ -271,6 +273,14 @@ def _reassignments_wait_for_nobody() -> Patches:
     return [(rules, "_complete_reassignment", complete)]
 
 
+def _leases_are_as_long_as_sessions() -> Patches:
+    return [(lease, "LEASE_SHARE", 1.0)]
+
+
+def _sessions_are_promised_by_whoever_takes_itself_for_active() -> Patches:
+    return [(BrokerHeartbeats, "promised_ms", lambda self, _: int(self._timeout_ms))]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "reply-after-commit": _replies_leave_before_their_commit,
     "answer-rests-on-committed": _answers_rest_on_what_may_be_lost,
@@ -298,5 +308,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "forgotten-registers": _a_forgotten_broker_does_not_register_again,
     "every-batch-replayed": _loaders_believe_every_answer,
     "in-sync-is-said": _leaders_believe_that_everybody_has_everything,
+    "lease-bears-drift": _leases_are_as_long_as_sessions,
+    "promise-is-confirmed": _sessions_are_promised_by_whoever_takes_itself_for_active,
     "reassignment-waits": _reassignments_wait_for_nobody,
 }

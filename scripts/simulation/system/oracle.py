@@ -6,6 +6,8 @@ counted at once.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from quorate.controller.api.resources import PartitionCounts
 from quorate.controller.reads.partition_counts import PartitionCounter
 from quorate.metadata_log.batches.batch import iter_records, parse_header
@@ -26,8 +28,15 @@ from quorate.snapshots.replay.replay_state import ReplayState
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.table.reassignment import WrongStep, step_between
 
-_UNFENCE = -1
+_UNFENCE, _FENCE = -1, 1
 _MIN_ISR = "min.insync.replicas"
+
+
+class EndedSession(NamedTuple):
+    """A registration that controllers take for dead."""
+
+    broker_id: int
+    broker_epoch: int
 
 
 class ReplayedLog:
@@ -48,11 +57,17 @@ class ReplayedLog:
         #: that takes this back asks to be unfenced (Kafka's ``brokerToAdd``).
         self._unfenced: int | None = None
         self._entered: list[SaidMember] = []
+        self._ended: list[EndedSession] = []
 
     def take_entered(self) -> list[SaidMember]:
         """Who has entered an ISR since this was asked last, other than by being elected."""
         entered, self._entered = self._entered, []
         return entered
+
+    def take_ended(self) -> list[EndedSession]:
+        """Sessions of brokers that did not ask for it, which controllers have ended since this was asked last."""
+        ended, self._ended = self._ended, []
+        return ended
 
     @property
     def end_offset(self) -> int:
@@ -76,6 +91,7 @@ class ReplayedLog:
             self._note_unfenced(logged.record)
             _check_step(before.head, after.head, logged.record, self._unfenced)
             self._entered += _entered(before.head, after.head, logged.record)
+            self._ended += _ended(before.head, logged.record)
             self.states.append(after)
             self.epochs.append(header.epoch)
         self.batch_ends.append(header.end_offset)
@@ -148,6 +164,19 @@ def _entered(before: MetadataImage, after: MetadataImage, record: object) -> lis
         SaidMember(record.topic_id, record.partition_id, old.leader_epoch, broker, after.cluster.brokers[broker].epoch)
         for broker in members
     ]
+
+
+def _ended(before: MetadataImage, record: object) -> list[EndedSession]:
+    """A registration that counted as alive is fenced, or another takes its place. One that leaves has said so."""
+    if isinstance(record, BrokerRegistrationChangeRecord) and record.fenced != _FENCE:
+        return []
+    if not isinstance(record, BrokerRegistrationChangeRecord | RegisterBrokerRecord):
+        return []
+    known = before.cluster.brokers.get(record.broker_id)
+    if known is None or known.is_fenced or known.in_controlled_shutdown:
+        return []
+    goes_on = isinstance(record, RegisterBrokerRecord) and record.broker_epoch == known.epoch
+    return [] if goes_on else [EndedSession(known.id, known.epoch)]
 
 
 def _check_change(image: MetadataImage, old: Partition | None, new: Partition, unfenced: int | None) -> None:

@@ -64,6 +64,10 @@ class SystemWorld(World):
         """Where every controller serves HTTP."""
         return [url_of(node_id) for node_id in self.nodes]
 
+    def broker(self, broker_id: int) -> BrokerProcess:
+        """The process of a broker."""
+        return self.brokers[broker_id - FIRST_BROKER]
+
     @property
     def controllers(self) -> list[SimulatedController]:
         return [cast("SimulatedController", node) for node in self.nodes.values()]

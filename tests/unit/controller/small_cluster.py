@@ -119,7 +119,7 @@ class SmallCluster:
         }
         request = BrokerHeartbeatRequest.model_validate(values | changes)
         self.heartbeats.note_contact(Session(request.broker_id, request.broker_epoch), self.now_ms)
-        decision = decide_broker_heartbeat(self.image, self.config, self.heartbeats, request)
+        decision = decide_broker_heartbeat(self.image, self.config, self.heartbeats, request, self.now_ms)
         records = self.commit(decision)
         apply_heartbeat(self.heartbeats, request, decision, self.next_offset)
         return decision.reply, records

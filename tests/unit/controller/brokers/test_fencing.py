@@ -262,11 +262,15 @@ def test_steady_heartbeat_is_the_decision_where_there_is_one(
     request = BrokerHeartbeatRequest.model_validate(values | {"want_fence": want_fence} | change)
 
     standing = standing_or_none(request)
-    found = None if standing is None else steady_heartbeat(cluster.image, cluster.heartbeats, standing, offset)
+    found = (
+        None
+        if standing is None
+        else steady_heartbeat(cluster.image, cluster.heartbeats, standing, offset, cluster.now_ms)
+    )
 
     assert (found is not None) == (is_steady and not change)
     if found is not None:
-        expected = decide_broker_heartbeat(cluster.image, cluster.config, cluster.heartbeats, request)
+        expected = decide_broker_heartbeat(cluster.image, cluster.config, cluster.heartbeats, request, cluster.now_ms)
         assert (found, cluster.heartbeats.state(1)) == (expected.reply, expected.next_state)
         assert (list(expected.records), list(expected.slices), expected.changes_registration) == ([], [], False)
         assert not expected.is_finding, "the same, answered in the queue, waits for nobody either"
@@ -285,3 +289,19 @@ def test_broker_that_stays_what_it_is_has_its_session_renewed_and_its_offset_not
     assert not cluster.heartbeats.may_shut_down(2)
     cluster.heartbeats.stay(session, 501, 7_001.0)
     assert cluster.heartbeats.may_shut_down(2)
+
+
+def test_session_is_promised_for_what_is_left_since_leadership_was_confirmed() -> None:
+    cluster = SmallCluster()
+    timeout_ms = cluster.config.session_timeout_ms
+    assert cluster.heartbeats.promised_ms(cluster.now_ms) == 0, "a majority has confirmed nothing yet"
+
+    cluster.heartbeats.leadership_confirmed(cluster.now_ms - 320)
+    cluster.heartbeats.leadership_confirmed(cluster.now_ms - 500)  # a late answer
+
+    assert cluster.heartbeats.promised_ms(cluster.now_ms) == timeout_ms - 350, "in steps of 50 ms, never too much"
+    assert cluster.heartbeats.promised_ms(cluster.now_ms + timeout_ms) == 0
+    (reply, _) = cluster.heartbeat(1)
+    assert reply.session_ms == timeout_ms - 350
+    (reply, _) = cluster.heartbeat(1, want_fence=True)
+    assert (reply.is_fenced, reply.session_ms) == (True, 0)

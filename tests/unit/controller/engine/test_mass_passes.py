@@ -66,7 +66,7 @@ def heartbeat(cluster: SmallCluster, heartbeats: BrokerHeartbeats, broker: int, 
     request = BrokerHeartbeatRequest(
         broker_id=broker, broker_epoch=cluster.epoch(broker), current_metadata_offset=10**6, **changes
     )
-    return lambda context: decide_broker_heartbeat(context.image, cluster.config, heartbeats, request)
+    return lambda context: decide_broker_heartbeat(context.image, cluster.config, heartbeats, request, context.now_ms)
 
 
 def fence(cluster: SmallCluster) -> Any:

@@ -1,4 +1,4 @@
-"""Named situations of the whole system, brought about step by step: those that random faults find rarely."""
+"""The named situations: of controllers, beside those of sessions."""
 
 from __future__ import annotations
 
@@ -6,68 +6,14 @@ from collections.abc import Callable
 from typing import Final
 
 from quorate.scripts.simulation.quorum.checks import NotReached
-from quorate.scripts.simulation.quorum.options import Options
 from quorate.scripts.simulation.system.controller_process import SimulatedController, url_of
-from quorate.scripts.simulation.system.options import SystemOptions
+from quorate.scripts.simulation.system.scenarios.sessions import (
+    cut_off_with_a_slow_clock,
+    heartbeats_to_a_deposed_controller,
+)
+from quorate.scripts.simulation.system.scenarios.stage import SystemStage, depose_unknowing, others_than
 from quorate.scripts.simulation.system.story import RunStory, listening
 from quorate.scripts.simulation.system.workload import TIMEOUTS_MS, AdminClient
-from quorate.scripts.simulation.system.world import SystemWorld
-
-_QUIET: Final = SystemOptions(
-    Options(write_rate=0.0, read_rate=0.0, delay_mean=0.0002, disk_delay_mean=0.0001),
-    clients=1,
-    topics=1,
-    request_rate=1e-9,
-)
-#: Virtual seconds that any single step may take.
-_STEP_SECONDS: Final = 10.0
-
-
-class SystemStage:
-    """A started system without random faults, with a topic, and hands to steer it."""
-
-    def __init__(self, seed: int, story: RunStory | None) -> None:
-        self.world = SystemWorld(seed, _QUIET, story)
-        self.client: AdminClient = self.world.clients[0]
-
-    def begin(self) -> None:
-        """Start everything, and make a topic."""
-        self.world.format()
-        self.wait("brokers", lambda: all(broker.is_ready for broker in self.world.brokers))
-        self.ask(AdminClient.create_topics)
-
-    def wait(self, what: str, condition: Callable[[], bool], seconds: float = _STEP_SECONDS) -> None:
-        """Let virtual time pass until ``condition`` holds."""
-        if not self.world.run_until(condition, seconds):
-            raise NotReached(f"waited {seconds} s in vain for {what}:\n{self.world.describe()}")
-
-    def ask(self, kind: Callable[[AdminClient], object], *only: SimulatedController) -> None:
-        """Let the client ask something of some controllers, and wait until it knows what became of it."""
-        self.send(kind, *only)
-        self.wait("an answer", lambda: self.client.is_done)
-
-    def send(self, kind: Callable[[AdminClient], object], *only: SimulatedController) -> None:
-        """The same without waiting."""
-        self.client.urls = [url_of(one.node_id) for one in only or self.world.controllers]
-        self.client.ask(kind)  # type: ignore[arg-type]
-
-    @property
-    def active(self) -> SimulatedController:
-        """Who decides."""
-        for node in self.world.controllers:
-            if not node.is_frozen and node.controller.is_active:
-                return node
-        raise NotReached(f"no controller is active:\n{self.world.describe()}")
-
-    def standbys(self) -> list[SimulatedController]:
-        """The others, ascending."""
-        return [node for node in self.world.controllers if node is not self.active]
-
-    def finish(self) -> None:
-        """Heal everything, and demand that all comes to rest and was linearizable."""
-        self.client.urls = self.world.controller_urls
-        self.world.heal()
-        self.world.converge()
 
 
 def frozen_controller_read(stage: SystemStage) -> None:
@@ -93,7 +39,9 @@ def write_of_a_resigned_controller(stage: SystemStage) -> None:
     active = stage.active
     stage.send(AdminClient.create_topics, active)
     stage.wait("the write to be under way", lambda: active.controller.pending_replies > 0, 1.0)
-    stage.wait("its entry to be sent", lambda: any(_end(node) == _end(active) for node in _others(stage, active)), 1.0)
+    stage.wait(
+        "its entry to be sent", lambda: any(_end(node) == _end(active) for node in others_than(stage, active)), 1.0
+    )
     assert active.node is not None
     active.node.resign(active.node.epoch)
     stage.world.after_event(active)
@@ -107,7 +55,9 @@ def controller_killed_behind_a_standby(stage: SystemStage) -> None:
     active, standby = stage.active, stage.standbys()[0]
     stage.send(AdminClient.create_topics, standby)
     stage.wait("the write to be under way", lambda: active.controller.pending_replies > 0, 1.0)
-    stage.wait("its entry to be sent", lambda: any(_end(node) == _end(active) for node in _others(stage, active)), 1.0)
+    stage.wait(
+        "its entry to be sent", lambda: any(_end(node) == _end(active) for node in others_than(stage, active)), 1.0
+    )
     stage.world.crash(active, False)
     stage.wait("an answer", lambda: stage.client.is_done)
 
@@ -117,8 +67,8 @@ def deposed_controller_change(stage: SystemStage) -> None:
     change that another made undone must not be acknowledged by it because nothing is to be written."""
     stage.ask(AdminClient.configure_first)
     old = stage.active
-    _depose_unknowing(stage, old)
-    stage.ask(AdminClient.configure_second, *_others(stage, old))
+    depose_unknowing(stage, old)
+    stage.ask(AdminClient.configure_second, *others_than(stage, old))
     stage.send(AdminClient.configure_first, old)
     stage.wait("an answer", lambda: stage.client.is_done)
 
@@ -126,8 +76,8 @@ def deposed_controller_change(stage: SystemStage) -> None:
 def deposed_controller_refusal(stage: SystemStage) -> None:
     """The same, and it is asked for a topic that is gone: it must not say that there is one."""
     old = stage.active
-    _depose_unknowing(stage, old)
-    stage.ask(AdminClient.delete_topic, *_others(stage, old))
+    depose_unknowing(stage, old)
+    stage.ask(AdminClient.delete_topic, *others_than(stage, old))
     stage.send(AdminClient.create_topics, old)
     stage.wait("an answer", lambda: stage.client.is_done)
 
@@ -137,14 +87,14 @@ def frozen_controller_change(stage: SystemStage) -> None:
     HTTP sockets is decided first, and then the acknowledgements in the others commit all that rests on: they are older
     than the request, and confirm nothing."""
     old = stage.active
-    others, start = _others(stage, old), _end(old)
+    others, start = others_than(stage, old), _end(old)
     stage.send(AdminClient.configure_first, old)
     stage.wait("its entry to be sent", lambda: any(_end(node) == _end(old) > start for node in others), 1.0)
     old.freeze()
     if old.controller.pending_replies == 0:
         raise NotReached("the change was answered before its acknowledgements could lie in a socket")
     stage.world.run_for(0.005)
-    _depose_unknowing(stage, old)
+    depose_unknowing(stage, old)
     stage.ask(AdminClient.configure_second, *others)
     stage.send(AdminClient.configure_first, old)
     stage.world.run_for(0.01)
@@ -153,22 +103,6 @@ def frozen_controller_change(stage: SystemStage) -> None:
     old.thaw()
     stage.wait("an answer", lambda: stage.client.is_done)
     stage.world.run_for(max(TIMEOUTS_MS) / 1000)  # nobody waits any more for what was asked first
-
-
-def _depose_unknowing(stage: SystemStage, old: SimulatedController) -> None:
-    """Let another controller become active while this one hears nothing from the others, and believes that it is."""
-    others, network = _others(stage, old), stage.world.network
-    network.cut |= {(node.node_id, old.node_id) for node in others}
-    for node in others:
-        # Only the other end notices: these two elect at once.
-        network.break_connection(old.node_id, node.node_id)
-    stage.wait("another active controller", lambda: any(node.controller.is_active for node in others))
-    if not old.controller.is_active:
-        raise NotReached("the old controller knows that it was deposed")
-
-
-def _others(stage: SystemStage, one: SimulatedController) -> list[SimulatedController]:
-    return [node for node in stage.world.controllers if node is not one]
 
 
 def _end(process: SimulatedController) -> int:
@@ -183,6 +117,8 @@ SYSTEM_SCENARIOS: Final[dict[str, Callable[[SystemStage], None]]] = {
     "frozen-controller-change": frozen_controller_change,
     "write-of-a-resigned-controller": write_of_a_resigned_controller,
     "controller-killed-behind-a-standby": controller_killed_behind_a_standby,
+    "cut-off-with-a-slow-clock": cut_off_with_a_slow_clock,
+    "heartbeats-to-a-deposed-controller": heartbeats_to_a_deposed_controller,
 }
 
 
