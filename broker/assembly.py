@@ -30,8 +30,8 @@ class BrokerAssembly:
     http: BrokerHttp
     digest_watch: ImageDigestWatch
 
-    async def run(self, endpoint: Endpoint) -> None:
-        """Play the brokers until all of them are over. ``endpoint``: where ``http`` is served.
+    async def run(self, endpoint: Endpoint | None) -> None:
+        """Play the brokers until all of them are over. ``endpoint``: where ``http`` is served; None: nowhere.
 
         Raises:
             QuorateError: as ``BrokerHost.run``.

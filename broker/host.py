@@ -32,7 +32,14 @@ from quorate.broker.replica_deletions import RehearsalDeletions
 from quorate.broker.replicas.manager import ReplicaManager, Station
 from quorate.broker.replicas.peers import PeerCalls
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
-from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
+from quorate.broker.settings import (
+    HTTP_LISTENER,
+    BrokerSettings,
+    FeedSettings,
+    LifecycleSettings,
+    parse_listeners,
+)
+from quorate.controller.protocol import Listener
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.difference.delta import MetadataDelta
@@ -114,7 +121,7 @@ class BrokerHost:
         )
         self.deletions = RehearsalDeletions(self._hosted)
         self.assignments = DirectoryAssignments(rpc, self._epochs, self._begun_anew, surroundings.now_ms)
-        watch = RegistrationWatch(lambda: self.sessions)
+        watch = RegistrationWatch(lambda: self.sessions, self._changed)
         own: list[MetadataPublisher] = [self.cache, watch, self.replicas, self.deletions, self.assignments]
         self.publishers = PublisherSet([*own, *publishers], environment.faults)
         self.loader = MetadataLoader(
@@ -127,11 +134,13 @@ class BrokerHost:
         self.digests = ImageDigests(self.loader)
         self._rpc = rpc
         self._surroundings = surroundings
+        #: Called when a broker here is another state, or its registration is shown in another.
+        self.on_change: Callable[[], None] = lambda: None
         self._stop_requests = 0
         self._stopping = asyncio.Event()
 
-    async def run(self, endpoint: Endpoint, watch: ImageDigestWatch | None = None) -> None:
-        """Play the brokers until all of them are over. ``endpoint``: where this process serves HTTP.
+    async def run(self, endpoint: Endpoint | None, watch: ImageDigestWatch | None = None) -> None:
+        """Play the brokers until all of them are over. ``endpoint``: where this process serves HTTP; None: nowhere.
 
         Raises:
             StateDiffers: by the watch, the state is not the cluster's.
@@ -174,7 +183,7 @@ class BrokerHost:
         """Whether every broker of this process is."""
         return all(broker.is_ready for broker in self.readiness())
 
-    async def _play(self, endpoint: Endpoint) -> None:
+    async def _play(self, endpoint: Endpoint | None) -> None:
         if not await self._first_image():
             return
         self._serves_at = endpoint
@@ -224,12 +233,15 @@ class BrokerHost:
             return False
         return self.publishers.image.provenance.epoch >= status.epoch
 
-    def _identity(self, broker_id: int, endpoint: Endpoint, last_run: int | None) -> BrokerIdentity:
+    def _identity(self, broker_id: int, endpoint: Endpoint | None, last_run: int | None) -> BrokerIdentity:
         image, new_uuid = self.publishers.image, self._surroundings.new_uuid
         if self.settings.is_imported:
             return imported_identity(broker_id, image, new_uuid, last_run)
         rack, directories = self.settings.rack_of(broker_id), self.settings.log_directories
-        return new_identity(broker_id, image, endpoint, rack, new_uuid, last_run, directories)
+        own = [Listener(name=n, host=host, port=port) for n, host, port in parse_listeners(self.settings.listeners)]
+        if endpoint is not None:
+            own = [Listener(name=HTTP_LISTENER, host=endpoint.host, port=endpoint.port), *own]
+        return new_identity(broker_id, image, own, rack, new_uuid, last_run, directories)
 
     def _session(self, identity: BrokerIdentity, cluster_id: str) -> BrokerSession:
         times, timing = self._surroundings, lifecycle_timing(self.settings.lifecycle)
@@ -307,7 +319,11 @@ class BrokerHost:
             session.directories_changed()
             self.assignments.wake()
 
+    def _changed(self) -> None:
+        self.on_change()
+
     def _state_changed(self) -> None:
+        self._changed()
         self.replicas.wake()
         self.assignments.wake()
 
@@ -349,8 +365,10 @@ def loader_timing(settings: FeedSettings, silence_max_ms: float) -> LoaderTiming
 class RegistrationWatch(MetadataPublisher):
     """Tells each broker of this process what the log says of its registration."""
 
-    def __init__(self, sessions: Callable[[], Mapping[int, BrokerSession]]) -> None:
+    def __init__(self, sessions: Callable[[], Mapping[int, BrokerSession]], seen: Callable[[], None]) -> None:
+        """``seen``: called when all have been told."""
         self._sessions = sessions
+        self._seen = seen
         self._image = EMPTY_IMAGE
 
     @property
@@ -365,3 +383,4 @@ class RegistrationWatch(MetadataPublisher):
             registration = image.cluster.brokers.get(broker_id)
             if registration is not None:
                 session.saw_registration(registration, image.features.metadata_version)
+        self._seen()

@@ -21,6 +21,14 @@ _MEBIBYTE: Final = 1024 * 1024
 BROKERS_MAX: Final = 1_000
 _BROKER_ID_MAX: Final = 2**31 - 1
 _PEERS_MAX: Final = 100_000
+#: Listeners of a broker's own.
+LISTENERS_MAX: Final = 16
+#: Name of the listener that a broker process registers by itself: its own HTTP endpoint.
+HTTP_LISTENER: Final = "HTTP"
+_LISTENER: Final = re.compile(
+    r"(?P<name>[A-Z][A-Z0-9_-]{0,63})://(?P<host>[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):(?P<port>[0-9]{1,5})",
+    re.ASCII,
+)
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]{1,253}:[0-9]{1,5}", re.ASCII)
 _ID_RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 
@@ -64,6 +72,26 @@ def parse_peers(texts: Sequence[str]) -> dict[int, str]:
         if len(peers) > _PEERS_MAX:
             raise ValueError(f"more than {_PEERS_MAX} brokers are named")
     return peers
+
+
+def parse_listeners(texts: Sequence[str]) -> tuple[tuple[str, str, int], ...]:
+    """``KV://10.0.0.5:7000`` and so on as name, host and port (Kafka's form of advertised.listeners).
+
+    Raises:
+        ValueError: one of them has another form, two have one name, or there are too many.
+    """
+    if len(texts) > LISTENERS_MAX:
+        raise ValueError(f"{len(texts)} are named; a broker has at most {LISTENERS_MAX} listeners of its own")
+    found: dict[str, tuple[str, str, int]] = {}
+    for text in texts:
+        match = _LISTENER.fullmatch(text)
+        if match is None or not 0 < int(match["port"]) < 65_536:
+            raise ValueError(f"{text[:100]!r} is not NAME://host:port, like KV://10.0.0.5:7000")
+        name, host = match["name"], match["host"].strip("[]")
+        if name in found or name == HTTP_LISTENER:
+            raise ValueError(f"{text[:100]!r}: there is a listener {name} already")
+        found[name] = (name, host, int(match["port"]))
+    return tuple(found.values())
 
 
 def parse_list(value: Any) -> Any:
@@ -213,6 +241,9 @@ class BrokerSettings(BaseSettings):
     peers: _Names = Field(default=(), max_length=_PEERS_MAX)
     """Where brokers are played that did not register it, by id, like `11-13@127.0.0.1:18091`.
     Brokers of ours register where their process is; imported ones keep the listeners they had."""
+    listeners: _Names = ()
+    """Where the brokers of this process serve what is theirs, registered for all to see: names and addresses, like
+    `KV://10.0.0.5:7000`. A process that serves HTTP registers that as `HTTP` besides. Imported brokers keep theirs."""
     shared_secret_file: Path | None = None
     """File with the secret that the controllers' HTTP API asks for, and this process asks of what changes anything
     here; unset: they are on loopback and ask for none."""
@@ -229,6 +260,12 @@ class BrokerSettings(BaseSettings):
         parse_peers(peers)
         return peers
 
+    @field_validator("listeners")
+    @classmethod
+    def _check_listeners(cls, listeners: tuple[str, ...]) -> tuple[str, ...]:
+        parse_listeners(listeners)
+        return listeners
+
     @model_validator(mode="after")
     def _check_brokers(self) -> Self:
         twice = sorted({id_ for id_ in self.ids if self.ids.count(id_) > 1})
@@ -236,6 +273,8 @@ class BrokerSettings(BaseSettings):
             raise ValueError(f"ids names {', '.join(map(str, twice))} more than once")
         if len(self.racks) not in (0, 1, len(self.ids)):
             raise ValueError(f"racks has {len(self.racks)} names for {len(self.ids)} brokers")
+        if self.is_imported and self.listeners:
+            raise ValueError("listeners cannot be set for imported brokers: they keep theirs")
         if self.is_imported and self.racks:
             raise ValueError("racks cannot be set for imported brokers: they keep theirs")
         return self

@@ -6,7 +6,7 @@ but for whether it left in good order, which the log does not always tell (``bro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,8 +29,6 @@ SUPPORTED_FEATURES: Final[tuple[tuple[str, int, int], ...]] = (
 )
 #: The metadata.version from which registrations hold log directories (3.7-IV2).
 DIRECTORIES_LEVEL: Final = 17
-#: Name of the listener that a new broker registers: its own HTTP endpoint, there is no other.
-HTTP_LISTENER: Final = "HTTP"
 
 
 class NotInTheImage(QuorateError):
@@ -86,7 +84,7 @@ class BrokerIdentity:
 def new_identity(
     broker_id: int,
     image: MetadataImage,
-    endpoint: Endpoint,
+    listeners: Sequence[Listener],
     rack: str | None,
     new_uuid: Callable[[], Uuid],
     last_run: int | None = None,
@@ -111,7 +109,7 @@ def new_identity(
     return BrokerIdentity(
         broker_id=broker_id,
         incarnation_id=new_uuid(),
-        listeners=(Listener(name=HTTP_LISTENER, host=endpoint.host, port=endpoint.port),),
+        listeners=tuple(listeners),
         features=tuple(
             SupportedFeature(name=name, min_supported_version=least, max_supported_version=most)
             for name, least, most in SUPPORTED_FEATURES

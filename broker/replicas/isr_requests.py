@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 
 from quorate.broker.controllers.isr_proposals import IsrProposals
+from quorate.broker.replicas.claims import Claims
 from quorate.broker.replicas.isr_book import IsrBook
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 
@@ -46,6 +47,7 @@ class IsrRequests:
         epochs: gives the broker epoch of every broker here that may send now, by id.
         now_ms: the book's clock.
         on_answer: called when another request may leave.
+        claims: is told of what is asked for and refused; None: nobody wants to know.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class IsrRequests:
         epochs: Callable[[], Mapping[int, int]],
         now_ms: Callable[[], float],
         on_answer: Callable[[], None],
+        claims: Claims | None = None,
     ) -> None:
         self.counters = IsrCounters()
         self._rpc = rpc
@@ -62,6 +65,7 @@ class IsrRequests:
         self._epochs = epochs
         self._now_ms = now_ms
         self._on_answer = on_answer
+        self._claims = claims
         self._in_flight: set[int] = set()
         #: Consecutive failures of whole requests, by leader.
         self._failures: dict[int, int] = {}
@@ -72,6 +76,8 @@ class IsrRequests:
         busy = (leaders - epochs.keys()) | self._in_flight
         for proposals in self._book.due(self._now_ms(), busy, PARTITIONS_PER_REQUEST_MAX):
             self._in_flight.add(proposals.leader)
+            if self._claims is not None:
+                self._claims.sent(proposals)
             tasks.create_task(self._send(epochs[proposals.leader], proposals))
 
     async def _send(self, broker_epoch: int, proposals: IsrProposals) -> None:
@@ -89,6 +95,8 @@ class IsrRequests:
         else:
             self._failures.pop(leader, None)
             self._book.answered(proposals, codes, self._now_ms())
+            if self._claims is not None:
+                self._claims.answered(proposals, codes)
             for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
                 name = ErrorCode(int(code)).name
                 self.counters.answers[name] = self.counters.answers.get(name, 0) + int(count)

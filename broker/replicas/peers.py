@@ -13,9 +13,9 @@ from typing import Final, Protocol
 
 import aiohttp
 
-from quorate.broker.lifecycle.identity import HTTP_LISTENER
 from quorate.broker.replicas.follower import Address
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX
+from quorate.broker.settings import HTTP_LISTENER
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.cluster import BrokerRegistration, ClusterImage

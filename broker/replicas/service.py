@@ -8,20 +8,25 @@ until the service says that it fell behind, or the controllers lose its broker.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.publisher import Manifest
+from quorate.broker.replicas.claims import Claims, PartitionKey
 from quorate.broker.replicas.isr_book import IsrBook
 from quorate.broker.replicas.isr_requests import IsrRequests
 from quorate.broker.replicas.led_rows import ALWAYS, UNKNOWN
 from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
 from quorate.metadata_log.errors import ErrorCode, QuorateError
-from quorate.metadata_log.ids import UUID_BYTES, Uuid
+from quorate.metadata_log.ids import NO_LEADER, UUID_BYTES, Uuid
 from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.difference.local_changes import LocalChanges
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.table.partition import Partition
 
 NOTICE: Final = "a replica is in sync when the service says so"
 
@@ -39,8 +44,19 @@ class NotNoted(QuorateError):
         self.code = code
 
 
+@dataclass(frozen=True, slots=True)
+class HostedReplica:
+    """A partition that a broker here has a replica of."""
+
+    topic_id: Uuid
+    topic: str
+    partition: int
+    #: Leader and leader epoch, replicas, ISR.
+    state: Partition
+
+
 class ServiceReplicas(ReplicaManager):
-    """See the module. Give it to ``run_broker_process``, and to what replicates. Not thread-safe.
+    """See the module. Subclass it for what a broker here is told of its replicas. Not thread-safe.
 
     Args:
         holds_unfencing: a broker here is unfenced only after ``ready`` was called for it.
@@ -51,6 +67,9 @@ class ServiceReplicas(ReplicaManager):
         self._holds_unfencing = holds_unfencing
         self._ready: set[int] = set()
         self._book = IsrBook(lag_max_ms=0.0, trusts_isr=True)
+        self._claims = Claims()
+        #: Of whom it was said that they fell behind, while a request may still bring them in.
+        self._leaving: dict[tuple[PartitionKey, int], int] = {}
         self._image = EMPTY_IMAGE
         self._played: frozenset[int] = frozenset()
         self._requests: IsrRequests
@@ -58,6 +77,17 @@ class ServiceReplicas(ReplicaManager):
     @property
     def name(self) -> str:
         return "service-replicas"
+
+    # --- what a service is told ----------------------------------------------------------------------
+
+    def lead(self, broker_id: int, replica: HostedReplica) -> None:
+        """A broker here leads a partition, under ``replica.state.leader_epoch``; again at every change of its state."""
+
+    def follow(self, broker_id: int, replica: HostedReplica) -> None:
+        """It has a replica of what another leads, or nobody does (leader -1); again at every change of its state."""
+
+    def drop(self, broker_id: int, replica: HostedReplica) -> None:
+        """It has no replica of it any more: moved away, or deleted. ``replica.state``: as it was before."""
 
     # --- what a service says -------------------------------------------------------------------------
 
@@ -79,16 +109,47 @@ class ServiceReplicas(ReplicaManager):
         if known is None or known.epoch != broker_epoch:
             raise NotNoted(ErrorCode.STALE_BROKER_EPOCH, topic_id, partition, broker_id)
         self._note(topic_id, partition, leader_epoch, broker_id, ALWAYS)
+        key = PartitionKey(topic_id, partition)
+        self._leaving.pop((key, broker_id), None)
+        if broker_id not in self.state_of(topic_id, partition).isr:
+            self._claims.said(key, self.state_of(topic_id, partition).partition_epoch, broker_id)
 
     def fell_behind(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int) -> None:
         """A replica does not keep up: its leader here asks for an ISR without it.
 
-        Until that shows in an image nothing may be acknowledged that the replica does not have.
+        For as long as it is in ``maximal_isr`` nothing may be acknowledged that it does not have.
 
         Raises:
             NotNoted: it does not fit the newest image. Nothing was changed.
         """
-        self._note(topic_id, partition, leader_epoch, broker_id, UNKNOWN)
+        key = PartitionKey(topic_id, partition)
+        if self._claims.taken_back(key, broker_id):
+            self._note(topic_id, partition, leader_epoch, broker_id, UNKNOWN)
+        else:
+            # What is asked for goes on to be asked for until it is granted or refused: then nothing is under way.
+            self._leaving[key, broker_id] = leader_epoch
+
+    def maximal_isr(self, topic_id: Uuid, partition: int) -> frozenset[int]:
+        """Who may be elected to lead: the ISR of the newest image, and who may have entered it since.
+
+        What a leader here acknowledges all of them must have, itself included (Kafka's ``maximalIsr``).
+
+        Raises:
+            NotNoted: UNKNOWN_TOPIC_ID.
+        """
+        key = PartitionKey(topic_id, partition)
+        return self._claims.members(key).union(self.state_of(topic_id, partition).isr)
+
+    def state_of(self, topic_id: Uuid, partition: int) -> Partition:
+        """The state of a partition in the newest image.
+
+        Raises:
+            NotNoted: UNKNOWN_TOPIC_ID.
+        """
+        row = self._image.partitions.row(topic_id, partition)
+        if row is None:
+            raise NotNoted(ErrorCode.UNKNOWN_TOPIC_ID, topic_id, partition, NO_LEADER)
+        return self._image.partitions.partition(row)
 
     def ready(self, broker_id: int) -> None:
         """A broker here can serve: it may be unfenced. Only of use with ``holds_unfencing``."""
@@ -105,11 +166,15 @@ class ServiceReplicas(ReplicaManager):
 
     def begin(self, station: Station) -> None:
         super().begin(station)
-        self._requests = IsrRequests(station.rpc, self._book, station.epochs, station.now_ms, self._changed.set)
+        self._requests = IsrRequests(
+            station.rpc, self._book, station.epochs, station.now_ms, self._changed.set, self._claims
+        )
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
         self._take(image)
         self._changed.set()
+        for broker_id in sorted(self._played):
+            self._tell(broker_id, delta.local_changes(broker_id))
 
     def report(self) -> ReplicaReport:
         return ReplicaReport(NOTICE, True, self._book.outside_count, None, self._requests.counters)
@@ -126,6 +191,7 @@ class ServiceReplicas(ReplicaManager):
                     self._take(self._image)
                 now_ms = station.now_ms()
                 self._book.expire(now_ms)
+                self._let_leave()
                 self._requests.send_due(tasks, self._played)
                 await self._wait(self._book.next_due_after(now_ms) - now_ms)
 
@@ -133,6 +199,22 @@ class ServiceReplicas(ReplicaManager):
         assert self.station is not None
         self._image, self._played = image, self.station.played()
         self._book.update(image, self._played, self.station.now_ms())
+        self._claims.update(image)
+
+    def _tell(self, broker_id: int, changes: LocalChanges) -> None:
+        for row in changes.removed.tolist():
+            self.drop(broker_id, _hosted(changes.old, row))
+        for row in changes.leaders.tolist():
+            self.lead(broker_id, _hosted(changes.new, row))
+        for row in changes.followers.tolist():
+            self.follow(broker_id, _hosted(changes.new, row))
+
+    def _let_leave(self) -> None:
+        for (key, broker_id), leader_epoch in list(self._leaving.items()):
+            if self._claims.taken_back(key, broker_id):
+                del self._leaving[key, broker_id]
+                with suppress(NotNoted):  # it is led elsewhere by now
+                    self._note(*key, leader_epoch, broker_id, UNKNOWN)
 
     def _let_in(self, broker_id: int) -> None:
         if self.station is not None and (not self._holds_unfencing or broker_id in self._ready):
@@ -150,6 +232,12 @@ class ServiceReplicas(ReplicaManager):
         if codes[0] != ErrorCode.NONE:
             raise NotNoted(ErrorCode(int(codes[0])), topic_id, partition, broker_id)
         self._changed.set()
+
+
+def _hosted(image: MetadataImage, row: int) -> HostedReplica:
+    topic_id = image.partitions.topic_id(row)
+    state = image.partitions.partition(row)
+    return HostedReplica(topic_id, image.topics.by_id[topic_id].name, image.partitions.partition_id(row), state)
 
 
 def _one(number: int) -> NDArray[np.int32]:

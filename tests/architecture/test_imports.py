@@ -35,6 +35,7 @@ SHELLS = {
     "quorate.broker.replicas.rehearsal": "lets followers and leaders speak, in tasks of its own",
     "quorate.broker.replicas.service": "asks for what a service says, in tasks of its own",
     "quorate.broker.watcher": "follows a cluster in a task beside a block of somebody's program",
+    "quorate.broker.worker": "is a part of an asyncio program",
     "quorate.controller.access.host_names": "asks the system's name service",
     "quorate.controller.api.request_ids": "makes names that no other process makes",
     "quorate.controller.api.sockets": "options of sockets",

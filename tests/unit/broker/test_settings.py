@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from quorate.broker.settings import BrokerSettings, parse_peers
+from quorate.broker.settings import BrokerSettings, parse_listeners, parse_peers
 from quorate.controller.process.settings_source import InvalidSettings, load_settings
 
 GIVEN = ["controllers=127.0.0.1:18080"]
@@ -60,3 +60,27 @@ def test_peers_ranges_of_ids_with_an_address_each_are_taken() -> None:
 def test_wrong_setting_any_is_refused_by_name_value_and_rule(overrides: list[str], sentence: str) -> None:
     with pytest.raises(InvalidSettings, match=re.escape(sentence)):
         settings(*overrides)
+
+
+@pytest.mark.parametrize(
+    ("listeners", "said"),
+    [
+        ("kv://host:1", "is not NAME://host:port"),
+        ("KV://host", "is not NAME://host:port"),
+        ("KV://host:0", "is not NAME://host:port"),
+        ("KV://host:65536", "is not NAME://host:port"),
+        ("KV://" + "h" * 254 + ":1", "is not NAME://host:port"),
+        ("KV://a:1,KV://b:2", "there is a listener KV already"),
+        ("HTTP://a:1", "there is a listener HTTP already"),
+        (",".join(f"L{at}://a:1" for at in range(17)), "has at most 16"),
+    ],
+)
+def test_settings_listener_that_is_none_is_refused(listeners: str, said: str) -> None:
+    with pytest.raises(InvalidSettings, match=said):
+        settings("ids=1", LISTENERS=listeners)
+
+
+def test_settings_listeners_are_names_hosts_and_ports() -> None:
+    made = settings("ids=1", "listeners=KV://10.0.0.5:7000, ADMIN_2://[fd00::2]:8")
+
+    assert parse_listeners(made.listeners) == (("KV", "10.0.0.5", 7000), ("ADMIN_2", "fd00::2", 8))

@@ -5,13 +5,14 @@ from itertools import count
 
 import pytest
 
-from quorate.broker.lifecycle.identity import Endpoint, NotInTheImage, imported_identity, new_identity
+from quorate.broker.lifecycle.identity import NotInTheImage, imported_identity, new_identity
 from quorate.broker.lifecycle.last_run import CRASHED
+from quorate.controller.protocol import Listener
 from quorate.metadata_log.records.records import BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord
 from quorate.snapshots.image.image import EMPTY_IMAGE
 from tests.unit.broker.images import fencing, registration, replayed, uuid
 
-HTTP = Endpoint("127.0.0.1", 9_999)
+HTTP = (Listener(name="HTTP", host="127.0.0.1", port=9_999),)
 
 
 _numbers = count(1)

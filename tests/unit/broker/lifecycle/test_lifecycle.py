@@ -362,11 +362,14 @@ def test_directory_that_fails_before_the_broker_is_known_has_its_time_too() -> N
     assert state(machine) is LifecycleState.FAILED
 
 
-def promise(machine: BrokerLifecycle, sent_ms: float, answered_ms: float, session_ms: int, **view: bool) -> None:
+def promise(
+    machine: BrokerLifecycle, sent_ms: float, answered_ms: float, session_ms: int, *, is_fenced: bool = False
+) -> None:
     """A heartbeat that leaves and is answered at these times."""
     heartbeat(machine, sent_ms)
-    seen = {"is_caught_up": True, "is_fenced": False, "should_shut_down": False} | view
-    machine.answered_heartbeat(answered_ms, session_ms=session_ms, **seen)
+    machine.answered_heartbeat(
+        answered_ms, is_caught_up=True, is_fenced=is_fenced, should_shut_down=False, session_ms=session_ms
+    )
 
 
 def test_lease_is_counted_from_the_sending_and_ends_before_what_was_promised() -> None:
