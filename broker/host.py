@@ -104,21 +104,7 @@ class BrokerHost:
         self.sessions: dict[int, BrokerSession] = {}
         self.replicas = replicas
         self._serves_at: Endpoint | None = None
-        self.replicas.begin(
-            Station(
-                rpc,
-                lambda: self.loader.cluster_id,
-                lambda: self._serves_at,
-                self._played,
-                self._epochs,
-                surroundings.now_ms,
-                self._ready_to_unfence,
-                self._hold_unfencing,
-                self._directories_changed,
-                self._cordon,
-                self._session_valid_until_ms,
-            )
-        )
+        self.replicas.begin(self._station(rpc, surroundings))
         self.deletions = RehearsalDeletions(self._hosted)
         self.assignments = DirectoryAssignments(rpc, self._epochs, self._begun_anew, surroundings.now_ms)
         watch = RegistrationWatch(lambda: self.sessions, self._changed)
@@ -292,6 +278,21 @@ class BrokerHost:
         session = self.sessions.get(broker_id)
         if session is not None:
             session.ready_to_unfence()
+
+    def _station(self, rpc: ControllerRpc, surroundings: Surroundings) -> Station:
+        return Station(
+            rpc,
+            lambda: self.loader.cluster_id,
+            lambda: self._serves_at,
+            self._played,
+            self._epochs,
+            surroundings.now_ms,
+            self._ready_to_unfence,
+            self._hold_unfencing,
+            self._directories_changed,
+            self._cordon,
+            self._session_valid_until_ms,
+        )
 
     def _hold_unfencing(self, broker_id: int) -> None:
         session = self.sessions.get(broker_id)

@@ -6,7 +6,7 @@ A program may have several workers in one event loop, of one cluster or of sever
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -152,35 +152,38 @@ async def worker(
     async with on_this_machine(settings, shared_secret) as environment:
         assembly = assemble(settings, environment, publishers, replicas, shared_secret)
         one = Worker(assembly.host, replicas)
-        raised: BaseException | None = None
-        ended: QuorateError | None = None
+        async with _beside(one, lambda: one.live(lambda: assembly.run(None))):
+            yield one
 
-        async def live() -> None:
-            nonlocal ended
-            try:
-                await one.live(lambda: assembly.run(None))
-            except QuorateError as error:
-                ended = error
-                raise
 
+@asynccontextmanager
+async def _beside(one: Worker, live: Callable[[], Coroutine[None, None, None]]) -> AsyncIterator[None]:
+    """Run a worker beside the block. Of the two that may raise, the one that did first is heard, not a group."""
+    first: BaseException | None = None
+
+    async def run() -> None:
+        nonlocal first
         try:
-            async with asyncio.TaskGroup() as tasks:
-                life = tasks.create_task(live())
-                try:
-                    yield one
-                except BaseException as error:
-                    raised = error
-                    life.cancel()
-                    raise
-                if not life.done():
-                    await one.stop()
-        except BaseExceptionGroup:
-            # Of the two that a group has, one is the cause.
-            if ended is not None:
-                raise ended from ended.__cause__
-            if raised is not None:
-                raise raised from raised.__cause__
+            await live()
+        except QuorateError as error:
+            first = first or error
             raise
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(run())
+            try:
+                yield
+            except BaseException as error:
+                first = first or error
+                task.cancel()
+                raise
+            if not task.done():
+                await one.stop()
+    except BaseExceptionGroup:
+        if first is not None:
+            raise first from first.__cause__
+        raise
 
 
 def _log_to_the_program() -> None:

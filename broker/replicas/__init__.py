@@ -4,6 +4,6 @@
 which ISRs leaders would ask for, ``isr_requests`` asks. ``stand_in`` is what takes the place of data in a rehearsal.
 """
 
-from quorate.broker.replicas.service import HostedReplica, NotNoted, ServiceReplicas
+from quorate.broker.replicas.service import NotNoted, ServiceReplicas
 
-__all__ = ["HostedReplica", "NotNoted", "ServiceReplicas"]
+__all__ = ["NotNoted", "ServiceReplicas"]

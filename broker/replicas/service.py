@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,7 +23,7 @@ from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Stati
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 from quorate.metadata_log.ids import NO_LEADER, UUID_BYTES, Uuid
 from quorate.snapshots.difference.delta import MetadataDelta
-from quorate.snapshots.difference.local_changes import LocalChanges
+from quorate.snapshots.difference.local_changes import LocalChanges, LocalReplica
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.table.partition import Partition
 
@@ -42,17 +41,6 @@ class NotNoted(QuorateError):
     def __init__(self, code: ErrorCode, topic_id: Uuid, partition: int, broker_id: int) -> None:
         super().__init__(f"{topic_id.hex()}-{partition}, replica {broker_id}: {code.name}")
         self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class HostedReplica:
-    """A partition that a broker here has a replica of."""
-
-    topic_id: Uuid
-    topic: str
-    partition: int
-    #: Leader and leader epoch, replicas, ISR.
-    state: Partition
 
 
 class ServiceReplicas(ReplicaManager):
@@ -80,13 +68,13 @@ class ServiceReplicas(ReplicaManager):
 
     # --- what a service is told ----------------------------------------------------------------------
 
-    def lead(self, broker_id: int, replica: HostedReplica) -> None:
+    def lead(self, broker_id: int, replica: LocalReplica) -> None:
         """A broker here leads a partition, under ``replica.state.leader_epoch``; again at every change of its state."""
 
-    def follow(self, broker_id: int, replica: HostedReplica) -> None:
+    def follow(self, broker_id: int, replica: LocalReplica) -> None:
         """It has a replica of what another leads, or nobody does (leader -1); again at every change of its state."""
 
-    def drop(self, broker_id: int, replica: HostedReplica) -> None:
+    def drop(self, broker_id: int, replica: LocalReplica) -> None:
         """It has no replica of it any more: moved away, or deleted. ``replica.state``: as it was before."""
 
     # --- what a service says -------------------------------------------------------------------------
@@ -202,12 +190,12 @@ class ServiceReplicas(ReplicaManager):
         self._claims.update(image)
 
     def _tell(self, broker_id: int, changes: LocalChanges) -> None:
-        for row in changes.removed.tolist():
-            self.drop(broker_id, _hosted(changes.old, row))
-        for row in changes.leaders.tolist():
-            self.lead(broker_id, _hosted(changes.new, row))
-        for row in changes.followers.tolist():
-            self.follow(broker_id, _hosted(changes.new, row))
+        for replica in changes.stopped():
+            self.drop(broker_id, replica)
+        for replica in changes.led():
+            self.lead(broker_id, replica)
+        for replica in changes.followed():
+            self.follow(broker_id, replica)
 
     def _let_leave(self) -> None:
         for (key, broker_id), leader_epoch in list(self._leaving.items()):
@@ -232,12 +220,6 @@ class ServiceReplicas(ReplicaManager):
         if codes[0] != ErrorCode.NONE:
             raise NotNoted(ErrorCode(int(codes[0])), topic_id, partition, broker_id)
         self._changed.set()
-
-
-def _hosted(image: MetadataImage, row: int) -> HostedReplica:
-    topic_id = image.partitions.topic_id(row)
-    state = image.partitions.partition(row)
-    return HostedReplica(topic_id, image.topics.by_id[topic_id].name, image.partitions.partition_id(row), state)
 
 
 def _one(number: int) -> NDArray[np.int32]:

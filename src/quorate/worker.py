@@ -9,15 +9,18 @@ See docs/workers.md.
 from quorate.broker.host import BrokerReadiness, NotCaughtUp
 from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.broker.replicas.manager import ReplicaManager
-from quorate.broker.replicas.service import HostedReplica, NotNoted, ServiceReplicas
-from quorate.broker.settings import BrokerSettings
+from quorate.broker.replicas.service import NotNoted, ServiceReplicas
+from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
 from quorate.broker.worker import Worker, WorkerEnded, WorkerNotReady, WorkerSession, worker
+from quorate.snapshots.difference.local_changes import LocalReplica
 
 __all__ = [
     "BrokerReadiness",
     "BrokerSettings",
-    "HostedReplica",
+    "FeedSettings",
+    "LifecycleSettings",
     "LifecycleState",
+    "LocalReplica",
     "NotCaughtUp",
     "NotNoted",
     "ReplicaManager",

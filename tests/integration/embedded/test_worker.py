@@ -13,7 +13,7 @@ from quorate import testing
 from quorate.broker.settings import FeedSettings, LifecycleSettings
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest, ReplicaAssignment
 from quorate.metadata_log.errors import ErrorCode
-from quorate.worker import BrokerSettings, HostedReplica, NotCaughtUp, ServiceReplicas, Worker, WorkerNotReady, worker
+from quorate.worker import BrokerSettings, LocalReplica, NotCaughtUp, ServiceReplicas, Worker, WorkerNotReady, worker
 from tests.waiting import eventually
 
 SESSION_MS = 1_500
@@ -39,17 +39,17 @@ class Told(ServiceReplicas):
         self.follows: dict[str, int] = {}
         self.sessions: list[str] = []
 
-    def lead(self, broker_id: int, replica: HostedReplica) -> None:
-        self.leads[f"{replica.topic}-{replica.partition}"] = replica.state.leader_epoch
-        self.follows.pop(f"{replica.topic}-{replica.partition}", None)
+    def lead(self, broker_id: int, replica: LocalReplica) -> None:
+        self.leads[f"{replica.topic}-{replica.partition_id}"] = replica.state.leader_epoch
+        self.follows.pop(f"{replica.topic}-{replica.partition_id}", None)
 
-    def follow(self, broker_id: int, replica: HostedReplica) -> None:
-        self.follows[f"{replica.topic}-{replica.partition}"] = replica.state.leader_epoch
-        self.leads.pop(f"{replica.topic}-{replica.partition}", None)
+    def follow(self, broker_id: int, replica: LocalReplica) -> None:
+        self.follows[f"{replica.topic}-{replica.partition_id}"] = replica.state.leader_epoch
+        self.leads.pop(f"{replica.topic}-{replica.partition_id}", None)
 
-    def drop(self, broker_id: int, replica: HostedReplica) -> None:
-        self.leads.pop(f"{replica.topic}-{replica.partition}", None)
-        self.follows.pop(f"{replica.topic}-{replica.partition}", None)
+    def drop(self, broker_id: int, replica: LocalReplica) -> None:
+        self.leads.pop(f"{replica.topic}-{replica.partition_id}", None)
+        self.follows.pop(f"{replica.topic}-{replica.partition_id}", None)
 
     def on_session_lost(self, broker_id: int) -> None:
         self.sessions.append("lost")
