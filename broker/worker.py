@@ -6,7 +6,7 @@ A program may have several workers in one event loop, of one cluster or of sever
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from quorate.broker.assembly import assemble
 from quorate.broker.host import BrokerHost, BrokerReadiness
 from quorate.broker.machine import on_this_machine
 from quorate.broker.publisher import MetadataPublisher
+from quorate.broker.raised_faults import RaisedFaults
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
 from quorate.metadata_log.errors import QuorateError
@@ -157,33 +158,25 @@ async def worker(
 
 
 @asynccontextmanager
-async def _beside(one: Worker, live: Callable[[], Coroutine[None, None, None]]) -> AsyncIterator[None]:
-    """Run a worker beside the block. Of the two that may raise, the one that did first is heard, not a group."""
-    first: BaseException | None = None
+async def _beside(one: Worker, live: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Run a worker beside the block."""
+    faults = RaisedFaults()
 
     async def run() -> None:
-        nonlocal first
         try:
             await live()
-        except QuorateError as error:
-            first = first or error
-            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the block raises it
+            faults.note(error)
 
+    task = asyncio.create_task(run(), name="worker")
     try:
-        async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(run())
-            try:
-                yield
-            except BaseException as error:
-                first = first or error
-                task.cancel()
-                raise
+        async with faults:
+            yield
             if not task.done():
                 await one.stop()
-    except BaseExceptionGroup:
-        if first is not None:
-            raise first from first.__cause__
-        raise
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 def _log_to_the_program() -> None:

@@ -48,6 +48,7 @@ BANS = (
     Ban(r"asyncio\.(create_task|ensure_future)|\?\.create_task|.*loop\.create_task", "a TaskGroup",
         PACKAGES, (
             "quorate.broker.host",
+            "quorate.broker.worker",
             "quorate.broker.watcher",
             "quorate.controller.http.express",
             "quorate.controller.process.server",
