@@ -341,7 +341,9 @@ def main() -> None:
         app = make_app(sys.argv[1:])
         gc.freeze()
         gc.enable()
-    run(app, sys.argv[1:])
+        from quorate.scripts.terminal.harmless import harmless_output
+    with harmless_output():
+        run(app, sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
 from quorate.controller.client.client import ControllerClient
@@ -23,6 +22,7 @@ from quorate.scripts.terminal.connecting import (
     find_controllers,
     find_secret,
 )
+from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.survey import ControllerSurvey, of_state, survey
 
 _EXIT_CODES: Final = {
@@ -73,7 +73,7 @@ async def _run(urls: Sequence[str], secret: bytes | None, interval: float | None
             while True:
                 _show(await survey(client, urls), as_json=as_json)
                 await asyncio.sleep(interval)
-        with Live(console=Console(), auto_refresh=False, screen=True) as screen:
+        with Live(console=Screen(), auto_refresh=False, screen=True) as screen:
             while True:
                 screen.update(render(await survey(client, urls)), refresh=True)
                 await asyncio.sleep(interval)
@@ -85,4 +85,4 @@ def _show(seen: ControllerSurvey, *, as_json: bool) -> None:
         sys.stdout.flush()
     else:
         # Into a pipe nothing is cut off: there is no screen that it would have to fit.
-        Console(width=None if sys.stdout.isatty() else _PIPE_COLUMNS).print(render(seen))
+        Screen(width=None if sys.stdout.isatty() else _PIPE_COLUMNS).print(render(seen))

@@ -17,6 +17,7 @@ from quorate.controller.api.resources import (
     StatusReply,
     VoterReply,
 )
+from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import ago, or_dash
 from quorate.scripts.terminal.survey import ControllerSurvey
 
@@ -116,11 +117,11 @@ def _brokers(status: StatusReply) -> Table:
         table.add_row(
             str(broker.id),
             Text(broker.state.replace("-", " "), style=_STATE_STYLE[broker.state]),
-            broker.rack or "",
+            shown_name(broker.rack or ""),
             or_dash(broker.applied_offset),
             or_dash(broker.lag_records),
             ago(broker.last_heartbeat_ms),
-            ", ".join(f"{listener.host}:{listener.port}" for listener in broker.listeners[:1]),
+            ", ".join(f"{shown_name(listener.host)}:{listener.port}" for listener in broker.listeners[:1]),
         )
     if len(status.brokers) > _BROKERS_MAX:
         active = sum(broker.state == "active" for broker in status.brokers)

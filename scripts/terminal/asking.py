@@ -20,6 +20,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret
+from quorate.scripts.terminal.harmless import shown_name
 
 T = TypeVar("T")
 
@@ -65,10 +66,10 @@ def ask(
     try:
         return _run(run)
     except NotController as error:
-        sys.stderr.write(f"quorate: {error}\n")
+        sys.stderr.write(f"quorate: {shown_name(str(error))}\n")
         raise typer.Exit(exit_codes.UNREACHABLE) from None
     except OutcomeUnknown as error:
-        sys.stderr.write(f"quorate: {error}\n")
+        sys.stderr.write(f"quorate: {shown_name(str(error))}\n")
         raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from None
     except ApiError as error:
         if about is None or isinstance(error, (HttpRefusal, Overloaded)):

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from quorate.metadata_log.errors import ErrorCode
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import reader_may_leave
 
 
@@ -57,7 +58,8 @@ def exit_by(outcomes: Sequence[ItemOutcome]) -> None:
     failed = [outcome for outcome in outcomes if not outcome.is_done]
     for outcome in failed:
         message = outcome.error_message or "refused"
-        sys.stderr.write(f"quorate: {outcome.subject}: {message} ({outcome.error_code.name})\n")
+        sentence = f"{outcome.subject}: {message} ({outcome.error_code.name})"
+        sys.stderr.write(f"quorate: {shown_name(sentence)}\n")
     if failed:
         if len(outcomes) > 1:
             sys.stderr.write(f"quorate: {len(failed)} of {len(outcomes)} failed\n")

@@ -10,6 +10,7 @@ import typer
 
 from quorate.metadata_log.errors import ApiError, QuorateError
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.harmless import shown_name
 
 
 def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, obj: object = None) -> NoReturn:
@@ -29,7 +30,8 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
         app(list(arguments), prog_name=name, obj=obj)
         sys.exit(exit_codes.DONE)
     except ApiError as error:
-        sentence = f"{error} ({error.code.name})"
+        # A controller's words: they make no line of their own.
+        sentence = f"{shown_name(str(error))} ({error.code.name})"
     except QuorateError as error:
         sentence = str(error)
     except OSError as error:

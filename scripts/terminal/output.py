@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import typer
 
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.harmless import shown_name
 
 
 def format_time(timestamp_ms: int) -> str:
@@ -23,8 +24,9 @@ def format_time(timestamp_ms: int) -> str:
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines with the cells of all rows under each other."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    harmless = [[shown_name(cell) for cell in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*harmless, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in harmless]
 
 
 def or_dash(number: int | None) -> str:

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -31,6 +30,7 @@ from quorate.scripts.cluster.local import LocalCluster, LocalOptions
 from quorate.scripts.cluster.making import Ports, make_twin
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.tour.digests import digests_at_one_offset
 from quorate.scripts.tour.writes import WriteStream
 
@@ -48,13 +48,13 @@ class TourFailed(QuorateError):
     """Something that the tour was to show is not so."""
 
 
-def run_tour(console: Console) -> int:
+def run_tour(console: Screen) -> int:
     """The whole tour; exit code 0 only if all of it held."""
     directory = Path(tempfile.mkdtemp(prefix="quorate-tour-", dir="."))
     try:
         asyncio.run(_run(console, directory))
     except QuorateError as error:
-        console.print(f"[bold red]The tour failed:[/] {error}")
+        console.print(Text.assemble(("The tour failed:", "bold red"), f" {error}"))
         console.print(f"The processes' logs are in {directory / 'logs'}.")
         return exit_codes.REFUSED
     except KeyboardInterrupt:
@@ -64,7 +64,7 @@ def run_tour(console: Console) -> int:
     return exit_codes.DONE
 
 
-async def _run(console: Console, directory: Path) -> None:
+async def _run(console: Screen, directory: Path) -> None:
     plan = make_twin(directory, STATIC_M2, Ports.of(free_ports(_PORTS)), "all")
     options = LocalOptions(
         controller={"BROKERS__SESSION_TIMEOUT_MS": str(_SESSION_MS)},
@@ -80,7 +80,7 @@ async def _run(console: Console, directory: Path) -> None:
 class Tour:
     """One run. Times are measured from the outside, by polling."""
 
-    def __init__(self, console: Console, cluster: LocalCluster) -> None:
+    def __init__(self, console: Screen, cluster: LocalCluster) -> None:
         self._console = console
         self._cluster = cluster
         self._client: ControllerClient = cluster.client
@@ -99,9 +99,10 @@ class Tour:
             ("Everybody agrees", self._compare),
         ]
         for number, (title, step) in enumerate(steps, 1):
-            self._console.print(f"\n[bold]{number}. {title}[/]")
+            self._console.print(Text(f"\n{number}. {title}", style="bold"))
             await step()
-        self._console.print(f"\n[bold green]All of it held[/], in {time.monotonic() - self._started:.0f} s.")
+        took = f", in {time.monotonic() - self._started:.0f} s."
+        self._console.print(Text.assemble(("\nAll of it held", "bold green"), took))
 
     # --- steps ---------------------------------------------------------------------------------------
 

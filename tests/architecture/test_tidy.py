@@ -60,6 +60,9 @@ BANS = (
     Ban(r"os\.(fsync|fdatasync|rename|replace|unlink|remove|truncate|ftruncate|pread|pwrite)",
         "metadata_log.disk.Disk", ON_DISK, ("quorate.metadata_log.disk",)),
     Ban(r"(pickle|marshal|shelve)\..*", "msgpack, or Kafka's encoding: bytes from a peer must not run"),
+    # Whose texts are names: they could hold markup, and what moves a terminal's cursor.
+    Ban(r"(rich\.console\.)?Console", "scripts.terminal.screen.Screen",
+        ("scripts",), ("quorate.scripts.benchmarks.__main__",)),
     Ban(r"os\.(system|popen)", "subprocess with a list of arguments"),
     Ban(r"random\.(seed|random|randint|randrange|randbytes|getrandbits|uniform|choices?|sample|shuffle)",
         "a random.Random made from a seed that a failure prints"),

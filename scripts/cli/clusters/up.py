@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
 from quorate.metadata_log.errors import QuorateError
@@ -22,6 +21,7 @@ from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.supervision import Supervisor
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, files_not_address
+from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.survey import survey
 from quorate.scripts.tour.tour import run_tour
 
@@ -104,7 +104,7 @@ def up(
         raise typer.BadParameter(
             "the tour makes a cluster of its own: no other option goes with it", param_hint="--demo"
         )
-    raise typer.Exit(run_tour(Console()))
+    raise typer.Exit(run_tour(Screen()))
 
 
 class _Voice:
@@ -172,7 +172,7 @@ async def _stage(cluster: LocalCluster, voice: _Voice) -> None:
     await _ready(cluster, voice)
     if not sys.stdout.isatty():
         await asyncio.Event().wait()
-    with Live(console=Console(), auto_refresh=False, transient=True) as screen:
+    with Live(console=Screen(), auto_refresh=False, transient=True) as screen:
         voice.screen = screen
         try:
             while True:

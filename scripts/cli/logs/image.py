@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from quorate.metadata_log.records.json_form import json_type, record_data
 from quorate.scripts.cli.logs.image_diff import diff
 from quorate.scripts.terminal.connecting import AtMoment, files_not_address
+from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.passed_over import load_image_and_say, passed_over_documents
+from quorate.scripts.terminal.screen import Screen
 from quorate.snapshots.checkpoints.as_records import image_records
 from quorate.snapshots.checkpoints.moments import parse_moment
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
@@ -78,7 +80,7 @@ def show_image(
         elif as_records:
             sys.stdout.writelines(_record_lines(image))
         else:
-            _print_summary(Console(soft_wrap=True), path, image)
+            _print_summary(Screen(soft_wrap=True), path, image)
 
 
 def _dumps(value: object) -> str:
@@ -106,10 +108,10 @@ def _record_lines(image: MetadataImage) -> Iterator[str]:
         yield _dumps(row) + "\n"
 
 
-def _print_summary(console: Console, path: Path, image: MetadataImage) -> None:
+def _print_summary(console: Screen, path: Path, image: MetadataImage) -> None:
     summary = summarize(image)
     provenance = image.provenance
-    console.print(f"[bold]{path}[/bold]", highlight=False)
+    console.print(Text(str(path), style="bold"))
     console.print(
         f"State at offset {provenance.end_offset} (epoch {provenance.epoch}, {format_time(provenance.log_time_ms)})"
     )
@@ -120,7 +122,7 @@ def _print_summary(console: Console, path: Path, image: MetadataImage) -> None:
     console.print(_brokers_table(image, summary))
     console.print(_partitions_line(image, summary))
     for line in _troubles(summary):
-        console.print(f"  [yellow]{line}[/yellow]")
+        console.print(Text(f"  {line}", style="yellow"))
     console.print(f"Also kept: {_also_kept(image)}")
 
 
@@ -137,19 +139,19 @@ def _brokers_table(image: MetadataImage, summary: ImageSummary) -> Table:
         table.add_column(name, justify="left" if name in ("rack", "state") else "right")
     for broker_id, load in summary.brokers.items():
         broker = image.cluster.brokers.get(broker_id)
-        rack = "" if broker is None else broker.rack or ""
+        rack = "" if broker is None else shown_name(broker.rack or "")
         epoch = "" if broker is None else f"{broker.epoch:,}"
         numbers = [f"{number:,}" for number in (load.replicas, load.in_sync, load.leaders)]
         table.add_row(str(broker_id), rack, _broker_state(broker), epoch, *numbers)
     return table
 
 
-def _broker_state(broker: BrokerRegistration | None) -> str:
+def _broker_state(broker: BrokerRegistration | None) -> Text:
     if broker is None:
-        return "[red]not registered[/red]"
+        return Text("not registered", style="red")
     if broker.is_fenced:
-        return "[red]fenced[/red]" + (", shut down" if broker.in_controlled_shutdown else "")
-    return "[yellow]shutting down[/yellow]" if broker.in_controlled_shutdown else "[green]active[/green]"
+        return Text.assemble(("fenced", "red"), ", shut down" if broker.in_controlled_shutdown else "")
+    return Text("shutting down", style="yellow") if broker.in_controlled_shutdown else Text("active", style="green")
 
 
 def _partitions_line(image: MetadataImage, summary: ImageSummary) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from quorate.scripts.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from quorate.pipeline.spark.session import SparkSession
@@ -69,6 +70,6 @@ def stage_progress() -> Iterator[StageProgress]:
         TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(),
     )
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as display:
         yield StageProgress(display)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from quorate.metadata_log.directory.reader import find_files
 from quorate.metadata_log.errors import StorageError
@@ -27,6 +26,7 @@ from quorate.scripts.terminal.connecting import Controllers, SecretFile, files_n
 from quorate.scripts.terminal.output import columns, reader_may_leave
 from quorate.scripts.terminal.passed_over import say_passed_over
 from quorate.scripts.terminal.progress import bytes_progress
+from quorate.scripts.terminal.screen import Screen
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver, WholeCheckpoint, first_whole
 
 app = typer.Typer(help="Take, list, verify, show, restore and export checkpoints.", no_args_is_help=True)
@@ -57,7 +57,7 @@ def take(
 
       quorate snapshot take --controllers 127.0.0.1:18083
     """
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     with console.status("a checkpoint is being written") if console.is_terminal else nullcontext():
         taken = ask(controllers, secret_file, take_everywhere if everywhere else take_first)
     with reader_may_leave():

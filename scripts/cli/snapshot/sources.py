@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from quorate.scripts.cluster.source_state import SourceState, read_source
 from quorate.scripts.terminal.connecting import files_not_address
 from quorate.scripts.terminal.passed_over import passed_over_documents, say_passed_over
+from quorate.scripts.terminal.screen import Screen
 from quorate.snapshots.checkpoints.moments import parse_moment
 from quorate.snapshots.image_digest import digest_image
 
@@ -40,7 +40,7 @@ def loaded(source: Path, at: str | None) -> SourceState:
         StorageError, ReplayError, ImageNotAvailable: as ``read_source``.
     """
     moment = None if at is None else parse_moment(at)
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     with console.status(f"reading {source}") if console.is_terminal else nullcontext():
         state = read_source(source, moment)
     say_passed_over(state.passed_over)

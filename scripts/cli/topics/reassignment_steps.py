@@ -166,12 +166,13 @@ def _moved(wanted: PlannedPartition, found: DescribedPartition | None) -> MovedP
 
 async def wait_for_moves(client: ControllerClient, wanted: ReassignmentFile) -> MovedPartitions:
     """Watch until none of a plan's reassignments is open any more; on a terminal with a bar."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from quorate.scripts.terminal.screen import Screen
 
     named = {(one.topic, one.partition) for one in wanted.partitions}
     look = (TextColumn("moved"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*look, console=Console(file=sys.stderr), disable=not sys.stderr.isatty()) as bar:
+    with Progress(*look, console=Screen(file=sys.stderr), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("moved", total=len(named))
         while True:
             listed = await client.list_partition_reassignments(is_linearizable=True)

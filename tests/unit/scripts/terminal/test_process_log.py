@@ -51,3 +51,27 @@ except ValueError as error:
         "node 3 may lead\nagain", "warning", {"event", "level", "timestamp"}
     )  # fmt: skip
     assert second["exception"][0]["exc_value"] == "a bug"
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_text_from_outside_makes_no_line_of_its_own_and_moves_no_cursor(form: str) -> None:
+    program = f"""
+import logging
+import structlog
+from quorate.scripts.terminal.process_log import configure_log
+
+hostile = "x\\x1b[2J\\u202e\\nerror all is lost"
+configure_log("info", {form!r})
+structlog.get_logger().warning("refused", path=hostile, listed=[hostile])
+logging.getLogger("library").warning("about %s", hostile)
+try:
+    raise ValueError(hostile.replace("\\n", " "))
+except ValueError as error:
+    structlog.get_logger().error("a bug", exc_info=error)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "\x1b" not in ended.stderr
+    assert "\u202e" not in ended.stderr
+    assert "all is lost" in ended.stderr
+    assert not any(line.startswith("error all") for line in ended.stderr.splitlines())
+    assert "ValueError" in ended.stderr

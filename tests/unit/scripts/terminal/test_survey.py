@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 
 import pytest
-from rich.console import Console
 
 from quorate.controller.api.resources import (
+    BrokerEndpointReply,
+    BrokerReply,
     ElectionsReply,
     PartitionCounts,
     QuorumReply,
@@ -19,6 +20,7 @@ from quorate.controller.api.resources import (
 )
 from quorate.controller.reads.verdict import judge as judge_cluster
 from quorate.scripts.cli.status_screen import render
+from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.survey import ControllerProbe, ControllerSurvey, judge
 from quorate.snapshots.views.state_names import ReplicaState
 
@@ -92,7 +94,7 @@ def asked(*replies: StatusReply | None) -> list[ControllerProbe]:
 
 def shown(survey: ControllerSurvey) -> str:
     text = io.StringIO()
-    Console(file=text, width=160).print(render(survey))
+    Screen(file=text, width=160).print(render(survey))
     return text.getvalue()
 
 
@@ -154,3 +156,23 @@ def test_screen_says_what_elections_of_replicas_not_in_sync_mean() -> None:
     assert "778 partitions were led again by their last known leaders: what these had not flushed" in text
     assert "1 partition was led again uncleanly, by other replicas: what these had not copied is lost" in text
     assert "eligible" not in text, "there were none"
+
+
+@pytest.mark.parametrize("name", ["[/foo]", "[bold red on white]HEALTHY[/]", ":smile:", "a\x1b[2Jb"])
+def test_name_that_a_broker_chose_is_on_the_screen_as_it_is_and_no_markup(name: str) -> None:
+    status = reply(1, 1)
+    broker = BrokerReply(
+        id=960,
+        rack=name,
+        state="active",
+        epoch=1,
+        incarnation_id=bytes(16),
+        listeners=[BrokerEndpointReply.model_construct(name="A", host=name, port=9)],
+        directories=[],
+        cordoned_directories=[],
+        applied_offset=1,
+        lag_records=0,
+        last_heartbeat_ms=1,
+    )
+    text = shown(judge(asked(status.model_copy(update={"brokers": [broker], "cluster_id": name}), None, None)))
+    assert text.count(name.replace("\x1b", "\\u001b")) == 3
