@@ -83,7 +83,9 @@ async def test_quorum_is_described(user: Terminal) -> None:
 async def test_quorum_tells_of_a_node_without_a_vote_and_for_whom_it_waits(user: Terminal) -> None:
     user.stage.members[1].soft.without_vote = {2: (), 3: (2,)}
 
-    lines = [line for line in (await user.run("quorum", "describe")).out.splitlines() if line.startswith("no vote")]
+    described = await user.run("quorum", "describe")
+    assert described.code == exit_codes.DONE, described
+    lines = [line for line in described.out.splitlines() if line.startswith("no vote")]
 
     assert [line.split(maxsplit=2)[2] for line in lines] == [
         "controller 2: its memory was lost; it is catching up",
