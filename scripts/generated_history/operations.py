@@ -8,6 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
+from quorate.controller.decisions.metadata_version import partition_version
+from quorate.controller.partitions.columns import ELECT_ONLINE, ELECT_PREFERRED, ELECT_UNCLEAN
+from quorate.controller.partitions.rules import RuleSettings
 from quorate.metadata_log.batches.runs import BatchItem, IntColumn
 from quorate.metadata_log.records.records import (
     ClearElrRecord,
@@ -19,10 +22,12 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.scripts.generated_history.brokers import GeneratedBrokers
 from quorate.scripts.generated_history.log_writer import LogWriter
-from quorate.scripts.generated_history.partition_changes import Rules, change_runs, creation_runs, settle
+from quorate.scripts.generated_history.partition_changes import Rules, creation_runs, decide
 from quorate.scripts.generated_history.partition_pool import (
     NOBODY,
     Columns,
+    Flags,
+    Masks,
     PartitionPool,
     Rows,
     bit,
@@ -31,8 +36,6 @@ from quorate.scripts.generated_history.partition_pool import (
 )
 from quorate.scripts.generated_history.topic_pool import TopicPool
 
-#: Levels of metadata.version from which mass records are written in their newest version.
-ELR_LEVEL: Final = 23
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
 MIN_ISR: Final = "min.insync.replicas"
@@ -65,12 +68,10 @@ class GeneratedCluster:
         first: Sequence[BatchItem] = (),
         last: Sequence[BatchItem] = (),
         sorts_isr: bool = False,
-        prefers: bool = False,
-        allows_unclean: bool = False,
+        election: int = ELECT_ONLINE,
     ) -> int:
         """Change partitions, in slices of a batch, between some other records; how many had a change."""
-        version = 2 if self.level >= ELR_LEVEL else 1
-        rules = Rules(self.brokers.is_up, self.is_elr_enabled, version, allows_unclean)
+        rules = Rules(self.brokers.is_up, RuleSettings(self.level, self.is_elr_enabled), election, sorts_isr)
         size = self.log.plan.batch_rows_max
         changed = 0
         items: list[BatchItem] = list(first)
@@ -79,19 +80,13 @@ class GeneratedCluster:
             before, after = self.pool.columns.take(part), self.pool.columns.take(part)
             same_slots = self.pool.columns.take(part)
             wish(same_slots, after)
-            settle(same_slots, after, self.topics.min_isrs_of(after.topic), rules, prefers=prefers)
-            has_record, runs = change_runs(
-                before,
-                after,
-                self.topics.ids_of(after.topic),
-                self.brokers.directory_ids,
-                version,
-                sorts_isr=sorts_isr,
-            )
-            items += runs
+            numbers = after.topic
+            ids, min_isrs = self.topics.ids_of(numbers), self.topics.min_isrs_of(numbers)
+            change = decide(before, same_slots, after, ids, min_isrs, rules)
+            items += change.runs(self.brokers.directory_ids, partition_version(self.level))
             if start + size >= len(rows):
                 items += last
-            changed += int(has_record.sum())
+            changed += int(change.decided.has_change.sum())
             if not self.is_dry:
                 self.pool.columns.put(part, after)
             self.log.write(items)
@@ -118,22 +113,30 @@ class GeneratedCluster:
         """A broker has caught up; a reassignment that waited for it is complete."""
 
         def wish(_: Columns, after: Columns) -> None:
-            after.isr |= bit_of(after, broker)
+            joins = bit_of(after, broker)
+            if self.is_elr_enabled:
+                joins = np.where(self._leaves_eligible(after, joins), np.uint8(0), joins)
+            after.isr |= joins
             after.is_recovering[:] = False
-            completes = (after.adding != 0) & ((after.adding & ~after.isr) == 0)
-            _drop(after, np.where(completes, after.removing, 0).astype(np.uint8))
-            after.adding = np.where(completes, 0, after.adding).astype(np.uint8)
-            after.removing = np.where(completes, 0, after.removing).astype(np.uint8)
 
         return self.change(rows, wish, sorts_isr=True)
 
+    def _leaves_eligible(self, columns: Columns, joins: Masks) -> Flags:
+        """Where a replica that is taken out with this would stay eligible: the pool knows of replicas only."""
+        isr, gone = columns.isr | joins, columns.removing
+        completes = (columns.adding & ~isr) == 0
+        is_small = np.bitwise_count(isr & ~gone) < self.topics.min_isrs_of(columns.topic)
+        leaves: Flags = completes & is_small & (gone & (isr | columns.elr) != 0)
+        return leaves
+
     def elect(self, rows: Rows, *, last: Sequence[BatchItem] = (), allows_unclean: bool = False) -> int:
         """Give leaders to partitions that have none, where somebody may lead."""
-        return self.change(rows, lambda _, __: None, last=last, allows_unclean=allows_unclean)
+        election = ELECT_UNCLEAN if allows_unclean else ELECT_ONLINE
+        return self.change(rows, lambda _, __: None, last=last, election=election)
 
     def prefer(self, rows: Rows) -> int:
         """Give the leadership back to first replicas."""
-        return self.change(rows, lambda _, __: None, prefers=True)
+        return self.change(rows, lambda _, __: None, election=ELECT_PREFERRED)
 
     # --- reassignments -------------------------------------------------------------------------------
 
@@ -150,7 +153,7 @@ class GeneratedCluster:
         return self.change(rows, wish)
 
     def cancel(self, rows: Rows) -> int:
-        """Undo open reassignments; the replica that was to go comes back at its successor's place."""
+        """Undo open reassignments: the replicas without those that were being added."""
 
         def wish(same_slots: Columns, after: Columns) -> None:
             for columns in (same_slots, after):
@@ -183,7 +186,7 @@ class GeneratedCluster:
         if self.is_dry:
             ids = np.frombuffer(topic_id * partitions, np.uint8).reshape(partitions, 16)
             columns = self._new_partitions(0, 0, partitions, replicas)
-            version = 2 if self.level >= ELR_LEVEL else 1
+            version = partition_version(self.level)
             self.log.write([*items, *creation_runs(columns, ids, self.brokers.directory_ids, version)])
             return
         number = self.topics.add(name, topic_id, min_isr)
@@ -200,7 +203,7 @@ class GeneratedCluster:
         rows = self.pool.allocate(len(columns))
         self.pool.hold(rows, columns)
         self.topics.rows[number] = np.concatenate([self.topics.rows[number], rows])
-        version = 2 if self.level >= ELR_LEVEL else 1
+        version = partition_version(self.level)
         ids = self.topics.ids_of(columns.topic)
         self.log.write([*items, *creation_runs(columns, ids, self.brokers.directory_ids, version)])
 
@@ -281,19 +284,20 @@ def begin_move(same_slots: Columns, after: Columns, places: Rows, targets: IntCo
 
 
 def undo_move(columns: Columns) -> None:
-    """Take out the replica that was being added, and put the one that was to be removed at its place."""
-    rows = np.arange(len(columns))
-    last = columns.replica_count - 1
+    """Take out the replica that was being added; those behind it move up."""
     place = np.bitwise_count(columns.adding - 1).astype(np.int64)  # one bit: those below it count its slot
-    columns.leader = np.where(columns.leader == place, NOBODY, columns.leader).astype(np.int8)
-    columns.leader = np.where(columns.leader == last, place, columns.leader).astype(np.int8)
-    for name in ("isr", "elr"):
-        mask = getattr(columns, name) & ~bit(place)
-        setattr(columns, name, np.where(place == last, mask, _moved(mask, last, place)))
+    slots = np.arange(columns.replicas.shape[1])
+    source = slots + (slots >= place[:, None])
     for name, blank in (("replicas", NOBODY), ("directories", 0)):
         column = getattr(columns, name)
-        column[rows, place] = column[rows, last]
-        column[rows, last] = blank
+        wide = np.concatenate([column, np.full((len(column), 1), blank, column.dtype)], axis=1)
+        setattr(columns, name, np.take_along_axis(wide, source, axis=1))
+    below = columns.adding - np.uint8(1)
+    for name in ("isr", "elr"):
+        mask = getattr(columns, name)
+        setattr(columns, name, (mask & below) | (mask >> 1 & ~below))
+    is_behind = columns.leader > place
+    columns.leader = np.where(columns.leader == place, NOBODY, columns.leader - is_behind).astype(np.int8)
     columns.adding = np.zeros_like(columns.adding)
     columns.removing = np.zeros_like(columns.removing)
 
@@ -302,13 +306,3 @@ def _moved(masks: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndar
     """Masks whose bit ``source`` stands at ``target`` instead."""
     has = (masks & bit(source)) != 0
     return np.where(has, (masks & ~bit(source)) | bit(target), masks)
-
-
-def _drop(columns: Columns, gone: np.ndarray) -> None:
-    """Take replicas out; they stand last."""
-    shifts = np.arange(columns.replicas.shape[1], dtype=np.uint8)
-    flags = (gone[:, None] >> shifts & 1).astype(np.bool_)
-    columns.replicas = np.where(flags, NOBODY, columns.replicas).astype(np.int32)
-    columns.directories = np.where(flags, 0, columns.directories).astype(np.int32)
-    columns.isr &= ~gone
-    columns.elr &= ~gone

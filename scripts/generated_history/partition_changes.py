@@ -1,33 +1,56 @@
-"""The result of a wish for some partitions: the leader, and the replicas in sync, eligible, recovering.
+"""What becomes of a wish for some partitions: decided by the controllers' own rules, written as they write it.
 
-The rules of the real thing in the order that matters to a reader of the log; see ``controller.partitions.rules`` for
-all of them. The state that comes out always holds: a leader is in the ISR, an ELR only beside an ISR that is too
-small, a partition without an ISR has no leader.
+``controller.partitions.rules`` sees a row's slots, and behind them two more for brokers that are no replicas (any
+more): one that a cancelled reassignment takes out, and the last known leader.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quorate.metadata_log.batches.runs import ByteColumn, IntColumn, PartitionChangeRun, PartitionRun
+from quorate.controller.partitions.columns import (
+    ELECT_ONLINE,
+    LAST_KNOWN_KEPT,
+    LAST_KNOWN_LEADER,
+    NO_SLOT,
+    ONE,
+    Masks,
+    Orders,
+    PartitionChanges,
+    PartitionRows,
+    PartitionTargets,
+    slots_of,
+)
+from quorate.controller.partitions.rules import RuleSettings, decide_changes
+from quorate.controller.partitions.runs import PartitionNames, change_runs
+from quorate.metadata_log.batches.runs import ByteColumn, PartitionChangeRun, PartitionRun
 from quorate.scripts.generated_history.partition_pool import (
     NOBODY,
+    SLOTS,
     Columns,
     Flags,
     Ids,
-    Masks,
-    Rows,
-    bit,
     flags_of,
-    lowest_slot,
     members,
 )
 
-#: Radix of a row's shape: a list is left out (0), or has up to 8 elements.
-_RADIX: Final = 16
+#: Slots behind the replicas': a replica that is taken out, and a last known leader that is none.
+_GONE, _LAST_KNOWN = SLOTS, SLOTS + 1
+_WIDTH: Final = SLOTS + 2
+#: Above every broker id: sorts behind them.
+_AFTER_ALL: Final = np.int32(2**31 - 1)
+#: By set of slots, its members ascending.
+_ORDERS: Final = np.array(
+    [
+        [*(slot for slot in range(SLOTS) if mask >> slot & 1), *[NO_SLOT] * (_WIDTH - mask.bit_count())]
+        for mask in range(1 << SLOTS)
+    ],
+    np.uint8,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,161 +59,133 @@ class Rules:
 
     #: By broker id: whether it is there and not fenced. The last element stands for NOBODY.
     is_up: Flags
-    is_elr_enabled: bool
-    #: Version of the change records.
-    version: int
-    allows_unclean: bool = False
-
-
-def settle(before: Columns, after: Columns, min_isr: Ids, rules: Rules, *, prefers: bool = False) -> None:
-    """Elect leaders in ``after``, whose ISR, replicas and reassignment are as wished, and set what follows from it.
-
-    ``before`` and ``after`` have the same slots; replicas that ``after`` does not have any more are in no mask of it.
-    """
-    up = members(rules.is_up[after.replicas])
-    if not rules.is_elr_enabled:  # the last member of an ISR stays in it
-        after.isr = np.where(after.isr == 0, before.isr & ~_gone(before, after), after.isr)
-    after.elr = _eligible(before, after, min_isr, rules)
-    stays = (bit(after.leader) & after.isr & up) != 0
-    candidates = after.isr & up
-    first = lowest_slot(candidates)
-    moves = ~stays if not prefers else (~stays | (first == 0))
-    leader = np.where(moves, first, after.leader).astype(np.int8)
-    is_recovering = after.is_recovering.copy()
-
-    from_elr = lowest_slot(after.elr & up)
-    wins = (leader < 0) & (from_elr >= 0)
-    last_known = lowest_slot(members((after.replicas == after.last_known_leader[:, None]) & (after.replicas >= 0)) & up)
-    has_nobody = (leader < 0) & (after.isr == 0) & (after.elr == 0)
-    unclean = has_nobody & (last_known >= 0)
-    if rules.allows_unclean:
-        anybody = lowest_slot(up)
-        chosen = np.where(unclean, last_known, anybody)
-        unclean |= (leader < 0) & ~wins & (anybody >= 0)
-    else:
-        chosen = last_known
-    winner = np.where(wins, from_elr, np.where(unclean, chosen, leader)).astype(np.int8)
-    replaces = wins | unclean
-    after.isr = np.where(replaces, bit(winner), after.isr)
-    after.elr = np.where(unclean, np.uint8(0), after.elr & ~bit(np.where(wins, winner, NOBODY)))
-    after.is_recovering = is_recovering | unclean
-    after.leader = winner
-    lost = (winner < 0) & (before.leader >= 0) & rules.is_elr_enabled
-    after.last_known_leader = np.where(lost, before.leader_id, np.where(winner >= 0, NOBODY, before.last_known_leader))
-
-
-def _gone(before: Columns, after: Columns) -> Masks:
-    return members((before.replicas != after.replicas) & (before.replicas != NOBODY))
-
-
-def _eligible(before: Columns, after: Columns, min_isr: Ids, rules: Rules) -> Masks:
-    if not rules.is_elr_enabled:
-        return np.zeros(len(after), np.uint8)
-    present = members(after.replicas != NOBODY)
-    left = (after.elr | before.isr) & ~after.isr & present
-    return np.where(np.bitwise_count(after.isr) >= min_isr, np.uint8(0), left)
-
-
-def change_runs(
-    before: Columns, after: Columns, topic_ids: ByteColumn, directory_ids: ByteColumn, version: int, *, sorts_isr: bool
-) -> tuple[Flags, list[PartitionChangeRun]]:
-    """The records that make ``after`` of ``before``, by shape, and which rows have one.
-
-    Args:
-        topic_ids: uint8[n, 16]. directory_ids: uint8[codes, 16].
-        sorts_isr: an ISR that changes is written by id, as after a broker's own request, not in replica order.
-    """
-    has = _differences(before, after, version)
-    shape = _shapes(has, after)
-    width = after.replica_count
-    runs = []
-    for kind in np.unique(shape):
-        if kind == 0:
-            continue
-        rows = np.flatnonzero(shape == kind)
-        one = int(rows[0])
-        part = after.take(rows)
-        runs.append(
-            PartitionChangeRun(
-                version=version,
-                topic_ids=topic_ids[rows],
-                partition_ids=part.number,
-                isr=_ids(part, part.isr, sorts=sorts_isr) if has.isr[one] else None,
-                leader=part.leader_id if has.leader[one] else None,
-                replicas=part.replicas[:, : width[one]] if has.replicas[one] else None,
-                directories=directory_ids[part.directories[:, : width[one]]] if has.directories[one] else None,
-                removing_replicas=_ids(part, part.removing) if has.removing[one] else None,
-                adding_replicas=_ids(part, part.adding) if has.adding[one] else None,
-                eligible_leader_replicas=_ids(part, part.elr) if has.elr[one] else None,
-                last_known_elr=_last_known(part) if has.last_known[one] else None,
-                leader_recovery_state=part.is_recovering.astype(np.int8) if has.recovery[one] else None,
-            )
-        )
-    return shape != 0, runs
+    settings: RuleSettings
+    #: ELECT_*.
+    election: int = ELECT_ONLINE
+    #: An ISR that changes is written by id, as after a broker's own request, not in replica order.
+    sorts_isr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Differences:
-    """What a row's record has to say."""
+class DecidedRows:
+    """What some rows become, and what says so."""
 
-    replicas: Flags
-    directories: Flags
-    isr: Flags
-    leader: Flags
-    elr: Flags
-    last_known: Flags
-    adding: Flags
-    removing: Flags
-    recovery: Flags
+    names: PartitionNames
+    decided: PartitionChanges
+
+    def runs(self, directory_ids: ByteColumn, version: int) -> list[PartitionChangeRun]:
+        """The records, by shape. ``directory_ids``: uint8[codes, 16]."""
+        return change_runs(self.names, self.decided, directory_ids, version)
 
 
-def _differences(before: Columns, after: Columns, version: int) -> _Differences:
-    has_replicas = (before.replicas != after.replicas).any(axis=1)
-    is_removed = (bit(before.leader) & _gone(before, after)) != 0
-    can_say_elr = version >= 2
-    return _Differences(
-        replicas=has_replicas,
-        directories=has_replicas | (before.directories != after.directories).any(axis=1),
-        isr=(before.isr != after.isr) | has_replicas,
-        leader=(before.leader_id != after.leader_id) | is_removed,
-        elr=(before.elr != after.elr) & can_say_elr,
-        last_known=(before.last_known_leader != after.last_known_leader) & can_say_elr,
-        adding=(before.adding != after.adding) | (has_replicas & (after.adding != 0)),
-        removing=(before.removing != after.removing) | (has_replicas & (after.removing != 0)),
-        recovery=before.is_recovering != after.is_recovering,
+def decide(
+    before: Columns, same_slots: Columns, after: Columns, topic_ids: ByteColumn, min_isr: Ids, rules: Rules
+) -> DecidedRows:
+    """Decide about rows whose ISR, ELR, replicas, directories and reassignment are wished as in ``after``.
+
+    Sets ``after`` to what becomes of it. A reassignment that is complete is ended here, as the rules say.
+
+    Args:
+        before: the rows as they are. same_slots: the same with the slots of ``after``.
+        topic_ids: uint8[n, 16].
+    """
+    brokers = _widened(after.replicas, NOBODY)
+    is_known = (after.replicas == before.last_known_leader[:, None]) & (after.replicas != NOBODY)
+    brokers[:, _LAST_KNOWN] = np.where(is_known.any(axis=1), NOBODY, before.last_known_leader)
+    replica_order = None
+    if (before.replicas != same_slots.replicas).any():
+        replica_order = _place_old_replicas(before, brokers)
+    rows = _rows(before, same_slots, brokers, is_known, replica_order)
+    has_directories = bool((after.directories != same_slots.directories).any())
+    targets = PartitionTargets(
+        acceptable=_masks(members(rules.is_up[after.replicas])),
+        min_isr=np.minimum(min_isr, after.replica_count),
+        election=np.full(len(after), rules.election),
+        isr=_masks(after.isr),
+        isr_order=_wished_order(rows, after, brokers, sorts=rules.sorts_isr),
+        replicas=_masks(members(after.replicas != NOBODY)),
+        removing=_masks(after.removing),
+        adding=_masks(after.adding),
+        is_recovering=after.is_recovering,
+        unclean_shutdown=_masks(same_slots.elr & ~after.elr),
+        directories=_widened(after.directories, 0) if has_directories else None,
+    )
+    decided = decide_changes(rows, targets, rules.settings)
+    _apply(decided, rows, before, after)
+    return DecidedRows(PartitionNames(topic_ids, after.number, brokers, before.leader_id), decided)
+
+
+def _place_old_replicas(before: Columns, brokers: Ids) -> Orders:
+    """The replicas that there were, in their order, as slots; who has none so far is given the one that is for it."""
+    has_slot = (before.replicas[:, :, None] == brokers[:, None, :SLOTS]).any(axis=2)
+    rows, places = np.nonzero(~has_slot & (before.replicas != NOBODY))
+    brokers[rows, _GONE] = before.replicas[rows, places]
+    slots = (before.replicas[:, :, None] == brokers[:, None, :]).argmax(axis=2).astype(np.uint8)
+    return _widened(np.where(before.replicas == NOBODY, np.uint8(NO_SLOT), slots), NO_SLOT)
+
+
+def _rows(
+    before: Columns, same_slots: Columns, brokers: Ids, is_known: Flags, replica_order: Orders | None
+) -> PartitionRows:
+    replicas = _masks(members(before.replicas != NOBODY)) if replica_order is None else _members_of(replica_order)
+    is_elsewhere = (brokers[:, _LAST_KNOWN] != NOBODY).astype(np.uint64)
+    return PartitionRows(
+        replicas=replicas,
+        isr=_masks(same_slots.isr),
+        isr_order=_ORDERS[same_slots.isr],
+        removing=_masks(before.removing),
+        adding=_masks(before.adding),
+        elr=_masks(same_slots.elr),
+        last_known_elr=_masks(members(is_known)) | is_elsewhere << np.uint64(_LAST_KNOWN),
+        leader=same_slots.leader.astype(np.int64),
+        is_recovering=before.is_recovering,
+        directories=_widened(same_slots.directories, 0),
+        replica_order=replica_order,
     )
 
 
-def _shapes(has: _Differences, after: Columns) -> Rows:
-    """A number for each row's shape, 0 where nothing differs."""
-    width = after.replica_count
-    shape = np.zeros(len(after), np.int64)
-    for part in (
-        np.where(has.isr, 1 + np.bitwise_count(after.isr), 0),
-        has.leader,
-        np.where(has.replicas, 1 + width, 0),
-        np.where(has.directories, 1 + width, 0),
-        np.where(has.removing, 1 + np.bitwise_count(after.removing), 0),
-        np.where(has.adding, 1 + np.bitwise_count(after.adding), 0),
-        np.where(has.elr, 1 + np.bitwise_count(after.elr), 0),
-        np.where(has.last_known, 1 + (after.last_known_leader != NOBODY), 0),
-        has.recovery,
-    ):
-        shape = shape * _RADIX + part
-    return shape
+def _wished_order(rows: PartitionRows, after: Columns, brokers: Ids, *, sorts: bool) -> Orders | None:
+    """The order of the wished ISRs; one that has the same members has them in the same order. None: all have."""
+    differs = after.isr != rows.isr
+    if not differs.any():
+        return None
+    order = _ORDERS[after.isr]
+    if sorts:
+        ids = np.where(slots_of(_masks(after.isr), _WIDTH), brokers, _AFTER_ALL)
+        by_id = ids.argsort(axis=1, kind="stable").astype(np.uint8)
+        order = np.where((order == NO_SLOT) | ~differs[:, None], order, by_id)
+    return order
 
 
-def _last_known(part: Columns) -> IntColumn:
-    """The last known leader as a list of nobody or one."""
-    if part.last_known_leader[0] == NOBODY:
-        return np.empty((len(part), 0), np.int32)
-    return part.last_known_leader[:, None]
+def _apply(decided: PartitionChanges, rows: PartitionRows, before: Columns, after: Columns) -> None:
+    after.isr = np.where(decided.has_isr, _members_of(decided.isr_order), rows.isr).astype(np.uint8)
+    after.elr = np.where(decided.has_elr, decided.elr, rows.elr).astype(np.uint8)
+    after.adding = decided.adding.astype(np.uint8)
+    after.removing = decided.removing.astype(np.uint8)
+    after.leader = np.where(decided.has_leader, decided.leader, rows.leader).astype(np.int8)
+    after.is_recovering = decided.is_recovering
+    named = np.where(decided.last_known_kind == LAST_KNOWN_LEADER, before.leader_id, np.int32(NOBODY))
+    is_kept = decided.last_known_kind == LAST_KNOWN_KEPT
+    after.last_known_leader = np.where(is_kept, before.last_known_leader, named)
+    # Replicas that a completed reassignment takes out stand last.
+    stays = flags_of(decided.replicas.astype(np.uint8))
+    after.replicas = np.where(stays, after.replicas, np.int32(NOBODY))
+    after.directories = np.where(stays, after.directories, np.int32(0))
 
 
-def _ids(part: Columns, masks: Masks, *, sorts: bool = False) -> IntColumn:
-    """The brokers of masks that all have as many members: int32[n, k] in slot order, or by id."""
-    ids = part.replicas[flags_of(masks)].reshape(len(part), -1)
-    return np.sort(ids, axis=1) if sorts else ids
+def _masks(slots: NDArray[np.uint8]) -> Masks:
+    return slots.astype(np.uint64)
+
+
+def _widened(columns: NDArray[Any], padding: int) -> NDArray[Any]:
+    wide = np.full((len(columns), _WIDTH), padding, columns.dtype)
+    wide[:, :SLOTS] = columns
+    return wide
+
+
+def _members_of(order: Orders) -> Masks:
+    members: Masks = np.bitwise_or.reduce(ONE << order.astype(np.uint64), axis=1)  # no bit for NO_SLOT
+    return members
 
 
 def creation_runs(
@@ -211,7 +206,7 @@ def creation_runs(
                 topic_ids=topic_ids[rows],
                 partition_ids=part.number,
                 replicas=replicas,
-                isr=_ids(part, part.isr),
+                isr=replicas,
                 removing_replicas=nobody,
                 adding_replicas=nobody,
                 leader=part.leader_id,

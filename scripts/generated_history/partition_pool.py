@@ -157,14 +157,6 @@ def flags_of(masks: Masks) -> Flags:
     return np.unpackbits(masks[:, None], axis=1, bitorder="little").astype(np.bool_)
 
 
-def lowest_slot(masks: Masks) -> NDArray[np.int8]:
-    """The first slot of each mask, or NOBODY."""
-    return _LOWEST[masks]
-
-
 def bit(slots: NDArray[Any]) -> Masks:
     """Slots as masks; NOBODY is the empty one."""
     return np.where(slots < 0, np.uint8(0), _BIT[np.maximum(slots, 0)])
-
-
-_LOWEST: Final = np.array([NOBODY, *((mask & -mask).bit_length() - 1 for mask in range(1, 256))], np.int8)

@@ -21,6 +21,8 @@ from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
+from quorate.snapshots.table.reassignment import ReassignmentStep, step_between
+from quorate.snapshots.table.table_difference import table_difference
 
 
 def made(tmp_path: Path, plan: GenerationPlan, name: str = "made") -> tuple[MadeHistory, Path]:
@@ -71,6 +73,22 @@ def test_every_batch_can_be_replayed_and_the_state_stays_sound(tmp_path: Path, s
         if number % 20 == 0:
             require_sound(state.head)
     require_sound(state.stable)
+
+
+def test_reassignments_go_on_by_the_steps_of_their_table(tmp_path: Path) -> None:
+    _, directory = made(tmp_path, GenerationPlan(6000, 11, segments=3))
+    steps: set[ReassignmentStep | None] = set()
+    state = ReplayState()
+    for batch in batches(directory):
+        old, state = state.head.partitions, state.replay_batch(batch.data)
+        new = state.head.partitions
+        difference = table_difference(old, new)
+        for row, old_row in zip(difference.rows.tolist(), difference.old_rows.tolist(), strict=True):
+            before, after = old.partition(old_row) if old_row >= 0 else None, new.partition(row)
+            if before is not None and after.partition_epoch > before.partition_epoch:
+                steps.add(step_between(before.assignment, after.assignment, {*before.isr, *after.isr}))
+
+    assert {ReassignmentStep.STARTED, ReassignmentStep.COMPLETED, ReassignmentStep.CANCELLED} <= steps
 
 
 @pytest.mark.parametrize("seed", [11, 12])
