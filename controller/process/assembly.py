@@ -3,8 +3,7 @@
 ``assemble`` is told what the settings say (``ControllerParts``), what the node's directory says (``NodeFounding``), and
 where it runs (``Environment``): on a machine, or in the simulation of the whole system, so that what is simulated is
 what runs. What only a real process has stands around it, in ``controller.process.server``: sockets, threads, files of
-the audit, signals. Beside that,
-``served_cluster`` and ``quorum_parts`` no module of this package knows ``quorum``.
+the audit, signals. Apart from these two modules, only ``served_cluster`` and ``quorum_parts`` know ``quorum``.
 """
 
 from __future__ import annotations
@@ -94,8 +93,7 @@ class BesideTheLoop(Protocol):
 class Environment(Generic[Q]):
     """Where a controller runs."""
 
-    machine: Machine
-    faults: NodeFaults
+    machine: Machine[NodeFaults]
     counters: Counters
     beside: BesideTheLoop
     #: The image that a checkpoint on the disk holds.
@@ -134,11 +132,11 @@ def assemble(
     leaders = LeaderWatch()
     listener = _Listener(environment, leaders, storage.log, parts.config.node_id)
     runtime = environment.join(listener)
-    quorum, machine = NodeQuorum(runtime.node), environment.machine
+    quorum, machine, faults = NodeQuorum(runtime.node), environment.machine, environment.machine.faults
     composed = compose(parts.config, parts.role, parts.limits, founded.bootstrap, quorum, machine)
     controller = listener.controller = composed.controller
     controller.events.observe = environment.counters.events.note
-    cluster = ServedCluster(runtime, storage, founded, controller, environment.faults, environment.counters, leaders)
+    cluster = ServedCluster(runtime, storage, founded, controller, faults, environment.counters, leaders)
     checkpoints = _checkpoint_writer(parts, storage, runtime, controller, environment)
     node = _node(parts, founded, storage, composed, cluster, checkpoints, environment)
     client = environment.connect(list(parts.urls.values()))
@@ -152,12 +150,12 @@ def assemble(
         registrar.moved()
 
     def rotted(checkpoint: CheckpointId) -> None:
-        environment.faults.rotted(checkpoint)
+        faults.rotted(checkpoint)
         checkpoints.renew()
 
     controller.on_stable = stable_moved
     runtime.node.on_damaged_checkpoint(rotted)
-    watch = ControllerDigestWatch(node, client, environment.faults, environment.counters)
+    watch = ControllerDigestWatch(node, client, faults, environment.counters)
     return Assembly(runtime, controller, node, client, registrar, watch)
 
 
@@ -174,7 +172,7 @@ def _checkpoint_writer(
         storage.log,
         storage.checkpoints.covered_offset,
         runtime.node.write_checkpoint,
-        environment.faults.report_checkpoint,
+        environment.machine.faults.report_checkpoint,
         parts.checkpoints,
         controller.scheduler,
         beside.checkpoint_pace,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.random_source import RandomSource
@@ -21,14 +21,17 @@ from quorate.controller.operations.operations import Operations
 from quorate.metadata_log.ids import Uuid
 from quorate.metadata_log.records.records import VersionedRecord
 
+F_co = TypeVar("F_co", bound=FaultHandler, covariant=True)
+
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Generic[F_co]):
     """What a controller takes from the machine it runs on, or from a simulated one."""
 
     #: Clock, timers, and the loop that everything runs on.
     scheduler: Scheduler
-    faults: FaultHandler
+    #: Where its faults go; a whole process reports more there than decisions alone (``NodeFaults``).
+    faults: F_co
     random: RandomSource
     new_id: Callable[[], Uuid]
 
@@ -47,7 +50,7 @@ def compose(
     limits: ControllerLimits,
     bootstrap: tuple[VersionedRecord, ...],
     quorum: Quorum,
-    machine: Machine,
+    machine: Machine[FaultHandler],
 ) -> Composed:
     """A controller over ``quorum``, with the number that ``config`` gives it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -34,7 +34,7 @@ from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_parts import controller_parts, log_config
 from quorate.controller.process.settings_source import read_secret
 from quorate.controller.process.warm_up import warm_up
-from quorate.metadata_log.directory.directory import MetadataDirectory
+from quorate.metadata_log.directory.directory import BOOTSTRAP_NAME, MetadataDirectory
 from quorate.metadata_log.directory.reader import classify
 from quorate.metadata_log.disk import RealDisk
 from quorate.quorum.host import QuorumListener
@@ -108,10 +108,14 @@ async def _start(
     parts = replace(parts, api=replace(parts.api, connections_max=places(parts.api.connections_max)))
     agreed = quorum_config(settings, directory)
     storage = NodeStorage.open(disk, directory.log_path, agreed, log_config(settings.log))
+    # Whoever has it closes it: the runtime, once there is one, for only that knows when its threads are through.
+    own_storage = stack.enter_context(ExitStack())
+    own_storage.callback(storage.close)
     threads = WorkBeside(settings.log.checkpoint_work_percent)
 
     def join(listener: QuorumListener) -> QuorumRuntime:
         runtime = QuorumRuntime(agreed, storage, listener, fatal, secret=secret or b"")
+        own_storage.pop_all()
         stack.push_async_callback(runtime.stop)
         return runtime
 
@@ -126,7 +130,6 @@ async def _start(
 
     environment = Environment(
         machine=Machine(LoopScheduler(faults), faults, OsRandom(), new_uuid),
-        faults=faults,
         counters=faults.counters,
         beside=threads,
         load=lambda reader: load_checkpoint(classify(Path(reader.path))),
@@ -148,7 +151,7 @@ async def _start(
 
 def _founded(directory: MetadataDirectory, disk: RealDisk) -> NodeFounding:
     meta, bootstrap = directory.meta, directory.bootstrap(disk)
-    records = () if bootstrap is None else bootstrap_records(bootstrap, directory.path)
+    records = () if bootstrap is None else bootstrap_records(bootstrap, f"{directory.path}/{BOOTSTRAP_NAME}")
     return NodeFounding(meta.cluster_id, meta.generation, directory.is_short_of_space, records)
 
 

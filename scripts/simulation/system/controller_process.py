@@ -143,7 +143,6 @@ class SimulatedController(SimulatedNode):
         faults = RunEndingFaults(self)
         environment = Environment(
             machine=Machine(_LoopClock(self), faults, _Chance(rng), lambda: new_uuid(rng)),
-            faults=faults,
             counters=Counters(),
             beside=_Beside(),
             load=_image_of,

@@ -14,7 +14,7 @@ import pytest
 from quorate import testing
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.process.settings_source import InvalidSettings
-from quorate.metadata_log.errors import NotController
+from quorate.metadata_log.errors import CorruptCheckpoint, NotController
 from tests.integration.embedded.changes import CHANGE, is_listened_to
 from tests.waiting import eventually
 
@@ -135,6 +135,18 @@ async def test_environment_of_the_program_does_not_reach_the_controllers(monkeyp
     monkeypatch.setenv("QUORATE_CONTROLLER_NO_SUCH_SETTING", "1")
     async with testing.cluster(settings={"topics.can_be_deleted": False, "brokers.session_timeout_ms": 500}) as cluster:
         assert is_listened_to(cluster.urls[0])
+
+
+async def test_controller_that_fails_before_it_joins_the_quorum_leaves_no_file_open() -> None:
+    async with testing.cluster() as cluster:
+        await cluster.stop(0)
+        files = open_files()
+        (cluster.directory / "controller-0" / "bootstrap.checkpoint").write_bytes(b"no batch")
+
+        with pytest.raises(CorruptCheckpoint, match=r"bootstrap\.checkpoint: not a usable"):
+            await cluster.start(0)
+
+        assert open_files() - files == set()
 
 
 async def test_port_that_somebody_listens_on_keeps_a_controller_from_starting_and_not_from_ending() -> None:
