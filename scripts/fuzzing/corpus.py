@@ -26,6 +26,8 @@ _ASKED = (
     AdminClient.speak_as_a_dead_broker,
     AdminClient.unregister,
     AdminClient.create_topics,
+    AdminClient.swap_label,
+    AdminClient.read_label,
     AdminClient.delete_topic,
 )
 

@@ -159,7 +159,7 @@ class Workload:
         except NotSent:
             self.history.refused(asked)
         except ApiError as error:
-            claim = claim_of(action, error.code)
+            claim = claim_of(action, error)
             if claim is None:
                 self.history.refused(asked)
             else:

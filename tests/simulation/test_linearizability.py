@@ -17,10 +17,12 @@ from quorate.scripts.simulation.system.topic_register import (
     Delete,
     Found,
     Grow,
+    Labelled,
     Missing,
     NoSmaller,
     ReadTopic,
     State,
+    Swap,
     TopicState,
     register_of,
 )
@@ -93,6 +95,15 @@ WRONG = {
         (5, 6, Configure("b")),
         (7, 8, saw(value="a")),
     ),
+    "two swap what only one could find": calls((0, 1, created()), (2, 5, Swap(None, "a")), (3, 4, Swap(None, "b"))),
+    "swapped for what it is not": calls((0, 1, created()), (2, 3, Swap("a", "b"))),
+    "refused a swap for a label that it has not yet": calls(
+        (0, 1, created()), (2, 3, Labelled("a")), (4, 5, Swap(None, "a"))
+    ),
+    "labelled, and not there": calls((0, 1, Swap(None, "a")), (2, 3, created())),
+    "a label outlives its topic": calls(
+        (0, 1, created()), (2, 3, Swap(None, "a")), (4, 5, Delete()), (6, 7, created(OTHER)), (8, 9, Labelled("a"))
+    ),
     "an unanswered creation has one id": calls((0, NEVER, Create(1, None)), (1, 2, saw(ONE)), (3, 4, saw(OTHER))),
 }
 
@@ -116,6 +127,17 @@ RIGHT = {
     "made again": calls((0, 1, created()), (2, 3, Delete()), (4, 5, created(OTHER)), (6, 7, saw(OTHER))),
     "unanswered, and took effect late": calls(
         (0, 1, created()), (2, NEVER, Configure("a")), (3, 4, saw()), (9, 10, saw(value="a"))
+    ),
+    "two swap one after the other": calls(
+        (0, 1, created()),
+        (2, 5, Swap(None, "a")),
+        (3, 4, Swap("a", "b")),
+        (6, 7, Labelled("b")),
+        (8, 9, Swap("b", None)),
+    ),
+    "no label where no topic is": calls((0, 1, Labelled(None)), (2, 3, Swap(None, None)), (4, 5, Missing())),
+    "an unanswered swap that found another label did nothing": calls(
+        (0, 1, created()), (2, NEVER, Swap("a", "b")), (3, 4, Swap(None, "c")), (5, 6, Labelled("c"))
     ),
     "unanswered, and never took effect": calls((0, 1, created()), (2, NEVER, Delete()), (9, 10, saw())),
     "unanswered creation, seen": calls((0, NEVER, Create(2, "a")), (3, 4, saw(OTHER, 2, "a")), (5, 6, Delete(OTHER))),
@@ -194,9 +216,10 @@ def random_action(rng: Random, number: int, *, is_answered: bool) -> Action:
         Delete(rng.choice((None, topic_id))),
         Grow(2),
         Configure(value),
+        Swap(value, rng.choice((None, "a"))),
     ]
     if is_answered:
-        kinds += [ReadTopic(None), ReadTopic(TopicState(topic_id, rng.choice((1, 2)), value))] * 2
+        kinds += [ReadTopic(None), ReadTopic(TopicState(topic_id, rng.choice((1, 2)), value)), Labelled(value)] * 2
     return rng.choice(kinds)
 
 

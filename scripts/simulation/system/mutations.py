@@ -19,6 +19,7 @@ from quorate.controller.brokers import fencing
 from quorate.controller.brokers.heartbeats import BrokerHeartbeats
 from quorate.controller.client import connection
 from quorate.controller.client.attempts import Attempts
+from quorate.controller.configs import labels
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.engine import quorum_controller
 from quorate.controller.engine.findings import Findings
@@ -29,6 +30,7 @@ from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.http import forwarding
 from quorate.controller.partitions import alter_partition, rules
 from quorate.controller.partitions.columns import PartitionRows, PartitionTargets
+from quorate.controller.topics import topics
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
 from quorate.metadata_log.segments.segment_files import SegmentFiles
 from quorate.scripts.simulation.quorum.patches import Patches
@@ -281,6 +283,14 @@ def _sessions_are_promised_by_whoever_takes_itself_for_active() -> Patches:
     return [(BrokerHeartbeats, "promised_ms", lambda self, _: int(self._timeout_ms))]
 
 
+def _conditions_on_labels_hold() -> Patches:
+    return [(labels, "_check_holds", lambda *_: None)]
+
+
+def _labels_outlive_their_topic() -> Patches:
+    return [(topics, "labels_gone_with_topic", lambda *_: [])]
+
+
 MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "reply-after-commit": _replies_leave_before_their_commit,
     "answer-rests-on-committed": _answers_rest_on_what_may_be_lost,
@@ -311,4 +321,6 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "lease-bears-drift": _leases_are_as_long_as_sessions,
     "promise-is-confirmed": _sessions_are_promised_by_whoever_takes_itself_for_active,
     "reassignment-waits": _reassignments_wait_for_nobody,
+    "labels-are-compared": _conditions_on_labels_hold,
+    "labels-go-with-topics": _labels_outlive_their_topic,
 }

@@ -1,8 +1,8 @@
-"""A topic as a register: absent, or an id with a number of partitions and one config. The model of the admin API.
+"""A topic as a register: absent, or an id with a number of partitions, a config and a label.
 
-A refusal that claims a state ("exists already", "unknown") is a read of it: ``Found``, ``Missing``, ``NoSmaller``.
-Any other claims nothing but that it changed nothing, and is left out of a history: that it had no effect is what the
-outcomes of others show.
+The model of the admin API. A refusal that claims a state ("exists already", "unknown") is a read of it: ``Found``,
+``Missing``, ``NoSmaller``, ``Labelled``. Any other claims nothing but that it changed nothing, and is left out of a
+history: that it had no effect is what the outcomes of others show.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.simulation.system.linearizability import Impossible
 
 
@@ -23,6 +23,8 @@ class TopicState:
     partitions: int
     #: Of the one config that the workload changes; None: not set.
     value: str | None
+    #: Of the one label that the workload changes; None: not set.
+    label: str | None = None
 
 
 #: None: there is no such topic.
@@ -60,6 +62,14 @@ class Configure:
 
 
 @dataclass(frozen=True, slots=True)
+class Swap:
+    """Set the label if it is what is expected; a topic that is not there has none."""
+
+    expected: str | None
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReadTopic:
     """``seen``: what was answered."""
 
@@ -85,27 +95,40 @@ class NoSmaller:
     partitions: int
 
 
-Action = Create | Delete | Grow | Configure | ReadTopic | Found | Missing | NoSmaller
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Of a label that was read, or that a refused swap found: what it is."""
+
+    label: str | None
 
 
-def claim_of(action: Action, code: ErrorCode) -> Action | None:
+Action = Create | Delete | Grow | Configure | Swap | ReadTopic | Found | Missing | NoSmaller | Labelled
+
+
+def claim_of(action: Action, error: ApiError) -> Action | None:
     """What a refusal of the action says of the topic; None: nothing."""
-    match action, code:
+    match action, error.code:
         case Create(), ErrorCode.TOPIC_ALREADY_EXISTS:
             return Found()
-        case Delete(topic_id=None) | Grow() | Configure(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        case Delete(topic_id=None) | Grow() | Configure() | Swap(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return Missing()
         case Delete(topic_id=topic_id), ErrorCode.UNKNOWN_TOPIC_ID if topic_id is not None:
             return Missing(topic_id)
         case Grow(partitions=partitions), ErrorCode.INVALID_PARTITIONS:
             return NoSmaller(partitions)
+        case Swap(), ErrorCode.INVALID_UPDATE_VERSION:
+            return Labelled(error.details["present"])
         case ReadTopic(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return ReadTopic(None)
         case _:
             return None
 
 
-def _is_so(state: State, claim: Found | Missing | NoSmaller) -> bool:
+def _label(state: State) -> str | None:
+    return None if state is None else state.label
+
+
+def _is_so(state: State, claim: Found | Missing | NoSmaller | Labelled) -> bool:
     match claim:
         case Found():
             return state is not None
@@ -113,6 +136,8 @@ def _is_so(state: State, claim: Found | Missing | NoSmaller) -> bool:
             return state is None or (topic_id is not None and state.topic_id != topic_id)
         case NoSmaller(partitions):
             return state is not None and state.partitions >= partitions
+        case Labelled(label):
+            return _label(state) == label
 
 
 def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]:
@@ -140,6 +165,8 @@ def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]
                 if state is None:
                     raise Impossible
                 return replace(state, value=action.value)
+            case Swap():
+                return _swapped(state, action)
             case _:
                 if not _is_so(state, action):
                     raise Impossible
@@ -151,6 +178,15 @@ def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]
         if state.topic_id is not None or topic_id in known_ids:
             raise Impossible
         return replace(state, topic_id=topic_id)
+
+    def _swapped(state: State, action: Swap) -> State:
+        if _label(state) != action.expected:
+            raise Impossible
+        if state is None:
+            if action.value is not None:
+                raise Impossible  # a label needs a topic
+            return None
+        return replace(state, label=action.value)
 
     def _read(state: State, seen: State) -> State:
         if state is None or seen is None:

@@ -27,7 +27,9 @@ from quorate.scripts.simulation.system.topic_register import (
     Create,
     Delete,
     Grow,
+    Labelled,
     ReadTopic,
+    Swap,
     TopicState,
     claim_of,
 )
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from quorate.scripts.simulation.system.world import SystemWorld
 
 CONFIG: Final = "retention.ms"
+LABEL: Final = "simulation/owner"
 TIMEOUTS_MS: Final = (400.0, 1_500.0, 4_000.0)
 #: A topic's name is given up after so many unanswered changes: each doubles the orders that must be looked at.
 _UNKNOWN_MAX: Final = 6
@@ -117,14 +120,14 @@ class AdminClient:
             return None
         except ApiError as error:
             world.tell(f"client {self.client_id} is refused of {topic}: {error}")
-            claim = claim_of(action, error.code)
+            claim = claim_of(action, error)
             if claim is None:
                 world.history.refused(asked)
             else:
                 world.history.succeeded(asked, world.scheduler.now, claim)
             return None
         except (NoAnswer, NotSent):
-            if not isinstance(action, ReadTopic):
+            if not isinstance(action, ReadTopic | Labelled):
                 raise
             world.history.refused(asked)
             return None
@@ -193,6 +196,24 @@ class AdminClient:
         resource = {"resource_type": "TOPIC", "resource_name": topic, "configs": [change]}
         request = IncrementalAlterConfigsRequest.model_validate({"resources": [resource]})
         await self._ask(topic, Configure(value), self._client().incremental_alter_configs(request))
+
+    async def swap_label(self) -> None:
+        """Two who have seen the same label, and change it, must not both succeed."""
+        rng = self._rng
+        topic = self._world.topic_names.any(rng)
+        believed = self._believed().labels.of(f"topic:{topic}").get(LABEL)
+        expected = believed if rng.random() < 0.7 else rng.choice((None, "1", "2"))
+        value = rng.choice((None, "1", "2", "3"))
+        work = self._client().labels.compare_and_set(f"topic:{topic}", LABEL, expected, value)
+        await self._ask(topic, Swap(expected, value), work)
+
+    async def read_label(self) -> None:
+        topic = self._world.topic_names.any(self._rng)
+
+        async def look() -> Labelled:
+            return Labelled((await self._client().labels.of(f"topic:{topic}")).get(LABEL))
+
+        await self._ask(topic, Labelled(None), look(), lambda seen: seen)
 
     # --- what disturbs it ----------------------------------------------------------------------------
 
@@ -298,8 +319,10 @@ _KINDS: Final[tuple[Callable[[AdminClient], Coroutine[Any, Any, None]], ...]] = 
     AdminClient.elect,
     AdminClient.unregister,
     AdminClient.speak_as_a_dead_broker,
+    AdminClient.swap_label,
+    AdminClient.read_label,
 )
-_WEIGHTS: Final = (28, 16, 8, 8, 12, 3, 1, 8, 4, 1, 6)
+_WEIGHTS: Final = (28, 16, 8, 8, 12, 3, 1, 8, 4, 1, 6, 12, 6)
 
 
 class TopicNames:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,13 +14,25 @@ from quorate.controller.brokers.registration import decide_unregister_broker
 from quorate.controller.configs import labels as label_decisions
 from quorate.controller.configs.label_rules import LABELS_MAX, LABELS_PER_RESOURCE_MAX, VALUE_BYTES_MAX
 from quorate.controller.configs.labels import LabelFilter, decide_alter_labels, describe_labels
+from quorate.controller.decisions.decision import Decision
 from quorate.controller.protocol import DeleteTopicsRequest, UnregisterBrokerRequest
 from quorate.controller.protocol.labels import AlterLabelsRequest, AlterLabelsResponse
 from quorate.controller.topics.topics import decide_delete_topics
 from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
-from quorate.metadata_log.records.records import ConfigRecord, Record, RemoveTopicRecord
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.metadata_log.records.records import (
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    PartitionRecord,
+    Record,
+    RemoveTopicRecord,
+    TopicRecord,
+    VersionedRecord,
+)
 from quorate.snapshots.image.labels import Label, config_of
-from tests.unit.controller.small_cluster import SmallCluster
+from tests.unit.controller.access_stage import AccessStage
+from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 KEY = "acme/schema"
 Entry = tuple[str, str, str | None]
@@ -235,6 +248,34 @@ def test_topic_without_labels_is_deleted_by_one_record(cluster: SmallCluster) ->
     decision = decide_delete_topics(cluster.image, DeleteTopicsRequest(topic_ids=[topic.id]))
     assert cluster.commit(decision) == [RemoveTopicRecord(topic.id)]
     assert not decision.is_internal
+
+
+async def test_topic_with_more_labels_than_one_operation_may_write_is_deleted_with_all_of_them() -> None:
+    """In one transaction: nobody sees it without some of its labels."""
+    stage, topic_id, partitions = AccessStage(), uuid(3, 9), 90
+    count = partitions * LABELS_PER_RESOURCE_MAX
+    assert count > RECORDS_PER_OPERATION_MAX
+    made = [
+        TopicRecord("t", topic_id),
+        *(PartitionRecord(n, topic_id, (1,), (1,), leader=1) for n in range(partitions)),
+    ]
+    await stage.write(lambda _: Decision([VersionedRecord(record, 0) for record in made], None))
+    for first in (0, LABELS_PER_RESOURCE_MAX // 2):
+        keys = [f"a/{number}" for number in range(first, first + LABELS_PER_RESOURCE_MAX // 2)]
+        places = [Label(f"partition:t-{number}", key) for number in range(partitions) for key in keys]
+        records = [VersionedRecord(ConfigRecord(*config_of(place), "1"), 0) for place in places]
+        await stage.write(partial(lambda _, some: Decision(some, None), some=records))
+    assert stage.image.labels.count == count
+
+    _, written = await stage.write(lambda image: decide_delete_topics(image, DeleteTopicsRequest(topic_ids=[topic_id])))
+    assert [type(record) for record in written[:1] + written[-2:]] == [
+        BeginTransactionRecord,
+        RemoveTopicRecord,
+        EndTransactionRecord,
+    ]
+    assert len(written) == count + 3
+    assert stage.image.labels.count == len(stage.image.topics) == 0
+    stage.check_checkpoint()
 
 
 def test_labels_go_with_their_broker(cluster: SmallCluster) -> None:
