@@ -19,6 +19,7 @@ async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> 
         topic = CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
         async with ControllerClient(cluster.plan.controller_urls, principal="User:ana") as client:
             await client.create_topics(CreateTopicsRequest(topics=[topic]))
+            await client.labels.set("topic:orders", "acme/schema", "7")
         directory = str(controller_directory(cluster.directory, cluster.plan.controllers[0]))
         live = await alone("history", "topic", "orders", "--from", cluster.plan.controller_urls[0], "--json")
         assert (live.code, live.err) == (exit_codes.DONE, "")
@@ -31,6 +32,10 @@ async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> 
         assert all(step["request_id"] for step in asked)
         assert [change["part"] for step in asked for change in step["changes"]] == ["topics", "topics", "partitions"]
         assert all(step["event"] is not None for step in steps)
+        labelled = await alone("history", "label", "topic:orders", "--from", directory)
+        assert "  + labels topic:orders: acme/schema 7\n" in labelled.out
+        assert "alter_labels by User:ana (127.0.0.1, " in labelled.out
+        assert labelled.out in (await alone("history", "topic", "orders", "--from", directory)).out
         shown = (await alone("history", "broker", "11", "--from", directory)).out
         assert "register_broker by User:ANONYMOUS (127.0.0.1, " in shown
         never = await alone("history", "topic", "nope", "--from", directory)

@@ -236,10 +236,12 @@ def test_labels_go_with_their_topic(cluster: SmallCluster) -> None:
 
 def test_labels_of_a_topic_with_more_partitions_than_there_are_labels_go_too(cluster: SmallCluster) -> None:
     cluster.create("wide", *([0, 1, 2] for _ in range(20)))
-    alter(cluster, ("partition:wide-17", KEY, "1"), ("partition:t-0", KEY, "1"), ("record:wide-1", KEY, "1"))
+    cluster.create("wide-1", [0, 1, 2])
+    others = [("partition:t-0", KEY, "1"), ("partition:wide-1-0", KEY, "1"), ("record:wide-1", KEY, "1")]
+    alter(cluster, ("partition:wide-17", KEY, "1"), *others)
     topic = cluster.image.topics.by_name["wide"]
     cluster.commit(decide_delete_topics(cluster.image, DeleteTopicsRequest(topic_ids=[topic.id])))
-    assert listed(cluster) == [("partition:t-0", KEY, "1"), ("record:wide-1", KEY, "1")]
+    assert listed(cluster) == others
 
 
 def test_topic_without_labels_is_deleted_by_one_record(cluster: SmallCluster) -> None:

@@ -7,11 +7,14 @@ import pytest
 from quorate.metadata_log.records.records import ConfigRecord, RemoveTopicRecord, TopicRecord, VersionedRecord
 from quorate.snapshots.checkpoints.as_records import image_records
 from quorate.snapshots.difference.delta import KeyChanges, MetadataDelta
+from quorate.snapshots.difference.difference_entries import Entry, FieldChange
+from quorate.snapshots.difference.image_difference import image_difference
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorate.snapshots.image.labels import Label, config_of, label_of
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay import replay
+from quorate.snapshots.views.as_json import summary_json
 
 ORDERS = Label("topic:orders", "acme/schema")
 ROUTING = Label("record:routing", "acme/version")
@@ -75,6 +78,22 @@ def test_delta_names_the_resources_whose_labels_changed() -> None:
     assert not delta.configs
     assert delta
     assert not MetadataDelta(old, old).labels
+
+
+def test_labels_are_shown_and_compared_by_resource() -> None:
+    """No value is hidden, as those of a broker's unknown configs are."""
+    old = after(EMPTY_IMAGE, (ORDERS, "1"), (ROUTING, "9"))
+    new = after(old, (ORDERS, "2"), (ROUTING, None))
+    assert summary_json(old)["labels"] == {
+        "record:routing": {"acme/version": "9"},
+        "topic:orders": {"acme/schema": "1"},
+    }
+    parts = [part for part in image_difference(old, new, lambda *_: True) if part]
+    assert [part.part for part in parts] == ["labels"]
+    assert list(parts[0].entries) == [
+        Entry("removed", "record:routing", {"acme/version": FieldChange("9", None)}),
+        Entry("changed", "topic:orders", {"acme/schema": FieldChange("1", "2")}),
+    ]
 
 
 def test_labels_are_in_the_digest() -> None:
