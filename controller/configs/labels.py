@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from quorate.controller.configs.label_rules import (
@@ -157,30 +158,16 @@ def describe_labels(image: MetadataImage, wanted: LabelFilter, after: str | None
         after: ``RESOURCE/KEY``, of the last label that is known already; None: the first page.
         limit: of this page.
     """
-    begin = None if after is None else _place(after)
-    found: list[DescribedLabel] = []
-    next_after = None
-    for resource in sorted(_resources(image, wanted)):
-        if begin is not None and resource < begin.resource:
-            continue
+    labels = list(islice(_labels_after(image, wanted, after or ""), limit + 1))
+    last = f"{labels[limit - 1].resource}/{labels[limit - 1].key}" if len(labels) > limit else None
+    return DescribeLabelsResponse(labels=labels[:limit], count=image.labels.count, next_after=last)
+
+
+def _labels_after(image: MetadataImage, wanted: LabelFilter, after: str) -> Iterator[DescribedLabel]:
+    first, _, last_key = after.partition("/")
+    resources = image.labels.resources if wanted.resource is None else [wanted.resource]
+    for resource in sorted(name for name in resources if name >= first and wanted.wants_resource(name)):
         for key, value in sorted(image.labels.of(resource).items()):
-            if begin is not None and Label(resource, key) <= begin:
-                continue
-            if wanted.namespace is not None and key.partition("/")[0] != wanted.namespace:
-                continue
-            if len(found) == limit:
-                next_after = f"{found[-1].resource}/{found[-1].key}"
-                return DescribeLabelsResponse(labels=found, count=image.labels.count, next_after=next_after)
-            found.append(DescribedLabel(resource=resource, key=key, value=value))
-    return DescribeLabelsResponse(labels=found, count=image.labels.count, next_after=next_after)
-
-
-def _resources(image: MetadataImage, wanted: LabelFilter) -> Iterable[str]:
-    if wanted.resource is not None:
-        return [wanted.resource] if wanted.wants_resource(wanted.resource) else []
-    return filter(wanted.wants_resource, image.labels.resources)
-
-
-def _place(text: str) -> Label:
-    resource, _, key = text.partition("/")
-    return Label(resource, key)
+            is_behind = resource > first or key > last_key
+            if is_behind and wanted.namespace in (None, key.partition("/")[0]):
+                yield DescribedLabel(resource=resource, key=key, value=value)

@@ -22,7 +22,7 @@ from quorate.controller.brokers.steady_heartbeats import SteadyBroker, standing_
 from quorate.controller.configs.alter_configs import decide_alter_configs, decide_incremental_alter_configs
 from quorate.controller.configs.description import describe_configs
 from quorate.controller.configs.features import decide_update_features, describe_features
-from quorate.controller.configs.labels import LabelFilter, decide_alter_labels, describe_labels
+from quorate.controller.configs.labels import decide_alter_labels
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.engine.interfaces import WriteContext
 from quorate.controller.engine.quorum_controller import QuorumController
@@ -68,7 +68,7 @@ from quorate.controller.protocol.configs import (
 from quorate.controller.protocol.controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
 from quorate.controller.protocol.deletions import DescribeTopicDeletionsResponse
 from quorate.controller.protocol.features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
-from quorate.controller.protocol.labels import AlterLabelsRequest, AlterLabelsResponse, DescribeLabelsResponse
+from quorate.controller.protocol.labels import AlterLabelsRequest, AlterLabelsResponse
 from quorate.controller.topics.reassignments import decide_alter_partition_reassignments
 from quorate.controller.topics.topics import (
     check_deletion_enabled,
@@ -337,14 +337,6 @@ class Operations:
         """Change labels, if all conditions hold."""
         return await self._controller.append_write_event(
             "alter_labels", lambda c: decide_alter_labels(c.image, request), timeout_ms
-        )
-
-    async def describe_labels(
-        self, wanted: LabelFilter, after: str | None, limit: int, *, is_linearizable: bool
-    ) -> DescribeLabelsResponse:
-        """A page of labels."""
-        return await self._controller.append_read_event(
-            lambda image: describe_labels(image, wanted, after, limit), is_linearizable=is_linearizable
         )
 
     async def update_features(self, request: UpdateFeaturesRequest, timeout_ms: float) -> UpdateFeaturesResponse:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from quorate.controller.api.label_models import LabelParameters
 from quorate.controller.api.models import Nothing
-from quorate.controller.configs.labels import LabelFilter
-from quorate.controller.http.handlers.common import is_linearizable
+from quorate.controller.configs.labels import LabelFilter, describe_labels
+from quorate.controller.http.handlers.common import read_image
 from quorate.controller.http.routing import Call
 from quorate.controller.protocol.labels import DescribeLabelsResponse
 
 
-async def describe_labels(call: Call, parameters: LabelParameters, body: Nothing) -> DescribeLabelsResponse:
+async def list_labels(call: Call, parameters: LabelParameters, body: Nothing) -> DescribeLabelsResponse:
+    image = await read_image(call, parameters)
     wanted = LabelFilter(parameters.resource, parameters.kind, parameters.topic, parameters.namespace)
-    return await call.node.operations.describe_labels(
-        wanted, parameters.after, parameters.limit, is_linearizable=is_linearizable(parameters)
-    )
+    page = (image, wanted, parameters.after, parameters.limit)
+    if wanted.resource is not None:
+        return describe_labels(*page)
+    # All labels are looked at, and an image is a value: that is work for another thread.
+    return await asyncio.to_thread(describe_labels, *page)

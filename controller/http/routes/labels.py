@@ -16,7 +16,7 @@ LABEL_ROUTES: Final[tuple[Route, ...]] = (
         "GET",
         "/v1/labels",
         "Labels that a filter asks for, page by page",
-        label_handlers.describe_labels,
+        label_handlers.list_labels,
         tag="labels",
         parameters=LabelParameters,
         body=Nothing,

@@ -257,7 +257,7 @@ async def test_topic_with_more_labels_than_one_operation_may_write_is_deleted_wi
     stage, topic_id, partitions = AccessStage(), uuid(3, 9), 90
     count = partitions * LABELS_PER_RESOURCE_MAX
     assert count > RECORDS_PER_OPERATION_MAX
-    made = [
+    made: list[Record] = [
         TopicRecord("t", topic_id),
         *(PartitionRecord(n, topic_id, (1,), (1,), leader=1) for n in range(partitions)),
     ]
