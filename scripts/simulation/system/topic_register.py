@@ -140,6 +140,16 @@ def _is_so(state: State, claim: Found | Missing | NoSmaller | Labelled) -> bool:
             return _label(state) == label
 
 
+def _swapped(state: State, action: Swap) -> State:
+    if _label(state) != action.expected:
+        raise Impossible
+    if state is None:
+        if action.value is not None:
+            raise Impossible  # a label needs a topic
+        return None
+    return replace(state, label=action.value)
+
+
 def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]:
     """The model's step. ``known_ids``: those that answers to creations gave, which no unanswered one made."""
 
@@ -178,15 +188,6 @@ def register_of(known_ids: frozenset[bytes]) -> Callable[[State, Action], State]
         if state.topic_id is not None or topic_id in known_ids:
             raise Impossible
         return replace(state, topic_id=topic_id)
-
-    def _swapped(state: State, action: Swap) -> State:
-        if _label(state) != action.expected:
-            raise Impossible
-        if state is None:
-            if action.value is not None:
-                raise Impossible  # a label needs a topic
-            return None
-        return replace(state, label=action.value)
 
     def _read(state: State, seen: State) -> State:
         if state is None or seen is None:
