@@ -51,7 +51,11 @@ class DiskFile(Protocol):
         """Write all of ``data``, or raise; after an error any part of it may be there."""
 
     def sync(self) -> None:
-        """Make content and size durable (fdatasync)."""
+        """Make content and size durable (fdatasync).
+
+        Raises:
+            OSError: the disk failed. ESTALE: the file has no name any more, so nobody will find what it holds.
+        """
 
     def truncate(self, size: int) -> None:
         """Cut the file, or extend it with zeros. Durable after ``sync``."""
@@ -101,13 +105,19 @@ class Disk(Protocol):
         """Hold ``path`` (created when missing) exclusively; raises BlockingIOError when another process does."""
 
 
+def removed(path: str) -> OSError:
+    """What a sync says of a file that somebody has removed under whoever writes to it."""
+    return OSError(errno.ESTALE, "it was removed while it was written to", path)
+
+
 class RealFile:
-    """A file descriptor."""
+    """A file descriptor, opened under ``path``."""
 
-    __slots__ = ("_fd",)
+    __slots__ = ("_fd", "_path")
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, path: str) -> None:
         self._fd = fd
+        self._path = path
 
     def pread(self, size: int, position: int) -> bytes:
         data = os.pread(self._fd, size, position)
@@ -135,6 +145,8 @@ class RealFile:
 
     def sync(self) -> None:
         os.fdatasync(self._fd)
+        if os.fstat(self._fd).st_nlink == 0:
+            raise removed(self._path)
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
@@ -169,7 +181,7 @@ class RealDisk:
     """The operating system's files. Stateless; any number of threads may share one."""
 
     def open_file(self, path: str, mode: OpenMode) -> RealFile:
-        return RealFile(os.open(path, _FLAGS[mode] | os.O_CLOEXEC, _FILE_MODE))
+        return RealFile(os.open(path, _FLAGS[mode] | os.O_CLOEXEC, _FILE_MODE), path)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

@@ -13,7 +13,7 @@ import errno
 from collections.abc import Callable
 from random import Random
 
-from quorate.metadata_log.disk import Buffer, OpenMode
+from quorate.metadata_log.disk import Buffer, OpenMode, removed
 from quorate.scripts.simulation.machine.inode import CrashPolicy, Inode, apply, drawn, kept
 
 __all__ = ["CrashPolicy", "MemoryDisk", "MemoryFile", "MemoryLock", "StaleHandle"]
@@ -254,6 +254,8 @@ class MemoryDisk:
         for change in pending:
             inode.persist(change)
         self._fail_if_asked(path)
+        if not any(named is inode for named in self._names.values()):
+            raise removed(path)
 
 
 class MemoryFile:
