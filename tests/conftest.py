@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, core, settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.vendor import pretty
 
 from tests.guards.patching import patching
 from tests.guards.sound_images import take_broken
@@ -23,10 +24,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A shared machine is slow at times: no example is judged by its duration, the timeout of the test stands above all.
-#: Examples that are drawn: scripts/test --explore
-settings.register_profile("explore", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("patient", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 #: The same examples on every run, nothing kept between runs: the same code has the same verdict.
-settings.register_profile("fixed", settings.get_profile("explore"), derandomize=True, database=None)
+settings.register_profile("fixed", settings.get_profile("patient"), derandomize=True, database=None)
+#: Examples that are drawn, and more of them: scripts/test --explore
+settings.register_profile("explore", settings.get_profile("patient"), max_examples=300)
 # For a search by hand: scripts/test --hypothesis-profile=long tests/property
 settings.register_profile(
     "long", settings.get_profile("explore"), max_examples=5_000, phases=set(Phase) - {Phase.explain}
@@ -39,7 +41,12 @@ _ORDER_SEED = 0
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests run in a shuffled order, which is always the same unless ``--randomly-seed`` says another."""
+    """Tests run in a shuffled order, which is always the same unless ``--randomly-seed`` says another.
+
+    And Hypothesis shows the values on which a test fails: the plugin of Schemathesis, which is loaded by now, has it
+    print nothing of them.
+    """
+    setattr(core, "RepresentationPrinter", pretty.RepresentationPrinter)  # noqa: B010  # not a name that it exports
     if config.getoption("randomly_seed", None) == "default":
         config.option.randomly_seed = _ORDER_SEED
 

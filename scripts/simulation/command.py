@@ -23,16 +23,21 @@ _MUTATION_SEEDS = 20
 _SCENARIO_SEEDS = 5
 
 
-def _attempt(seed: int) -> SeedOutcome[SeedResult]:
+def attempt(seed: int) -> SeedOutcome[SeedResult]:
+    """Run one seed of the quorum; what became of it."""
     try:
         return SeedOutcome(seed, run_seed(seed), None)
     except Exception:  # noqa: BLE001  # whatever a seed dies of is its result
         return SeedOutcome(seed, None, traceback.format_exc())
 
 
+def again(seed: int) -> str:
+    """The command that runs this seed, and no other."""
+    return f"scripts/simulate --seeds 1 --seed {seed}"
+
+
 def _tell_failure(outcome: SeedOutcome[SeedResult]) -> None:
-    again = f"scripts/simulate --seeds 1 --seed {outcome.seed}"
-    print(f"{outcome.failure}\nseed {outcome.seed} failed; again with: {again}", flush=True)
+    print(f"{outcome.failure}\nseed {outcome.seed} failed; again with: {again(outcome.seed)}", flush=True)
 
 
 def _scenario_failure(name: str, seed: int) -> str | None:
@@ -96,7 +101,7 @@ def _simulate_system(
 
 
 def _run_seeds(seeds: range, jobs: int) -> int:
-    runs = run_seeds(_attempt, seeds, jobs, _tell_failure)
+    runs = run_seeds(attempt, seeds, jobs, _tell_failure)
     results = runs.results
     print(
         f"{runs.done} seeds, {runs.failed} failed, {runs.seconds:.0f} s: "

@@ -66,6 +66,8 @@ BANS = (
     Ban(r"os\.(system|popen)", "subprocess with a list of arguments"),
     Ban(r"random\.(seed|random|randint|randrange|randbytes|getrandbits|uniform|choices?|sample|shuffle)",
         "a random.Random made from a seed that a failure prints"),
+    Ban(r"(random\.)?SystemRandom|uuid\.uuid[14]|os\.urandom|secrets\..*", "a seed: what tests draw is in the source",
+        ("tests",)),
     # Its own way with patches: a Stage is an example of a property, and it replaces what nothing keeps.
     Ban(r"(pytest\.)?MonkeyPatch(\.context)?", "the fixture, or tests.guards.patching: they forget what caches keep",
         ("tests",), ("tests.guards.patching", "tests.property.controller_machine.stage")),
@@ -156,6 +158,7 @@ def test_banned_calls_are_nowhere_in_the_tree() -> None:
         ("os.fsync(fd)", "quorum.example"),
         ("pickle.loads(data)", "quorum.example"),
         ("random.choice(nodes)", "scripts.example"),
+        ("uuid.uuid4()", "tests.unit.example"),
         ("with pytest.MonkeyPatch.context() as patch: pass", "tests.unit.example"),
     ],
 )
@@ -188,6 +191,24 @@ def test_mocks_are_imported_by_no_test() -> None:
     ]
 
     refuse(mocks, "use the real thing, or the simulation's")
+
+
+def unseeded(module: Module) -> Iterator[str]:
+    """Yield the generators that are made without a seed, so that each run has another."""
+    calls = (node for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+    for call in calls:
+        if dotted(call.func).rpartition(".")[2] in ("Random", "default_rng") and not (call.args or call.keywords):
+            yield module.at(call)
+
+
+def test_generators_of_tests_are_made_from_seeds() -> None:
+    """The same code has the same verdict."""
+    refuse((line for module in modules("tests") for line in unseeded(module)), "Random(seed): its draws are the same")
+
+
+@pytest.mark.parametrize("source", ["Random()", "random.Random()", "np.random.default_rng()"])
+def test_generator_without_a_seed_in_a_snippet_is_found(source: str) -> None:
+    assert len(list(unseeded(snippet(source)))) == 1
 
 
 def test_debts_in_comments_name_their_context() -> None:

@@ -24,17 +24,18 @@ def run_system_seeds(seeds: range, jobs: int, stories: Path) -> int:
     """Run the seeds and say what became of them; how many failed. The story of each that failed is in ``stories``."""
 
     def tell_failure(outcome: SeedOutcome[SystemResult]) -> None:
-        print(f"{outcome.failure}\nseed {outcome.seed} failed; again with: {_again(outcome.seed)}")
+        print(f"{outcome.failure}\nseed {outcome.seed} failed; again with: {again(outcome.seed)}")
         print(f"its story: {story_path(stories, outcome.seed)}", flush=True)
 
-    runs = run_seeds(partial(_attempt, stories=stories), seeds, jobs, tell_failure)
+    runs = run_seeds(partial(attempt, stories=stories), seeds, jobs, tell_failure)
     print(_summary(runs))
     if runs.is_broken_off:
         sys.exit(CTRL_C)
     return runs.failed
 
 
-def _again(seed: int) -> str:
+def again(seed: int) -> str:
+    """The command that runs this seed, and no other."""
     return f"scripts/simulate --system --seeds 1 --seed {seed}"
 
 
@@ -43,7 +44,8 @@ def story_path(stories: Path, seed: int) -> Path:
     return stories / f"system-seed-{seed}.txt"
 
 
-def _attempt(seed: int, stories: Path) -> SeedOutcome[SystemResult]:
+def attempt(seed: int, stories: Path) -> SeedOutcome[SystemResult]:
+    """Run one seed of the system; what became of it. The story of one that failed is in ``stories``."""
     try:
         return SeedOutcome(seed, run_system_seed(seed), None)
     except Exception:  # noqa: BLE001  # whatever a seed dies of is its result
@@ -61,7 +63,7 @@ def _write_story(seed: int, stories: Path, failure: str) -> None:
     except Exception as error:  # noqa: BLE001  # the same as before
         end = str(error)
     stories.mkdir(parents=True, exist_ok=True)
-    text = "\n".join([_again(seed), "", *story.lines, "", end, "", failure])
+    text = "\n".join([again(seed), "", *story.lines, "", end, "", failure])
     story_path(stories, seed).write_text(text, encoding="utf-8")
 
 

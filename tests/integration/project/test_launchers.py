@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
+MODULE_OF_EXPLORE = "quorate.scripts.exploration"
+
 TELLING_PYTHON = """#!/bin/sh
 echo "cwd=$PWD"
 echo "safe_path=$PYTHONSAFEPATH"
@@ -147,15 +149,6 @@ def test_test_launcher_help_needs_no_environment(checkout: Path) -> None:
     assert not (checkout / ".venv").exists()
 
 
-def explored(checkout: Path, option: str) -> tuple[str, list[str]]:
-    """The line about the seed that scripts/test prints, and what it hands to pytest."""
-    done = launch(checkout / "scripts" / "test", option, "tests/unit", cwd=checkout)
-    lines = done.stdout.splitlines()
-    (said,) = [line for line in lines if line.startswith("== --explore")]
-    arguments = [line.removeprefix("argument=") for line in lines if line.startswith("argument=")]
-    return said, arguments[arguments.index("pytest") :]
-
-
 @pytest.fixture
 def passing_checkout(checkout: Path) -> Path:
     """The checkout with checks that pass at once, and what the pipeline needs."""
@@ -166,22 +159,25 @@ def passing_checkout(checkout: Path) -> Path:
     return checkout
 
 
-def test_test_launcher_explore_prints_the_seed_that_draws_the_same_again(passing_checkout: Path) -> None:
-    said, arguments = explored(passing_checkout, "--explore")
+def test_test_launcher_explores_with_the_arguments_as_they_were_given(passing_checkout: Path, tmp_path: Path) -> None:
+    done = launch(passing_checkout / "scripts" / "test", "--explore", "--seed", "5", "tests/unit", cwd=tmp_path)
 
-    again = said.rpartition(" ")[2]
-    seed = again.removeprefix("--explore=")
-    assert {"--hypothesis-profile=explore", f"--hypothesis-seed={seed}", f"--randomly-seed={seed}"} <= set(arguments)
-    assert explored(passing_checkout, again) == (said, arguments)
-    assert explored(passing_checkout, "--explore")[1] != arguments
+    arguments = "".join(f"argument={one}\n" for one in ("-m", MODULE_OF_EXPLORE, "--seed", "5", "tests/unit"))
+    assert (done.returncode, done.stderr) == (7, "")
+    assert done.stdout == f"cwd={passing_checkout}\nsafe_path=1\n{arguments}"
 
 
-@pytest.mark.parametrize("seed", ["", "x", "-1", "1.5", "1000000000"])
-def test_test_launcher_refuses_what_is_no_seed(passing_checkout: Path, seed: str) -> None:
-    done = launch(passing_checkout / "scripts" / "test", f"--explore={seed}", cwd=passing_checkout)
+@pytest.mark.parametrize("options", [[], ["--quick"], ["--quick", "-k", "vote"]])
+def test_test_launcher_hands_pytest_what_the_mode_tries(passing_checkout: Path, options: list[str]) -> None:
+    done = launch(passing_checkout / "scripts" / "test", *options, cwd=passing_checkout)
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"scripts/test: --explore={seed}: the seed is a number from 0 to 999999999\n"
+    arguments = [line.removeprefix("argument=") for line in done.stdout.splitlines() if line.startswith("argument=")]
+    assert arguments[:6] == ["-m", "pytest", "-n", "auto", "--dist", "loadgroup"]
+    tried = [one.partition("::")[0] for one in arguments[6:] if one.startswith("tests/")]
+    assert [one for one in tried if not (ROOT / one).exists()] == []
+    assert ("tests/unit" in tried, "tests/integration" in tried) == ("--quick" in options, False)
+    assert ("--quick leaves out: tests/integration" in done.stdout) == ("--quick" in options)
+    assert arguments[-2:] == options[1:] or not options[1:]
 
 
 @pytest.fixture
@@ -213,6 +209,7 @@ def test_launcher_of_what_needs_spark_brings_it_in_where_it_is_missing(
         ["quorate", "pipeline", "audit", "--help"],
         ["bench-pipeline", "--help"],
         ["spark-cluster", "start", "--help"],
+        ["test", "--explore", "--help"],
     ],
 )
 def test_launcher_of_what_needs_no_spark_leaves_it_out(
