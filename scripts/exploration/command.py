@@ -27,7 +27,7 @@ _IN_ANOTHER_ORDER: Final = ("-m", "not hypothesis", "tests/unit", "tests/golden"
 def explore(
     tests: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files or directories: only the properties there, and no seeds."),
+        typer.Argument(metavar="PATH", help="Files or directories: only the properties there, and no seeds."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Where it begins. Drawn and printed if unset.")
