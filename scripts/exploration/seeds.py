@@ -21,7 +21,7 @@ _PIECE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SimulationKind:
     """One of the two simulations."""
 
     name: str
@@ -38,17 +38,17 @@ def _attempt_quorum(seed: int, stories: Path) -> SeedOutcome[Any]:
     return quorum.attempt(seed)
 
 
-def _attempt(kind: Kind, stories: Path, seed: int) -> SeedOutcome[Any]:
+def _attempt(kind: SimulationKind, stories: Path, seed: int) -> SeedOutcome[Any]:
     return kind.attempt(seed, stories)
 
 
 KINDS: Final = (
-    Kind("quorum", _attempt_quorum, quorum.again, "tests/simulation/test_simulation.py", 200),
-    Kind("system", system.attempt, system.again, "tests/simulation/test_system.py", 60),
+    SimulationKind("quorum", _attempt_quorum, quorum.again, "tests/simulation/test_simulation.py", 200),
+    SimulationKind("system", system.attempt, system.again, "tests/simulation/test_system.py", 60),
 )
 
 
-def try_seeds(kind: Kind, round_seed: int, directory: Path, jobs: int, deadline: float) -> int:
+def try_seeds(kind: SimulationKind, round_seed: int, directory: Path, jobs: int, deadline: float) -> int:
     """Run the seeds of a round; those that fail are written to the directory. Returns how many came to their end.
 
     Args:
@@ -73,7 +73,7 @@ def try_seeds(kind: Kind, round_seed: int, directory: Path, jobs: int, deadline:
     return tried
 
 
-def _finding(kind: Kind, outcome: SeedOutcome[Any]) -> Finding:
+def _finding(kind: SimulationKind, outcome: SeedOutcome[Any]) -> Finding:
     return Finding(
         name=f"{kind.name}-seed-{outcome.seed}",
         again=kind.again(outcome.seed),

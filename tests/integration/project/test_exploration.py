@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from quorate.scripts.exploration.findings import heading, written
-from quorate.scripts.exploration.seeds import KINDS, Kind, try_seeds
+from quorate.scripts.exploration.seeds import KINDS, SimulationKind, try_seeds
 from quorate.scripts.simulation.quorum.patches import patched
 from quorate.scripts.simulation.system.mutations import MUTATIONS
 from tests.guards.findings import example_line
@@ -132,7 +132,7 @@ def test_seed_that_breaks_a_promise_is_a_finding_with_the_list_that_keeps_it(tmp
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_list_that_takes_up_seeds_is_there(kind: Kind) -> None:
+def test_list_that_takes_up_seeds_is_there(kind: SimulationKind) -> None:
     assert "\nFIXED_SEEDS: Final = (" in (ROOT / kind.test).read_text(encoding="utf-8")
 
 
