@@ -19,6 +19,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from quorate.quorum.config import QuorumTiming
+from quorate.quorum.elections.candidacy import Candidacy, CandidacyEvent, next_candidacy
 
 #: Fast rounds before the election timeout takes over: 8 x ~35 ms is still well under it.
 FAST_ROUNDS_MAX: Final = 8
@@ -66,12 +67,13 @@ class Elections:
         self._hold_until = -math.inf
         self._quiet_until = -math.inf
         self._round = 0
-        #: Voters who granted the open round, this node included; None when no round is open.
-        self._granted: set[int] | None = None
+        #: See ``candidacy``.
+        self._candidacy = Candidacy.WAITING
+        #: Voters who granted the round opened last, this node included.
+        self._granted: set[int] = set()
         self._refused: set[int] = set()
         self._is_round_fast = False
         self._round_deadline = math.inf
-        self._has_permission = False
         self._votes_refused: set[int] = set()
         self._is_campaign_fast = False
         if not peers:
@@ -97,8 +99,7 @@ class Elections:
         self._leader_heard = now
         self._deadline = now + self._random_timeout()
         self._fast_at = None
-        self._granted = None
-        self._has_permission = False
+        self._take(CandidacyEvent.CALLED_OFF)
         self._is_campaign_fast = False
 
     def leader_stopped(self, now: float) -> None:
@@ -109,8 +110,7 @@ class Elections:
     def epoch_changed(self) -> None:
         """A higher epoch was adopted without a leader: what was known of the old one is void."""
         self._leader = None
-        self._has_permission = False
-        self._granted = None
+        self._take(CandidacyEvent.CALLED_OFF)
 
     def stepped_down(self, now: float) -> None:
         """This node stopped leading. It gives the others a full timeout."""
@@ -132,12 +132,12 @@ class Elections:
 
     def tick(self, now: float) -> PreVoteRound | None:
         """Let time pass on a voter that does not lead. Returns the round to broadcast, if one begins."""
-        if now < self._quiet_until or self._has_permission:
+        if now < self._quiet_until or self._candidacy is Candidacy.ALLOWED:
             return None
-        if self._granted is not None and now >= self._round_deadline:
+        if self._candidacy is Candidacy.ASKING:
+            if now < self._round_deadline:
+                return None
             self._lose_round(now)
-        if self._granted is not None:
-            return None
         if self._fast_at is not None and now >= max(self._fast_at, self._hold_until):
             self._fast_at = None
             if self._has_majority_connected():
@@ -148,12 +148,12 @@ class Elections:
 
     def on_pre_vote_reply(self, peer: int, round_: int, answer: PreVoteAnswer, now: float) -> None:
         """Count an answer to the open round; answers to other rounds say nothing."""
-        if self._granted is None or round_ != self._round:
+        if self._candidacy is not Candidacy.ASKING or round_ != self._round:
             return
         if answer.is_granted:
             self._granted.add(peer)
             if len(self._granted) >= self._majority:
-                self._win_round()
+                self._take(CandidacyEvent.WINS)
             return
         self._refused.add(peer)
         if not self._can_win_without(self._refused):
@@ -161,9 +161,10 @@ class Elections:
 
     def take_permission(self) -> bool:
         """Whether the library may stand for election now. True once for each round won."""
-        taken = self._has_permission
-        self._has_permission = False
-        return taken
+        if self._candidacy is not Candidacy.ALLOWED:
+            return False
+        self._take(CandidacyEvent.STANDS)
+        return True
 
     def campaign_started(self, now: float) -> None:
         """The library stands for election in a new epoch."""
@@ -186,8 +187,7 @@ class Elections:
         """This node leads: nothing to ask for."""
         self._leader = self._node_id
         self._fast_at = None
-        self._granted = None
-        self._has_permission = False
+        self._take(CandidacyEvent.CALLED_OFF)
 
     # --- answering -----------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class Elections:
         if has_leader:
             return PreVoteAnswer(is_granted=False, has_leader=True)
         if candidate < own:
-            if self._fast_at is None and self._granted is None and self._has_majority_connected():
+            if self._fast_at is None and self._candidacy is not Candidacy.ASKING and self._has_majority_connected():
                 # The candidate cannot win without us, and we would win against it.
                 self._arm_fast(now)
             return PreVoteAnswer(is_granted=False, has_leader=False)
@@ -211,8 +211,7 @@ class Elections:
     def vote_granted(self, now: float) -> None:
         """This node gave its vote away: it leaves the candidate time to win."""
         self._deadline = now + self._random_timeout()
-        self._has_permission = False
-        self._granted = None
+        self._take(CandidacyEvent.CALLED_OFF)
         self._hold(now)
 
     # --- looking -------------------------------------------------------------------------------------
@@ -232,7 +231,7 @@ class Elections:
 
     def next_deadline(self) -> float:
         """When ``tick`` has something to do, if nothing happens before."""
-        if self._granted is not None:
+        if self._candidacy is Candidacy.ASKING:
             at = self._round_deadline
         elif self._fast_at is not None:
             at = min(max(self._fast_at, self._hold_until), self._deadline)
@@ -241,6 +240,10 @@ class Elections:
         return max(at, self._quiet_until)
 
     # --- inside --------------------------------------------------------------------------------------
+
+    def _take(self, event: CandidacyEvent) -> None:
+        """The one place where the state changes."""
+        self._candidacy = next_candidacy(self._candidacy, event)
 
     def _random_timeout(self) -> float:
         return self._rng.uniform(self._timing.election_timeout_min, self._timing.election_timeout_max)
@@ -256,9 +259,9 @@ class Elections:
         return len(self._connected - refused) + 1 >= self._majority
 
     def _arm_fast(self, now: float) -> None:
-        if not self._is_round_fast:
+        if not self._is_round_fast and self._candidacy is Candidacy.ASKING:
             # A round of the timeout drive may have been asked of nobody, and would be waited for long.
-            self._granted = None
+            self._take(CandidacyEvent.CALLED_OFF)
         self._fast_rounds_left = FAST_ROUNDS_MAX
         self._fast_at = now + self._rank() * self._timing.stagger
 
@@ -276,6 +279,7 @@ class Elections:
         self._hold_until = max(self._hold_until, now + self._timing.grant_hold)
 
     def _open_round(self, now: float, *, is_fast: bool) -> PreVoteRound | None:
+        self._take(CandidacyEvent.ASKS)
         self._round += 1
         self._is_round_fast = is_fast
         self._granted = {self._node_id}
@@ -286,16 +290,12 @@ class Elections:
         if is_fast:
             self._fast_rounds_left -= 1
         if len(self._granted) >= self._majority:
-            self._win_round()
+            self._take(CandidacyEvent.WINS)
             return None
         return PreVoteRound(self._round)
 
-    def _win_round(self) -> None:
-        self._granted = None
-        self._has_permission = True
-
     def _lose_round(self, now: float) -> None:
-        self._granted = None
+        self._take(CandidacyEvent.LOSES)
         if self._is_round_fast:
             self._retry_fast(now)
 

@@ -21,6 +21,7 @@ from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.metadata_log.segments.mark import MarkFile
 from quorate.metadata_log.segments.segment_files import SegmentFiles
 from quorate.quorum.checkpoints.receiving import CheckpointReceiver
+from quorate.quorum.elections.candidacy import Candidacy
 from quorate.quorum.elections.elections import Elections
 from quorate.quorum.elections.membership import Membership
 from quorate.quorum.errors import NotLeader, ProtocolError
@@ -261,7 +262,7 @@ def _nobody_is_asked_before_an_election() -> Patches:
     def open_round(self: Elections, now: float, *, is_fast: bool) -> None:
         self._deadline = now + self._random_timeout()
         self._is_round_fast = is_fast
-        self._win_round()
+        self._candidacy = Candidacy.ALLOWED
 
     return [(Elections, "_open_round", open_round)]
 

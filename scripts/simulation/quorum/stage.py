@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from quorate.quorum.elections.candidacy import Candidacy
 from quorate.quorum.messages.messages import Message
 from quorate.quorum.messages.wire import decode
 from quorate.scripts.simulation.quorum.checks import NotReached, Violation
@@ -59,7 +60,7 @@ class QuorumStage:
         """Let a node stand for election without a Pre-Vote, as if it had just won one."""
         node = self.nodes[index]
         assert node.node is not None
-        node.node._elections._win_round()
+        node.node._elections._candidacy = Candidacy.ALLOWED
         node.request_pump()
 
     def cut(self, *groups: tuple[int, ...]) -> None:
