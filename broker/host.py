@@ -177,6 +177,7 @@ class BrokerHost:
         last_run = LastRun(self.settings.last_run_file)
         ended = last_run.read()
         identities = [self._identity(broker_id, endpoint, ended.get(broker_id)) for broker_id in self.settings.ids]
+        self._tell_what_is_taken_on_trust(identities)
         last_run.begin(self.settings.ids)
         self.sessions = {identity.broker_id: self._session(identity, cluster_id) for identity in identities}
         async with asyncio.TaskGroup() as tasks:
@@ -191,6 +192,16 @@ class BrokerHost:
             broker_id: life.broker_epoch for broker_id, life in lives.items() if life.state is LifecycleState.STOPPED
         }
         last_run.end(lives, left)
+
+    def _tell_what_is_taken_on_trust(self, identities: Sequence[BrokerIdentity]) -> None:
+        """An imported broker that goes on is taken to have been alive all the while; without a file nobody knows."""
+        going_on = [identity.broker_id for identity in identities if not identity.begins_anew]
+        if going_on and self.settings.last_run_file is None:
+            log.warning(
+                "brokers.last_run_unknown",
+                brokers=going_on,
+                reason="no last_run_file: one that was killed here comes back as if it had been alive all the while",
+            )
 
     async def _first_image(self) -> bool:
         """Wait for an image that tells who the brokers are; False if the process is to stop before."""

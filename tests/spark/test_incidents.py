@@ -215,7 +215,7 @@ def test_page_draws_brokers_controllers_health_and_leadership(found: IncidentsFo
     drawn = found.search.series()
     (series,) = drawn.values()
 
-    page = incidents_page(found.search.findings, found.incidents, drawn).render()
+    page = incidents_page(found.search.findings, found.incidents, drawn, {}).render()
 
     assert max(count for _, count in series.health["leaderless"]) == 782
     assert series.health["under_replicated"][-1][1] == 691
@@ -260,6 +260,6 @@ def test_empty_history_says_so(spark: SparkSession, tmp_path: Path) -> None:
         findings = nothing.search.findings
         assert nothing.incidents == []
         assert report(findings, [], 20) == ["The tables hold no partition: there is no history to look at."]
-        assert "no history" in incidents_page(findings, [], nothing.search.series()).render()
+        assert "no history" in incidents_page(findings, [], nothing.search.series(), {}).render()
         write_tables(nothing, tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*TABLES, "incidents", "manifest.json"}

@@ -41,17 +41,26 @@ _HEALTH_NAMES: Final = {
 }
 
 
-def incidents_page(found: IncidentFindings, told: Sequence[Incident], drawn: Mapping[str, ClusterSeries]) -> HtmlPage:
+def incidents_page(
+    found: IncidentFindings,
+    told: Sequence[Incident],
+    drawn: Mapping[str, ClusterSeries],
+    failed: Mapping[str, str],
+) -> HtmlPage:
     """The page.
 
     Args:
         drawn: by cluster.
+        failed: why a cluster is not in it, by cluster.
     """
     names = [span.cluster_id for span in found.spans]
     title = f"Incidents of {len(names)} clusters" if len(names) > 1 else " of cluster ".join(["Incidents", *names])
     page = HtmlPage(title, "outages reconstructed from the metadata log")
     if not found.spans:
         page.text("The tables hold no partition: there is no history to look at.")
+    if failed:
+        page.section("Not on this page", "What happened there is not known, which does not mean that nothing did.")
+        page.table("Clusters that were left out", ("cluster", "why"), sorted(failed.items()))
     of = {name: [one for one in told if one.cluster_id == name] for name in names}
     if len(names) > 1:
         _fleet(page, found.spans, of)

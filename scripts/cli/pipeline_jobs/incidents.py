@@ -91,7 +91,8 @@ def incidents(
         if out is not None:
             write_tables(found, out)
         if html is not None:
-            incidents_page(found.search.findings, found.incidents, found.search.series()).write(html)
+            series = found.search.series()
+            incidents_page(found.search.findings, found.incidents, series, found.failed).write(html)
         run.show(_lines(found, limit), _document(found))
     if found.failed:
         raise typer.Exit(exit_codes.REFUSED)

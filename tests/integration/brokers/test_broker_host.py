@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from quorate.broker.host import NotCaughtUp
 from quorate.broker.lifecycle.identity import NotInTheImage
@@ -240,17 +242,28 @@ async def test_host_active_controller_changes_brokers_go_on() -> None:
         assert [session.lifecycle.broker_epoch for session in played.host.sessions.values()] == epochs
 
 
-async def test_host_imported_brokers_change_nothing_in_the_picture() -> None:
-    """A twin's brokers take over the registrations that are there: same incarnation, same epoch, same flags."""
+async def test_host_imported_brokers_change_nothing_in_the_picture(tmp_path: Path) -> None:
+    """A twin's brokers take over the registrations that are there: same incarnation, same epoch, same flags.
+
+    That they were alive is taken on trust where no file would say otherwise, and that is told.
+    """
     async with stage(1) as built, ControllerClient(built.urls) as client:
         async with playing("1-2", built.urls, racks=["a", "b"]) as source:
             await source.ready()
             await create(client, "t", [1, 2])
         image = built.members[1].controller.stable
         before = dict(image.cluster.brokers.items())
+        with capture_logs() as noted:
+            async with playing("1-2", built.urls, is_imported=True, last_run_file=tmp_path / "run.json") as twin:
+                await twin.ready()
+        with capture_logs() as trusted:
+            async with playing("1-2", built.urls, is_imported=True) as twin:
+                await twin.ready()
+        assert "brokers.last_run_unknown" not in {line["event"] for line in noted}
+        warned = [line["brokers"] for line in trusted if line["event"] == "brokers.last_run_unknown"]
+        assert warned == [[1, 2]]
         async with playing("1-2", built.urls, is_imported=True) as twin:
             await twin.ready()
-
             after = built.members[1].controller.stable
             assert dict(after.cluster.brokers.items()) == before
             assert after.partitions.pages == image.partitions.pages

@@ -57,7 +57,7 @@ def test_page_and_report_of_many_have_the_rare_ones() -> None:
     findings = IncidentFindings([HistorySpan("c", 0, 2_000, BEGIN, BEGIN + timedelta(days=100), 5)])
     told = [*MANY, CRASH]
 
-    page = incidents_page(findings, told, {"c": ClusterSeries({}, {}, {})}).render()
+    page = incidents_page(findings, told, {"c": ClusterSeries({}, {}, {})}, {}).render()
     lines = report(findings, told, 20)
 
     before, _, behind = page.partition("All incidents")
@@ -72,9 +72,22 @@ def test_page_of_several_clusters_begins_with_a_row_of_each() -> None:
     spans = [HistorySpan(name, 0, 9, BEGIN, BEGIN, 5) for name in ("quiet", "loud")]
     told = [replace(CRASH, cluster_id="loud")]
 
-    page = incidents_page(
-        IncidentFindings(spans), told, dict.fromkeys(("quiet", "loud"), ClusterSeries({}, {}, {}))
-    ).render()
+    drawn = dict.fromkeys(("quiet", "loud"), ClusterSeries({}, {}, {}))
+    page = incidents_page(IncidentFindings(spans), told, drawn, {}).render()
 
+    assert "left out" not in page
     assert "<h1>Incidents of 2 clusters</h1>" in page
     assert page.index('href="#loud"') < page.index('href="#quiet"') < page.index('<h2 id="quiet">')
+
+
+def test_page_names_clusters_that_were_left_out_before_all_others() -> None:
+    spans = [HistorySpan("there", 0, 9, BEGIN, BEGIN, 5)]
+    failed = {"gone-b": "no such file", "gone-a": "damaged at byte <7>"}
+
+    page = incidents_page(IncidentFindings(spans), [], {"there": ClusterSeries({}, {}, {})}, failed).render()
+
+    left_out, _, rest = page.partition('<h2 id="there">')
+    assert "Clusters that were left out" in left_out
+    assert left_out.index("gone-a") < left_out.index("gone-b")
+    assert "damaged at byte &lt;7&gt;" in left_out
+    assert "gone-" not in rest
