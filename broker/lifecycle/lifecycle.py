@@ -215,6 +215,8 @@ class BrokerLifecycle:
             self._next_ms = now_ms + min(CATCH_UP_INTERVAL_MS, interval)
         elif self.state is LifecycleState.FENCED and was is LifecycleState.CATCHING_UP and self._is_ready_to_unfence:
             self._next_ms = now_ms  # it may be unfenced at once
+        elif not (is_fenced or session_ms):
+            self._next_ms = now_ms + min(RETRY_FIRST_MS, interval)  # it has nothing to count on until it has caught up
         if any(deadline is not None for deadline in self._failed_directories.values()):
             self._next_ms = now_ms  # it failed while the heartbeat was under way
 

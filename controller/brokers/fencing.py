@@ -90,12 +90,15 @@ def decide_broker_heartbeat(
         parts += _offline_directory_parts(image, broker, request.offline_log_dirs)
     parts += _cordon_parts(image, broker, request.cordoned_log_dirs)
     is_down = next_state in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW)
+    # What unfences it is in no image that it could have applied.
+    is_promised = not is_down and state != BrokerControlState.FENCED
+    offset = request.current_metadata_offset
     reply = BrokerHeartbeatResponse(
         is_caught_up=is_caught_up,
         is_fenced=is_down,
         in_controlled_shutdown=next_state == BrokerControlState.CONTROLLED_SHUTDOWN,
         should_shut_down=next_state == BrokerControlState.SHUTDOWN_NOW,
-        session_ms=0 if is_down else heartbeats.promised_ms(now_ms),
+        session_ms=heartbeats.promised_ms(broker.id, offset, now_ms) if is_promised else 0,
     )
     records, slices = records_or_slices(image, config, parts)
     return HeartbeatDecision(
@@ -116,6 +119,8 @@ def apply_heartbeat(
     """Soft state after a heartbeat; ``end_offset`` exclusive, after the decision's records."""
     is_down = decision.next_state in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW)
     offset = NO_OFFSET if decision.changes_registration else request.current_metadata_offset
+    if heartbeats.state(request.broker_id) == BrokerControlState.FENCED and not is_down:
+        heartbeats.unfenced(request.broker_id, end_offset - 1)
     heartbeats.touch(request.broker_id, is_down, offset)
     if decision.next_state == BrokerControlState.CONTROLLED_SHUTDOWN:
         heartbeats.start_shutdown(request.broker_id, end_offset - 1)

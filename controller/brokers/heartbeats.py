@@ -40,6 +40,8 @@ class _BrokerContact:
     metadata_offset: int = NO_OFFSET
     #: End of what its controlled shutdown wrote; -1 = it is not shutting down.
     shutdown_offset: int = NO_OFFSET
+    #: An image that reaches to here has what was elected when it was fenced last.
+    unfenced_offset: int = NO_OFFSET
 
 
 class BrokerHeartbeats:
@@ -69,7 +71,9 @@ class BrokerHeartbeats:
         heartbeats = cls(session_timeout_ms)
         for broker in image.cluster.brokers.values():
             # What the registration's own offset was is not in the image; all of the image is a safe bound.
-            heartbeats.register(broker.id, broker.is_fenced, image.provenance.last_contained_offset)
+            last_offset = image.provenance.last_contained_offset
+            heartbeats.register(broker.id, broker.is_fenced, last_offset)
+            heartbeats.unfenced(broker.id, last_offset)
             if starts_sessions and not broker.is_fenced:
                 heartbeats.note_contact(Session(broker.id, broker.epoch), now_ms)
         return heartbeats
@@ -118,13 +122,19 @@ class BrokerHeartbeats:
         """When the first session ends unless its broker speaks, to be looked at just after; None if none is open."""
         return min(self._contacts.values()) + self._timeout_ms if self._contacts else None
 
-    def promised_ms(self, now_ms: float) -> int:
+    def promised_ms(self, broker_id: int, metadata_offset: int, now_ms: float) -> int:
         """For how long after a heartbeat that is answered now was sent no controller ends its session, in milliseconds.
 
         This controller will not for a whole timeout. Another one, which may be active by now, was elected after this
         one's leadership was last confirmed, and gave every broker a whole timeout when it began: so what has passed
-        since then is taken off.
+        since then is taken off. A broker that was fenced, and does not know yet who was elected in its place, is
+        promised nothing: it would go on as what it was.
+
+        Args:
+            metadata_offset: the last offset that it has applied.
         """
+        if metadata_offset < self._brokers[broker_id].unfenced_offset:
+            return 0
         left_ms = self._timeout_ms - (now_ms - self._confirmed_ms)
         return int(max(left_ms, 0.0) // _PROMISE_STEP_MS) * _PROMISE_STEP_MS
 
@@ -139,6 +149,10 @@ class BrokerHeartbeats:
         if session not in self._contacts:
             self._order.add(session)
         self._contacts[session] = now_ms
+
+    def unfenced(self, broker_id: int, last_offset: int) -> None:
+        """A broker may lead again. ``last_offset``: of what that wrote."""
+        self._brokers[broker_id].unfenced_offset = last_offset
 
     def leadership_confirmed(self, asked_ms: float) -> None:
         """A majority has said that this controller leads, in answer to what it was asked then or later."""

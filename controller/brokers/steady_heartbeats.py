@@ -60,4 +60,5 @@ def steady_heartbeat(
     if broker is None or broker.epoch != broker_epoch or heartbeats.state(broker_id) is not _STATES[is_fenced]:
         return None
     is_caught_up = metadata_offset >= heartbeats.registration_offset(broker_id)
-    return _reply(is_fenced, is_caught_up, 0 if is_fenced else heartbeats.promised_ms(now_ms))
+    promised_ms = 0 if is_fenced else heartbeats.promised_ms(broker_id, metadata_offset, now_ms)
+    return _reply(is_fenced, is_caught_up, promised_ms)

@@ -19,6 +19,7 @@ from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.simulation.system.controller_process import WireClient, new_uuid
 from quorate.scripts.simulation.system.http_wire import WireAnswer, WireRequest, WireServer, WireSession
 from quorate.scripts.simulation.system.loop import VirtualLoop
+from quorate.scripts.simulation.system.oracle import BrokerSessionId
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST
@@ -80,6 +81,15 @@ class BrokerProcess:
             return 0.0
         return max(0.0, lifecycle.lease.valid_until_ms - self.loop.time() * 1000)
 
+    def session_and_known_end(self) -> tuple[BrokerSessionId | None, int]:
+        """The session that it counts on now, if it does, and the end of what its image contains."""
+        if self.host is None or self.broker_id not in self.host.sessions:
+            return None, 0
+        epoch = self.host.sessions[self.broker_id].lifecycle.broker_epoch
+        is_counted_on = self.counts_on_session_ms(epoch) > 0
+        session = BrokerSessionId(self.broker_id, epoch) if is_counted_on else None
+        return session, self.host.publishers.image.provenance.end_offset
+
     def start(self, rate: float | None = None) -> None:
         """A new process, with nothing but the broker's id. ``rate``: of its clock; None: by chance."""
         world = self.world
@@ -88,7 +98,7 @@ class BrokerProcess:
         rng = Random(world.rng.getrandbits(64))
         if rate is None:
             rate = 1.0 + world.rng.uniform(-world.options.drift, world.options.drift)
-        loop = world.new_loop(f"broker {self.broker_id}", rate)
+        loop = world.new_loop(f"broker {self.broker_id}", rate, lambda: world.checks.counted_on(self))
         self.loop = loop
         self.incarnation += 1
         loop.spawn(self._live(loop, rng))

@@ -13,6 +13,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import ImageDigest, digest_image
 
 if TYPE_CHECKING:
+    from quorate.scripts.simulation.system.broker_process import BrokerProcess
     from quorate.scripts.simulation.system.controller_process import SimulatedController
     from quorate.scripts.simulation.system.world import SystemWorld
 
@@ -76,6 +77,12 @@ class SystemChecks(Checks):
                 self._world.violation(
                     f"{session} was ended at offset {header.base_offset}, and its process counts on it for {left_ms} ms"
                 )
+
+    def counted_on(self, broker: BrokerProcess) -> None:
+        """A broker counts on its session: then it knows who was elected when it was fenced last."""
+        session, known_end = broker.session_and_known_end()
+        if session is not None and known_end < self.reference.unfenced_ends.get(session, 0):
+            self._world.violation(f"{session} is counted on, and its process knows of nothing from {known_end} on")
 
     def loaded_checkpoint(self, owner: SimulatedController, end_offset: int, epoch: int) -> None:
         """A controller starts from a checkpoint; its state is compared like any other."""

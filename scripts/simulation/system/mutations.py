@@ -280,7 +280,17 @@ def _leases_are_as_long_as_sessions() -> Patches:
 
 
 def _sessions_are_promised_by_whoever_takes_itself_for_active() -> Patches:
-    return [(BrokerHeartbeats, "promised_ms", lambda self, _: int(self._timeout_ms))]
+    usual = BrokerHeartbeats.promised_ms
+
+    def promised_ms(self: BrokerHeartbeats, broker_id: int, metadata_offset: int, now_ms: float) -> int:
+        self._confirmed_ms = now_ms
+        return usual(self, broker_id, metadata_offset, now_ms)
+
+    return [(BrokerHeartbeats, "promised_ms", promised_ms)]
+
+
+def _sessions_are_promised_to_brokers_that_are_behind() -> Patches:
+    return [(BrokerHeartbeats, "unfenced", lambda *_: None)]
 
 
 def _conditions_on_labels_hold() -> Patches:
@@ -319,6 +329,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "every-batch-replayed": _loaders_believe_every_answer,
     "in-sync-is-said": _leaders_believe_that_everybody_has_everything,
     "lease-bears-drift": _leases_are_as_long_as_sessions,
+    "promise-to-the-informed": _sessions_are_promised_to_brokers_that_are_behind,
     "promise-is-confirmed": _sessions_are_promised_by_whoever_takes_itself_for_active,
     "reassignment-waits": _reassignments_wait_for_nobody,
     "labels-are-compared": _conditions_on_labels_hold,

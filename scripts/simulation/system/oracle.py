@@ -32,8 +32,8 @@ _UNFENCE, _FENCE = -1, 1
 _MIN_ISR = "min.insync.replicas"
 
 
-class EndedSession(NamedTuple):
-    """A registration that controllers take for dead."""
+class BrokerSessionId(NamedTuple):
+    """A registration of a broker."""
 
     broker_id: int
     broker_epoch: int
@@ -57,14 +57,16 @@ class ReplayedLog:
         #: that takes this back asks to be unfenced (Kafka's ``brokerToAdd``).
         self._unfenced: int | None = None
         self._entered: list[SaidMember] = []
-        self._ended: list[EndedSession] = []
+        self._ended: list[BrokerSessionId] = []
+        #: By registration: the end of the log when it was unfenced last.
+        self.unfenced_ends: dict[BrokerSessionId, int] = {}
 
     def take_entered(self) -> list[SaidMember]:
         """Who has entered an ISR since this was asked last, other than by being elected."""
         entered, self._entered = self._entered, []
         return entered
 
-    def take_ended(self) -> list[EndedSession]:
+    def take_ended(self) -> list[BrokerSessionId]:
         """Sessions of brokers that did not ask for it, which controllers have ended since this was asked last."""
         ended, self._ended = self._ended, []
         return ended
@@ -93,6 +95,9 @@ class ReplayedLog:
             self._entered += _entered(before.head, after.head, logged.record)
             self._ended += _ended(before.head, logged.record)
             self.states.append(after)
+            if isinstance(logged.record, BrokerRegistrationChangeRecord) and logged.record.fenced == _UNFENCE:
+                registration = BrokerSessionId(logged.record.broker_id, logged.record.broker_epoch)
+                self.unfenced_ends[registration] = self.end_offset
             self.epochs.append(header.epoch)
         self.batch_ends.append(header.end_offset)
         self._newest_digest = self._digests[header.end_offset] = digest_image(self.newest.stable, self._newest_digest)
@@ -166,7 +171,7 @@ def _entered(before: MetadataImage, after: MetadataImage, record: object) -> lis
     ]
 
 
-def _ended(before: MetadataImage, record: object) -> list[EndedSession]:
+def _ended(before: MetadataImage, record: object) -> list[BrokerSessionId]:
     """A registration that counted as alive is fenced, or another takes its place. One that leaves has said so."""
     if isinstance(record, BrokerRegistrationChangeRecord) and record.fenced != _FENCE:
         return []
@@ -176,7 +181,7 @@ def _ended(before: MetadataImage, record: object) -> list[EndedSession]:
     if known is None or known.is_fenced or known.in_controlled_shutdown:
         return []
     goes_on = isinstance(record, RegisterBrokerRecord) and record.broker_epoch == known.epoch
-    return [] if goes_on else [EndedSession(known.id, known.epoch)]
+    return [] if goes_on else [BrokerSessionId(known.id, known.epoch)]
 
 
 def _check_change(image: MetadataImage, old: Partition | None, new: Partition, unfenced: int | None) -> None:

@@ -9,6 +9,7 @@ from quorate.scripts.simulation.quorum.checks import NotReached
 from quorate.scripts.simulation.system.controller_process import SimulatedController, url_of
 from quorate.scripts.simulation.system.scenarios.sessions import (
     cut_off_with_a_slow_clock,
+    frozen_past_its_session,
     heartbeats_to_a_deposed_controller,
 )
 from quorate.scripts.simulation.system.scenarios.stage import SystemStage, depose_unknowing, others_than
@@ -118,6 +119,7 @@ SYSTEM_SCENARIOS: Final[dict[str, Callable[[SystemStage], None]]] = {
     "write-of-a-resigned-controller": write_of_a_resigned_controller,
     "controller-killed-behind-a-standby": controller_killed_behind_a_standby,
     "cut-off-with-a-slow-clock": cut_off_with_a_slow_clock,
+    "frozen-past-its-session": frozen_past_its_session,
     "heartbeats-to-a-deposed-controller": heartbeats_to_a_deposed_controller,
 }
 

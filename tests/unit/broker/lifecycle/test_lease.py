@@ -5,7 +5,7 @@ import pytest
 from quorate.broker.lifecycle.lease import LEASE_SHARE
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, SendRegistration
 from quorate.metadata_log.errors import ErrorCode
-from tests.unit.broker.lifecycle.test_lifecycle import OTHER, heartbeat, running
+from tests.unit.broker.lifecycle.test_lifecycle import OTHER, heartbeat, lifecycle, running
 
 
 def promise(
@@ -21,13 +21,19 @@ def promise(
 def test_lease_is_counted_from_the_sending_and_ends_before_what_was_promised() -> None:
     """A share is taken off for clocks that differ."""
     machine = running()
-    assert not machine.lease.is_valid(0)
-
     promise(machine, 2_000, 3_500, 9_000)
 
     assert machine.lease.valid_until_ms == 2_000 + LEASE_SHARE * 9_000
     assert machine.lease.is_valid(9_199)
     assert not machine.lease.is_valid(9_200)
+
+
+def test_lease_begins_with_a_promise() -> None:
+    machine = lifecycle()
+    machine.next_command(0)
+    machine.answered_registration(0, 7)
+
+    assert not machine.lease.is_valid(0)
 
 
 def test_lease_does_not_shrink_by_a_smaller_promise() -> None:

@@ -39,7 +39,9 @@ def heartbeat(machine: BrokerLifecycle, now_ms: float) -> SendHeartbeat:
 def answer(
     machine: BrokerLifecycle, now_ms: float, *, caught_up: bool = True, fenced: bool = False, shut_down: bool = False
 ) -> None:
-    machine.answered_heartbeat(now_ms, is_caught_up=caught_up, is_fenced=fenced, should_shut_down=shut_down)
+    machine.answered_heartbeat(
+        now_ms, is_caught_up=caught_up, is_fenced=fenced, should_shut_down=shut_down, session_ms=0 if fenced else 9_000
+    )
 
 
 def running(now_ms: float = 0.0, draw: float = 0.0) -> BrokerLifecycle:
@@ -314,7 +316,9 @@ def test_failed_directory_is_told_at_once_and_then_nobody_waits_for_it() -> None
     machine = running()
     machine.directories_failed(100, [FIRST])
     assert heartbeat(machine, 100), "it does not wait for its interval"
-    machine.answered_heartbeat(110, is_caught_up=True, is_fenced=False, should_shut_down=False, told_failed=[FIRST])
+    machine.answered_heartbeat(
+        110, is_caught_up=True, is_fenced=False, should_shut_down=False, session_ms=9_000, told_failed=[FIRST]
+    )
     machine.directories_failed(120, [FIRST])
     assert machine.next_command(120) is None
     assert machine.next_wake_ms() == 2_110, "only the next heartbeat is due"
@@ -368,3 +372,13 @@ def test_broker_that_can_serve_no_more_asks_to_be_fenced_until_it_is_ready() -> 
     machine.ready_to_unfence(600)
 
     assert not heartbeat(machine, 600).wants_fence
+
+
+def test_broker_that_has_no_session_to_count_on_asks_again_soon() -> None:
+    """It was unfenced, and has not caught up with that: it must not serve, and does not wait for a whole interval."""
+    machine = running()
+    heartbeat(machine, 2_000)
+
+    machine.answered_heartbeat(2_000, is_caught_up=True, is_fenced=False, should_shut_down=False, session_ms=0)
+
+    assert machine.next_wake_ms() == 2_100

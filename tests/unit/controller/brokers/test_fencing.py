@@ -294,14 +294,31 @@ def test_broker_that_stays_what_it_is_has_its_session_renewed_and_its_offset_not
 def test_session_is_promised_for_what_is_left_since_leadership_was_confirmed() -> None:
     cluster = SmallCluster()
     timeout_ms = cluster.config.session_timeout_ms
-    assert cluster.heartbeats.promised_ms(cluster.now_ms) == 0, "a majority has confirmed nothing yet"
+    offset = cluster.next_offset - 1
+    assert cluster.heartbeats.promised_ms(1, offset, cluster.now_ms) == 0, "a majority has confirmed nothing yet"
 
     cluster.heartbeats.leadership_confirmed(cluster.now_ms - 320)
     cluster.heartbeats.leadership_confirmed(cluster.now_ms - 500)  # a late answer
 
-    assert cluster.heartbeats.promised_ms(cluster.now_ms) == timeout_ms - 350, "in steps of 50 ms, never too much"
-    assert cluster.heartbeats.promised_ms(cluster.now_ms + timeout_ms) == 0
+    assert cluster.heartbeats.promised_ms(1, offset, cluster.now_ms) == timeout_ms - 350, (
+        "in steps of 50 ms, never too much"
+    )
+    assert cluster.heartbeats.promised_ms(1, offset, cluster.now_ms + timeout_ms) == 0
     (reply, _) = cluster.heartbeat(1)
     assert reply.session_ms == timeout_ms - 350
     (reply, _) = cluster.heartbeat(1, want_fence=True)
     assert (reply.is_fenced, reply.session_ms) == (True, 0)
+
+
+def test_session_is_not_promised_before_the_broker_knows_what_was_elected_while_it_was_fenced() -> None:
+    cluster = SmallCluster()
+    cluster.heartbeats.leadership_confirmed(cluster.now_ms)
+    stale = cluster.next_offset - 1
+    cluster.heartbeat(1, want_fence=True)
+
+    (reply, _) = cluster.heartbeat(1)
+    assert (reply.is_fenced, reply.session_ms) == (False, 0), "it is unfenced by this heartbeat"
+    (reply, _) = cluster.heartbeat(1, current_metadata_offset=stale)
+    assert (reply.is_fenced, reply.session_ms) == (False, 0), "it still takes itself for what it was"
+    (reply, _) = cluster.heartbeat(1)
+    assert reply.session_ms == cluster.config.session_timeout_ms
