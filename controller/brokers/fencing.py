@@ -90,15 +90,12 @@ def decide_broker_heartbeat(
         parts += _offline_directory_parts(image, broker, request.offline_log_dirs)
     parts += _cordon_parts(image, broker, request.cordoned_log_dirs)
     is_down = next_state in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW)
-    # What unfences it is in no image that it could have applied.
-    is_promised = not is_down and state != BrokerControlState.FENCED
-    offset = request.current_metadata_offset
     reply = BrokerHeartbeatResponse(
         is_caught_up=is_caught_up,
         is_fenced=is_down,
         in_controlled_shutdown=next_state == BrokerControlState.CONTROLLED_SHUTDOWN,
         should_shut_down=next_state == BrokerControlState.SHUTDOWN_NOW,
-        session_ms=heartbeats.promised_ms(broker.id, offset, now_ms) if is_promised else 0,
+        session_ms=_promised_ms(heartbeats, request, state, next_state, now_ms),
     )
     records, slices = records_or_slices(image, config, parts)
     return HeartbeatDecision(
@@ -111,6 +108,19 @@ def decide_broker_heartbeat(
         next_state=next_state,
         changes_registration=any(isinstance(part, VersionedRecord) for part in parts),
     )
+
+
+def _promised_ms(
+    heartbeats: BrokerHeartbeats,
+    request: BrokerHeartbeatRequest,
+    state: BrokerControlState,
+    next_state: BrokerControlState,
+    now_ms: float,
+) -> int:
+    """Of its session. What unfences a broker is in no image that it could have applied."""
+    alive = (BrokerControlState.UNFENCED, BrokerControlState.CONTROLLED_SHUTDOWN)
+    is_alive = state in alive and next_state in alive
+    return heartbeats.promised_ms(request.broker_id, request.current_metadata_offset, now_ms) if is_alive else 0
 
 
 def apply_heartbeat(
