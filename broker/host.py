@@ -320,6 +320,7 @@ class BrokerHost:
         return -math.inf if session is None else session.lifecycle.lease.valid_until_ms
 
     def _lease_changed(self, broker_id: int, is_valid: bool) -> None:
+        self._changed()
         if is_valid:
             self.replicas.on_session_back(broker_id)
         else:

@@ -74,14 +74,14 @@ class Worker:
         return WorkerSession(until_ms / 1000, is_valid, self._replicas.broker_epoch(broker_id))
 
     async def ready(self, timeout_s: float = 60.0) -> None:
-        """Wait until all of its brokers are unfenced, and its image shows it.
+        """Wait until all of its brokers are unfenced, its image shows it, and they count on their sessions.
 
         Raises:
             WorkerNotReady: they were not in time, or are over.
         """
         try:
             async with asyncio.timeout(timeout_s):
-                while not self._host.is_ready:
+                while not self._is_ready:
                     if self._over.is_set():
                         raise WorkerNotReady(f"the worker is over: {self._troubles()}")
                     self._looked.clear()
@@ -115,6 +115,10 @@ class Worker:
             self._look()
         if not self._is_stop_asked:
             raise WorkerEnded(self._troubles())
+
+    @property
+    def _is_ready(self) -> bool:
+        return self._host.is_ready and all(self._replicas.has_session(id_) for id_ in self._host.settings.ids)
 
     def _look(self) -> None:
         self._looked.set()
