@@ -54,11 +54,12 @@ def controller_killed_behind_a_standby(stage: SystemStage) -> None:
     """A standby passed a write on, and the active controller dies before it answers: nobody may call that refused."""
     stage.ask(AdminClient.delete_topic)
     active, standby = stage.active, stage.standbys()[0]
+    others, start = others_than(stage, active), _end(active)
     stage.send(AdminClient.create_topics, standby)
-    stage.wait("the write to be under way", lambda: active.controller.pending_replies > 0, 1.0)
-    stage.wait(
-        "its entry to be sent", lambda: any(_end(node) == _end(active) for node in others_than(stage, active)), 1.0
-    )
+    # Heartbeats wait for answers, too: it is the write that must be under way.
+    stage.wait("its entry to be durable elsewhere", lambda: any(_durable_end(node) > start for node in others), 1.0)
+    if active.controller.pending_replies == 0:
+        raise NotReached("the write was answered before the controller could be killed")
     stage.world.crash(active, False)
     stage.wait("an answer", lambda: stage.client.is_done)
 
@@ -109,6 +110,11 @@ def frozen_controller_change(stage: SystemStage) -> None:
 def _end(process: SimulatedController) -> int:
     assert process.node is not None
     return process.node.log_end_offset
+
+
+def _durable_end(process: SimulatedController) -> int:
+    assert process.node is not None
+    return process.node.status().durable_end
 
 
 SYSTEM_SCENARIOS: Final[dict[str, Callable[[SystemStage], None]]] = {
