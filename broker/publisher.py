@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 
 from quorate.broker.library_log import LibraryLog
 from quorate.metadata_log.errors import QuorateError
@@ -56,6 +56,8 @@ class Manifest:
     is_checkpoint: bool
     #: Who led the quorum when this was read, as the controller said that it was read from.
     controller: ControllerEpoch = UNKNOWN_CONTROLLER
+    #: The publisher raised when it was told the last time: it may have a part of that, and nobody knows which.
+    follows_failure: bool = False
 
     @property
     def offset(self) -> int:
@@ -96,7 +98,7 @@ class MetadataPublisher(ABC):
     """
 
     #: Whether updates that change nothing but the offset are to come, too: a few each second.
-    wants_every_offset: ClassVar[bool] = False
+    wants_every_offset: bool = False
 
     @property
     def name(self) -> str:
@@ -107,7 +109,8 @@ class MetadataPublisher(ABC):
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
         """The metadata changed. ``delta`` says what differs in ``image`` from the image this publisher took last.
 
-        An exception is logged and counted; this update is then part of the next one.
+        An exception is logged and counted; this update is then part of the next one, whose manifest says so. Whoever
+        may have taken a half of it forgets all then, and takes ``MetadataDelta(EMPTY_IMAGE, image)`` instead.
         """
 
     def on_controller_change(self, controller: ControllerEpoch) -> None:  # noqa: B027 - most do not care
@@ -212,6 +215,7 @@ class PublisherSet:
         publisher, image = state.publisher, delta.new
         is_known_to_fail = state.missed_count > 0  # one that fails at every update would fill the log
         update = publisher.on_metadata_update
+        manifest = replace(manifest, follows_failure=True) if state.missed_count else manifest
         if not self._call(state, "on_metadata_update", update, delta, image, manifest, is_quiet=is_known_to_fail):
             state.missed_count += 1
             return

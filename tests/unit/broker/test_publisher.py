@@ -214,7 +214,9 @@ def test_publish_change_that_raised_and_was_undone_is_told_all_the_same() -> Non
     publish(publishers, undone)
     publish(publishers, replayed(undone, NoOpRecord()))
 
-    assert changes.told == [(0, end), (end, end + 2)]
+    publish(publishers, replayed(undone, change(0, 0, leader=2)))
+    assert changes.told == [(0, end), (end, end + 2), (end + 2, end + 3)]
+    assert [manifest.follows_failure for manifest in changes.manifests] == [False, True, False]
 
 
 def test_manifest_says_offset_epoch_time_and_who_led() -> None:
