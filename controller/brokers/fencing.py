@@ -222,6 +222,7 @@ def decide_fence_stale_broker(
 ) -> Decision[Session | None]:
     """Deal with one session that has ended; the reply is that session, None if all are valid.
 
+    It has ended when no heartbeat has come for ``brokers.session_timeout_ms``; ``heartbeats`` has the times.
     Its broker is fenced (again, if it was already). One at a time, so that the first broker hears of it soon; the
     caller repeats it until the reply is None. A session of an earlier registration, or of none, is just dropped.
     """

@@ -18,7 +18,8 @@ from quorate.pipeline.files.archives import FileLocation, Form
 from quorate.pipeline.files.headers import batch_headers
 from quorate.pipeline.files.inputs import InputCluster, InputFile
 
-#: Bytes of log in a task: a second or two of work, and some 200 MB of memory.
+#: Bytes of log in a task: a second or two of work, and some 200 MB of memory. Jobs that fold a log into states have
+#: larger ones: ``jobs.folding.TASK_BYTES``.
 RANGE_BYTES: Final = 32 * 1024 * 1024
 #: A file up to so many times the bytes of a task is not cut: that saves the walk of its headers.
 _UNCUT: Final = 1.5

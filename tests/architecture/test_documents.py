@@ -105,6 +105,19 @@ def test_glossary_is_sorted_and_says_of_every_term_where_it_lives() -> None:
     refuse((term for term, code in entries if not REFERENCE.search(code)), "terms of docs/glossary.md without a module")
 
 
+def test_rows_of_where_name_a_file_of_the_product_and_a_test() -> None:
+    """That the files, and the names in them, are there holds for every page."""
+    page = (ROOT / "docs" / "where.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")][1:]
+
+    assert len(rows) > 20
+    places = [(row, [bool(REFERENCE.search(cell)) for cell in row]) for row in rows]
+    wrong = [
+        row[0] for row, found in places if not (len(row) == 4 and found[1] and (found[2] or row[2] == "-") and found[3])
+    ]
+    refuse([*wrong, *(row[0] for row in rows if not row[3].startswith("`tests/"))], "rows of docs/where.md")
+
+
 def test_decisions_are_whole_and_listed_in_order_with_their_titles() -> None:
     pages = [(page.name, page.read_text(encoding="utf-8")) for page in sorted(DECISIONS.glob("[0-9]*.md"))]
     listed = re.findall(

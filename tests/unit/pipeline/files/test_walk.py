@@ -22,14 +22,7 @@ from quorate.metadata_log.errors import CorruptBatch, StorageError
 from quorate.metadata_log.records.records import NoOpRecord, TopicRecord
 from quorate.metadata_log.segments.mark import Mark, MarkFile
 from quorate.pipeline.files.inputs import InputCluster, find_inputs
-from quorate.pipeline.files.ranges import (
-    RANGE_BYTES,
-    all_ranges,
-    plan_checkpoint,
-    plan_log,
-    task_from_json,
-    task_to_json,
-)
+from quorate.pipeline.files.ranges import RANGE_BYTES, all_ranges, plan_checkpoint, plan_log
 from quorate.pipeline.files.walk import CHUNK_BYTES, EVERYTHING, LogChunk, RecordSelection, read_range
 from quorate.pipeline.jobs.replay import offset_at_time
 from tests.pipeline_logs import KAFKA_LOG, TIME, LogWriter
@@ -138,15 +131,6 @@ def test_records_of_wanted_types_are_found_without_the_mass(log: LogWriter) -> N
     found = [row for chunk in chunks for row in chunk.records(frozenset({2}))]
 
     assert found == [row for row in expected(log.path) if type(row[1]) is TopicRecord]
-
-
-def test_tasks_survive_a_row_of_a_data_frame() -> None:
-    """They travel as text."""
-    tasks = plan_log(cluster_at(KAFKA_LOG), range_bytes=20_000)
-
-    assert len(tasks) > 5
-    assert [task_from_json(task_to_json(task)) for task in tasks] == tasks
-    assert [task.number for task in tasks] == list(range(len(tasks)))
 
 
 # --- damage ------------------------------------------------------------------------------------------
