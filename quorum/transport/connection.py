@@ -71,7 +71,7 @@ class PeerConnection(asyncio.Protocol):
         """``dialled``: whom this node dialled, and on which channel; None where it was dialled."""
         self._owner = owner
         self._dialled = dialled
-        self._frames = FrameReader()
+        self.frames = FrameReader()
         self._own_hello = b""
         self._peer_hello = b""
         self.hello: Hello | None = None
@@ -116,11 +116,11 @@ class PeerConnection(asyncio.Protocol):
         self.pulse.has_read = True
         if self._is_astray:
             return
-        if self.is_accepted and self.hello is None and self._frames.is_between and is_http(data):
+        if self.is_accepted and self.hello is None and self.frames.is_between and is_http(data):
             self._send_away()
             return
         try:
-            for frame in self._frames.feed(data):
+            for frame in self.frames.feed(data):
                 self._frame(frame)
                 if not self.is_open:
                     return
@@ -230,7 +230,7 @@ class PeerConnection(asyncio.Protocol):
         assert self.hello is not None
         check_generation(self._owner.config, self.hello)
         self.is_established = True
-        self._frames.bytes_max = FRAME_BYTES_MAX
+        self.frames.bytes_max = FRAME_BYTES_MAX
         if self._timeout is not None:
             self._timeout.cancel()
         self._owner.established(self)

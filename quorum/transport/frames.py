@@ -28,7 +28,7 @@ def framed(payload: bytes) -> bytes:
 class FrameReader:
     """Cuts what a socket gives into frames. What comes in pieces is copied to its place in the frame, once."""
 
-    __slots__ = ("_filled", "_held", "_length_begun", "bytes_max")
+    __slots__ = ("_filled", "_held", "_length_begun", "bytes_max", "ended")
 
     def __init__(self) -> None:
         #: The largest frame that is read; memory is taken for one as soon as its length is known.
@@ -38,11 +38,18 @@ class FrameReader:
         self._filled = 0
         #: A part of a frame's length.
         self._length_begun = b""
+        #: Frames that have come to their end.
+        self.ended = 0
 
     @property
     def is_between(self) -> bool:
         """Whether the next byte begins a frame."""
         return self._held is None and not self._length_begun
+
+    @property
+    def under_way(self) -> int:
+        """Bytes of a frame that has begun and not ended; 0 where there is none."""
+        return len(self._length_begun) if self._held is None else _LENGTH.size + self._filled
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The frames that are complete with ``data``. ``bytes_max`` may be changed between two of them.
@@ -56,6 +63,7 @@ class FrameReader:
             if self._filled < len(self._held):
                 return
             frame, self._held = bytes(self._held), None
+            self.ended += 1
             yield frame
         elif self._length_begun:
             data = self._length_begun + data
@@ -70,6 +78,7 @@ class FrameReader:
                 self._held, self._filled = bytearray(length), 0
                 self._fill(self._held, data, start)
                 return
+            self.ended += 1
             yield data[start:begin]
         self._length_begun = data[begin:]
 

@@ -2,7 +2,7 @@
 
 The node with the higher id dials. A connection counts once both hellos and both proofs are through; a newer one
 takes the place of an older one. Bytes that came on a connection that has been replaced are never looked at. One on
-which nothing is heard is closed: see ``silence``.
+which nothing is heard, or a frame gets nowhere, is closed: see ``silence``.
 """
 
 from __future__ import annotations
@@ -216,10 +216,14 @@ class PeerTransport:
             self._look_later()
 
     def _ping_or_close(self) -> None:
-        """Ping the idle connections and close the dead ones."""
+        """Ping the idle connections, and close the dead ones and those that got stuck."""
         look = self._watch.look(self._owner.now(), self._established.values())
         for connection in look.idle:
             connection.ping()
         for connection in look.dead:
             self.closes(connection, "silent", f"silent for {connection.pulse.silence:.1f} s")
+            connection.close()
+        for connection in look.stuck:
+            got, seconds = connection.frames.under_way, connection.pulse.frame_seconds
+            self.closes(connection, "stuck", f"{got} bytes of one frame in {seconds:.1f} s, and not its end")
             connection.close()

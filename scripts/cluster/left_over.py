@@ -72,7 +72,7 @@ def end_left_over(logs: Path) -> Sequence[str]:
 
 def _left_over(logs: Path, handles: ExitStack) -> Iterator[LeftOver]:
     for path in sorted(logs.glob(f"*{_SUFFIX}")):
-        with suppress(OSError, ValueError), path.open("rb") as file:
+        with suppress(OSError, ValueError, OverflowError), path.open("rb") as file:
             child, supervisor = file.read(_NOTE_BYTES_MAX).decode("ascii").split()
             pid = int(child.partition("@")[0])
             handle = os.pidfd_open(pid)

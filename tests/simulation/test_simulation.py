@@ -41,6 +41,7 @@ NOTICED_BY: Final = {
     "first-own-entry": "read-at-once-behind-an-election",
     "epoch-and-round-echo": "frozen-leader-read",
     "silence": "forgotten-connection",
+    "stuck-frame": "stretched-frame",
     "missing-pages": "power-cuts-of-all-machines",
     "mark-lowered-before-a-cut": "crash-behind-a-cut",
     "mark-moved-before-a-log-goes": "crash-behind-a-dropped-log",

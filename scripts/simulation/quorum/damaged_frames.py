@@ -1,7 +1,7 @@
 """Frames whose bytes are others when they arrive, in ways that whoever reads them can tell.
 
-What decodes as another message is none of them: that would be a lie of the peer, and nodes trust their peers. Nor is a
-length that is too high and within the limit: its reader waits for so many bytes, as of any frame.
+What decodes as another message is none of them: that would be a lie of the peer, and nodes trust their peers. A length
+that is too high, and allowed, is told by time alone (``stretched``).
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ def damaged(rng: Random, payload: bytes) -> DamagedFrame:
         _rotten,
     )
     return rng.choice(makers)(rng, payload) or _too_long(rng, payload)
+
+
+def stretched() -> DamagedFrame:
+    """A frame that announces the most there may be, and holds little: its reader waits for so many bytes."""
+    return _frame(_LENGTH.pack(FRAME_BYTES_MAX) + b"little", is_nonsense=False)
 
 
 def _frame(data: bytes, *, is_nonsense: bool) -> DamagedFrame:

@@ -325,11 +325,11 @@ class SimulatedNode:
         self._schedule((self._watch.next_look - self.now()) / self._rate, self._look)
 
     def _look(self) -> None:
-        """Ping idle connections and close silent ones, as production's transport does."""
+        """Ping idle connections and close those that are silent or stuck, as production's transport does."""
         look = self._watch.look(self.now(), self._connections.values())
         for link in look.idle:
             self.send(link.peer, Channel.CONSENSUS, _NOTHING)
-        for link in look.dead:
+        for link in (*look.dead, *look.stuck):
             self._hang_up_on(link)
         self._look_later()
 

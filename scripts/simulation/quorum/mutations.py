@@ -205,6 +205,15 @@ def _silent_connections_stay() -> Patches:
     return [(SilenceWatch, "look", look)]
 
 
+def _stuck_connections_stay() -> Patches:
+    original = SilenceWatch.look
+
+    def look(self: SilenceWatch, now: float, connections: Any) -> Any:
+        return original(self, now, connections)._replace(stuck=[])
+
+    return [(SilenceWatch, "look", look)]
+
+
 def _missing_pages_are_damage() -> Patches:
     return [(recovery_survey, "lacks_pages", lambda file, bad: False)]
 
@@ -351,6 +360,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "first-own-entry": _reads_do_not_wait_for_the_first_own_entry,
     "epoch-and-round-echo": _replies_need_no_epoch_and_round,
     "silence": _silent_connections_stay,
+    "stuck-frame": _stuck_connections_stay,
     "missing-pages": _missing_pages_are_damage,
     "mark-lowered-before-a-cut": _the_mark_is_not_lowered_before_a_cut,
     "mark-moved-before-a-log-goes": _the_mark_is_not_moved_before_a_log_goes,

@@ -20,8 +20,7 @@ from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.addresses import PeerHost
 from quorate.quorum.transport.connection import HANDSHAKE_TIMEOUT, PeerConnection
 from quorate.quorum.transport.dialling import keep_connected
-from quorate.quorum.transport.frames import FrameReader, framed
-from quorate.quorum.transport.handshake import NONCE_BYTES, encode_hello, own_hello, proof
+from quorate.quorum.transport.frames import FRAME_BYTES_MAX, framed
 from quorate.quorum.transport.silence import SilenceWatch
 from quorate.quorum.transport.transport import UNPROVED_MAX, PeerTransport
 from quorate.scripts.cluster.ports import free_ports
@@ -29,9 +28,9 @@ from quorate.scripts.terminal import exit_codes
 from tests.default_parts import quorum_config, quorum_limits, quorum_timing
 from tests.integration import commands
 from tests.integration.forgetful_link import HOST, ForgetfulLink
+from tests.integration.quorum_stranger import SECRET, Stranger
 from tests.waiting import eventually
 
-SECRET = b"shared"
 TIMING = quorum_timing()
 
 
@@ -125,45 +124,6 @@ async def pair() -> AsyncIterator[Pair]:
         for transport in transports.values():
             await transport.close()
         proxy.close()
-
-
-class Stranger:
-    """Speaks to a port with frames of its own making."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self.writer = reader, writer
-        self._frames = FrameReader()
-        self._read: list[bytes] = []
-
-    @classmethod
-    async def at(cls, port: int) -> Stranger:
-        return cls(*await asyncio.open_connection(HOST, port))
-
-    async def frame(self) -> bytes:
-        while not self._read:
-            data = await self._reader.read(65536)
-            assert data, "closed"
-            self._read += self._frames.feed(data)
-        return self._read.pop(0)
-
-    async def prove(self, known: QuorumConfig) -> None:
-        """Become node 2 of the cluster that node 1 knows."""
-        own = replace(known, node_id=2, directory_id=bytes([2]) * 16)
-        hello = encode_hello(own_hello(own, Channel.CONSENSUS, is_voter=True, nonce=bytes(NONCE_BYTES)))
-        self.writer.write(framed(hello))
-        theirs = await self.frame()
-        self.writer.write(framed(proof(SECRET, hello, theirs)))
-        await self.frame()
-
-    async def closed(self) -> None:
-        """Wait until the other side has closed."""
-        async with asyncio.timeout(10):
-            try:
-                while await self._reader.read(65536):
-                    pass
-            except OSError:
-                pass
-        self.writer.close()
 
 
 async def test_idle_connection_stays_and_hands_no_ping_over() -> None:
@@ -325,6 +285,26 @@ async def test_requests_of_http_that_hang_on_are_bounded_as_others_that_prove_no
         for other in others:
             await other.closed()
         await eventually(_is(lambda: not transport._open), "nothing is left of them", 2 * HANDSHAKE_TIMEOUT)
+
+
+async def test_length_that_is_too_high_and_allowed_does_not_swallow_the_peer_for_long(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with alone() as (node, transport):
+        peer = await Stranger.at(transport.port)
+        await peer.prove(transport.config)
+        await eventually(_is(lambda: node.events == [("connected", 2)]), "the peer is connected")
+        peer.writer.write(struct.pack(">I", FRAME_BYTES_MAX))
+
+        async def is_given_up() -> bool:
+            peer.writer.write(framed(b"heard?"))
+            return node.events[-1] == ("disconnected", 2)
+
+        with caplog.at_level(logging.WARNING):
+            await eventually(is_given_up, "it is given up", 4 * TIMING.silence_max)
+        assert not node.messages
+        assert " bytes of one frame in " in caplog.text
+        await peer.closed()
 
 
 async def test_length_above_the_largest_batch_closes_the_connection() -> None:

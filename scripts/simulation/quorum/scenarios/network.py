@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from quorate.scripts.simulation.quorum.damaged_frames import stretched
 from quorate.scripts.simulation.quorum.stage import QUIET, QuorumStage
 
 _STREAMS: Final = replace(QUIET, is_stream=True)
 _DAMAGED_WRITES: Final = 60
+#: Two silences, and time to dial.
+_HEARD_AGAIN_SECONDS: Final = 3.0
 
 
 def switch_outage(seed: int) -> None:
@@ -92,6 +95,27 @@ def damaged_frames(seed: int) -> None:
     stage.finish()
 
 
+def stretched_frame(seed: int) -> None:
+    """A follower is told of a frame that is longer than it is: all that its leader says next belongs to that.
+
+    The connection is given up for it before an election comes of it, or soon afterwards.
+    """
+    stage = QuorumStage(seed, options=_STREAMS)
+    leader, deaf = stage.lead(0), stage.nodes[2]
+    stage.write_acknowledged(0)
+    connection = stage.world.network.connection(deaf.node_id, leader.node_id)
+    assert connection is not None
+    deaf._receive(connection.number, leader.node_id, stretched())
+    stage.write_acknowledged(0)
+    stage.suppose(stage.end_of(2) < stage.end_of(0), "the follower does not hear of the write")
+    is_heard = stage.world.run_until(
+        lambda: deaf.node is not None and deaf.node.applied_end >= stage.end_of(0), _HEARD_AGAIN_SECONDS
+    )
+    stage.claim(is_heard, "the follower hears nobody of what was committed")
+    stage.claim(not deaf.knows(connection.number, leader.node_id), "the connection that got stuck is still there")
+    stage.finish()
+
+
 def _claim_next_write(stage: QuorumStage, seconds: float) -> None:
     """A write is acknowledged within so long."""
     begun = stage.world.scheduler.now
@@ -108,5 +132,6 @@ NETWORK_SCENARIOS: Final[dict[str, Callable[[int], None]]] = {
     "swallowed-leader": swallowed_leader,
     "leader-without-power": leader_without_power,
     "damaged-frames": damaged_frames,
+    "stretched-frame": stretched_frame,
     "leader-gone-between-two-epochs": leader_gone_between_two_epochs,
 }

@@ -95,7 +95,7 @@ async def test_process_that_is_supervised_is_left_alone(tmp_path: Path) -> None:
     assert not note_path(tmp_path / "controller-1.log").exists()
 
 
-@pytest.mark.parametrize("damage", ["other", "garbage", "empty", "half", "endless"])
+@pytest.mark.parametrize("damage", ["other", "garbage", "huge", "empty", "half", "endless"])
 def test_process_that_is_another_than_was_noted_is_left_alone(tmp_path: Path, damage: str) -> None:
     """The number was given away since, or the note is damaged."""
     bystander = subprocess.Popen([sys.executable, "-c", LIVES])
@@ -109,6 +109,7 @@ def test_process_that_is_another_than_was_noted_is_left_alone(tmp_path: Path, da
             {
                 "other": f"{number}@{int(started) + 1}@{boot} {gone}\n",
                 "garbage": f"{number} no@process\n",
+                "huge": f"{10**30}@{started}@{boot} {gone}",
                 "empty": "",
                 "half": child,
                 "endless": f"{child} {gone}" * 1_000,
