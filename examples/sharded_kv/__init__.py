@@ -1,0 +1,1 @@
+"""A sharded key-value store on Quorate: see docs/sharded-kv.md."""
