@@ -165,7 +165,7 @@ def test_every_package_is_named_in_the_project_file() -> None:
     assert on_disk == set(PACKAGES)
     assert settings["hatch"]["build"]["targets"]["wheel"]["only-include"] == ["src/quorate"]
     assert settings["importlinter"]["root_packages"] == ["quorate"]
-    assert settings["mypy"]["files"] == ["src/quorate", "tests"]
+    assert settings["mypy"]["files"] == ["src/quorate", "tests", "examples"]
 
 
 def test_quorate_is_links_to_the_packages_of_the_checkout() -> None:
@@ -184,6 +184,27 @@ def test_facades_hold_nothing_but_names_of_the_packages() -> None:
         assert ast.get_docstring(ast.Module(body, [])), name
         kinds = [type(node) for node in body[1:]]
         assert kinds == [ast.ImportFrom] * (len(kinds) - 1) + [ast.Assign], name
+
+
+def test_examples_import_of_quorate_what_programs_may() -> None:
+    """They are copied: what they reach for is what programs will."""
+    public = {f"quorate.{name.removesuffix('.py')}" for name in FACADES}
+    examples = modules("examples")
+    assert examples
+    imported = [(module, name) for module in examples for _, name in imports(module.tree)]
+    refuse(
+        [f"{module.name} imports {name}" for module, name in imported if is_ours(name) and not is_in(name, public)],
+        "examples import the public modules alone",
+    )
+
+
+def is_ours(name: str) -> bool:
+    return name == "quorate" or name.startswith("quorate.")
+
+
+def is_in(name: str, public: set[str]) -> bool:
+    """Whether the name is a public module, or of one."""
+    return any(name == module or name.startswith(f"{module}.") for module in public)
 
 
 def is_started_by_name(module: Module) -> bool:
