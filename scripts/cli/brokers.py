@@ -17,7 +17,7 @@ from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import ago, columns, or_dash, reader_may_leave
+from quorate.scripts.terminal.output import ago, columns, or_dash, show
 
 app = typer.Typer(help="List and describe brokers, and unregister those that never come back.", no_args_is_help=True)
 app.command()(feed)
@@ -38,19 +38,15 @@ def list_(
     Example: quorate brokers list
     """
     reply = ask(controllers, secret_file, lambda client: client.describe_brokers(), path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(reply.model_dump_json() + "\n")
-            return
-        rows = [("BROKER", "STATE", "RACK", "EPOCH", "LISTENERS", "LAG", "LAST-HEARTBEAT")]
-        rows += (
-            (
-                str(one.id), one.state, one.rack or "-", str(one.epoch), _listeners(one),
-                or_dash(one.lag_records), ago(one.last_heartbeat_ms),
-            )
-            for one in reply.brokers
-        )  # fmt: skip
-        sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+    rows = [("BROKER", "STATE", "RACK", "EPOCH", "LISTENERS", "LAG", "LAST-HEARTBEAT")]
+    rows += (
+        (
+            str(one.id), one.state, one.rack or "-", str(one.epoch), _listeners(one),
+            or_dash(one.lag_records), ago(one.last_heartbeat_ms),
+        )
+        for one in reply.brokers
+    )  # fmt: skip
+    show(reply, columns(rows), as_json=as_json)
 
 
 class BrokerDescription(BaseModel):
@@ -81,11 +77,7 @@ def describe(
     Example: quorate brokers describe 12
     """
     described = ask(controllers, secret_file, lambda client: _described(client, broker_id), path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(described.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in columns(list(_facts(described))))
+    show(described, columns(list(_facts(described))), as_json=as_json)
 
 
 async def _described(client: ControllerClient, broker_id: int) -> BrokerDescription:

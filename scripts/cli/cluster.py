@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import typer
@@ -11,7 +10,7 @@ from quorate.controller.api.resources import ClusterReply
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import columns, show
 
 app = typer.Typer(help="The cluster's id, active controller, versions and counts.", no_args_is_help=True)
 
@@ -34,11 +33,7 @@ def describe(
     Example: quorate cluster describe
     """
     reply = ask(controllers, secret_file, lambda client: client.describe_cluster(), path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(reply.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in columns(list(_facts(reply))))
+    show(reply, columns(list(_facts(reply))), as_json=as_json)
 
 
 def _facts(cluster: ClusterReply) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from quorate.metadata_log.errors import ApiError
 from quorate.scripts.terminal.arguments import AsJson, DryRun
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import columns, show
 
 app = typer.Typer(help="Show, raise and lower the levels of a cluster's features.", no_args_is_help=True)
 
@@ -40,15 +40,11 @@ def describe(
     described = ask(
         controllers, secret_file, lambda client: client.describe_features(is_linearizable=True), path=from_path, at=at
     )
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(described.model_dump_json() + "\n")
-            return
-        rows = [("FEATURE", "LEVEL", "SUPPORTED")]
-        for one in described.features:
-            supported = f"{one.min_supported_version}-{one.max_supported_version}"
-            rows.append((one.feature, str(one.finalized_version_level), supported))
-        sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+    rows = [("FEATURE", "LEVEL", "SUPPORTED")]
+    for one in described.features:
+        supported = f"{one.min_supported_version}-{one.max_supported_version}"
+        rows.append((one.feature, str(one.finalized_version_level), supported))
+    show(described, columns(rows), as_json=as_json)
 
 
 @app.command()

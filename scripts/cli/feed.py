@@ -21,7 +21,7 @@ from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
-from quorate.scripts.terminal.output import ago, columns, or_dash, reader_may_leave
+from quorate.scripts.terminal.output import ago, columns, or_dash, show
 
 #: Controllers are asked at the same time; one that is stopped is not waited for any longer.
 _PATIENCE_MS: Final = 2_000
@@ -58,11 +58,7 @@ def feed(as_json: AsJson = False, controllers: Controllers = None, secret_file: 
     Example: quorate brokers feed
     """
     readers = ask(controllers, secret_file, _readers)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(readers.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in columns([_TITLES, *_rows(readers)]))
+    show(readers, columns([_TITLES, *_rows(readers)]), as_json=as_json)
     for silent in readers.silent:
         sys.stderr.write(f"quorate: {silent.url} does not answer: {silent.reason}\n")
     if not readers.controllers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import ago, columns, or_dash, reader_may_leave
+from quorate.scripts.terminal.output import ago, columns, or_dash, show
 
 app = typer.Typer(help="Who leads the controllers, in which epoch, and how far each voter is.", no_args_is_help=True)
 
@@ -36,12 +35,8 @@ def describe(
     Example: quorate quorum describe --replication
     """
     reply = ask(controllers, secret_file, lambda client: client.describe_quorum(), path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(reply.model_dump_json() + "\n")
-            return
-        rows = _replication(reply) if replication else _status(reply)
-        sys.stdout.writelines(f"{line}\n" for line in columns(list(rows)))
+    rows = _replication(reply) if replication else _status(reply)
+    show(reply, columns(list(rows)), as_json=as_json)
 
 
 def _status(quorum: QuorumReply) -> Iterator[tuple[str, str]]:
@@ -112,12 +107,8 @@ def list_controllers(
     Example: quorate quorum controllers
     """
     reply = ask(controllers, secret_file, lambda client: client.describe_controllers(), path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(reply.model_dump_json() + "\n")
-            return
-        rows = [("NODE", "VOTER", "INCARNATION", "METADATA.VERSION", "LISTENERS"), *map(_controller, reply.controllers)]
-        sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+    rows = [("NODE", "VOTER", "INCARNATION", "METADATA.VERSION", "LISTENERS"), *map(_controller, reply.controllers)]
+    show(reply, columns(rows), as_json=as_json)
 
 
 def _controller(controller: ControllerReply) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from quorate.metadata_log.errors import ErrorCode
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.harmless import shown_name
-from quorate.scripts.terminal.output import reader_may_leave
+from quorate.scripts.terminal.output import show
 
 
 class ItemOutcome(NamedTuple):
@@ -41,11 +41,7 @@ def report(reply: BaseModel, outcomes: Sequence[ItemOutcome], *, as_json: bool) 
 
     With JSON the reply is all of the output, and has every outcome in it.
     """
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(reply.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{outcome.done}\n" for outcome in outcomes if outcome.is_done)
+    show(reply, (outcome.done for outcome in outcomes if outcome.is_done), as_json=as_json)
     exit_by(outcomes)
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import typer
 
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.harmless import shown_name
+
+if TYPE_CHECKING:  # commands that show no reply start without it
+    from pydantic import BaseModel
 
 
 def format_time(timestamp_ms: int) -> str:
@@ -56,3 +60,12 @@ def reader_may_leave() -> Iterator[None]:
         # Nothing to say, and nowhere to say it: what is still buffered must not fail once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(exit_codes.DONE) from None
+
+
+def show(reply: BaseModel, lines: Iterable[str], *, as_json: bool) -> None:
+    """Write a reply as one JSON document, or else these lines, to a reader who may leave."""
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.write(reply.model_dump_json() + "\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in lines)

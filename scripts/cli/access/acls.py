@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from itertools import product
 from typing import Annotated, Final, Literal, get_args
@@ -26,7 +25,7 @@ from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, counted, reader_may_leave
+from quorate.scripts.terminal.output import columns, counted, show
 from quorate.scripts.terminal.requesting import make
 
 app = typer.Typer(
@@ -99,11 +98,7 @@ def list_(
     """
     wanted = _filter(resource, pattern, principal, host, operation, permission)
     described = ask(controllers, secret_file, lambda client: client.access.describe_acls(wanted), path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(described.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in _table(_flat(described)) or ["There are none."])
+    show(described, _table(_flat(described)) or ["There are none."], as_json=as_json)
 
 
 @app.command()
@@ -194,11 +189,7 @@ def remove(
 
 
 def _show_removed(acls: list[MatchingAcl], reply: BaseModel, verb: str, *, as_json: bool) -> None:
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(reply.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in (*_table(acls), f"{counted(len(acls), 'ACL')} {verb}."))
+    show(reply, (*_table(acls), f"{counted(len(acls), 'ACL')} {verb}."), as_json=as_json)
 
 
 def _flat(described: DescribeAclsResponse) -> list[MatchingAcl]:

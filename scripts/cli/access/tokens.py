@@ -22,7 +22,7 @@ from quorate.controller.protocol.tokens import (
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, Principal, SecretFile
-from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
+from quorate.scripts.terminal.output import columns, format_time, show
 
 app = typer.Typer(help="Make, renew, end and list delegation tokens.", no_args_is_help=True)
 
@@ -139,12 +139,7 @@ def list_(
     Example: quorate tokens list --owner User:ana
     """
     tokens = ask(controllers, secret_file, partial(_all_tokens, owner), path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            everything = DescribeDelegationTokenResponse(tokens=tokens, next_after=None)
-            sys.stdout.write(everything.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in _table(tokens))
+    show(DescribeDelegationTokenResponse(tokens=tokens, next_after=None), _table(tokens), as_json=as_json)
 
 
 async def _all_tokens(owner: str | None, client: ControllerClient) -> list[DescribedDelegationToken]:

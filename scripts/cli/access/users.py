@@ -20,7 +20,7 @@ from quorate.controller.protocol.scram import (
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import columns, show
 from quorate.scripts.terminal.requesting import make
 
 app = typer.Typer(help="Show, set and remove the SCRAM credentials of users.", no_args_is_help=True)
@@ -55,11 +55,7 @@ def list_(
         path=from_path,
         at=at,
     )
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(described.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in _lines(described))
+    show(described, _lines(described), as_json=as_json)
 
 
 def _lines(described: DescribeUserScramCredentialsResponse) -> list[str]:

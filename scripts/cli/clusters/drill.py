@@ -21,7 +21,7 @@ from quorate.scripts.drills.report import lines, page
 from quorate.scripts.drills.runner import DRILLS, run_drill, skipped
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import columns, reader_may_leave, show
 
 app = typer.Typer(help="Rehearse disasters on real processes, and measure what they cost.", no_args_is_help=True)
 
@@ -226,8 +226,4 @@ def _keep_logs(name: str, target: Path | None, directory: Path) -> None:
 
 
 def _show(outcome: DrillOutcome, *, as_json: bool) -> None:
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(outcome.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in lines(outcome))
+    show(outcome, lines(outcome), as_json=as_json)

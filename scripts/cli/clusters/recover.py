@@ -29,7 +29,7 @@ from quorate.scripts.lost_majority.verification import verify as verify_plan
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, Yes, broker_ids, confirm
 from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, LocalDirectory, SecretFile, find_secret
-from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
+from quorate.scripts.terminal.output import columns, format_time, reader_may_leave, show
 
 app = typer.Typer(
     help="Rebuild a quorum whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",
@@ -214,12 +214,7 @@ def verify(path: PlanFile, secret_file: SecretFile = None, as_json: AsJson = Fal
     Example: quorate recover verify recovery.json
     """
     seen = verify_plan(RecoveryPlan.load(path), find_secret(secret_file))
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(seen.model_dump_json() + "\n")
-        else:
-            rows = [(one.verdict, one.what, one.detail) for one in seen.findings]
-            sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+    show(seen, columns([(one.verdict, one.what, one.detail) for one in seen.findings]), as_json=as_json)
     codes = {"holds": exit_codes.DONE, "fails": exit_codes.REFUSED, "unknown": exit_codes.UNREACHABLE}
     raise typer.Exit(codes[seen.verdict])
 

@@ -24,7 +24,7 @@ from quorate.scripts.cli.topics.config_names import point_out_slips
 from quorate.scripts.terminal.arguments import AsJson, DryRun, key_values
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import columns, show
 
 app = typer.Typer(
     help="Show and change the configs of topics, brokers, groups and client metrics subscriptions.",
@@ -74,11 +74,7 @@ def describe(
         path=from_path,
         at=at,
     )
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(described.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in _lines(described, name, is_all=all_))
+    show(described, _lines(described, name, is_all=all_), as_json=as_json)
 
 
 def _lines(described: DescribeConfigsResult, names: list[str] | None, *, is_all: bool) -> Iterable[str]:

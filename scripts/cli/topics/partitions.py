@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -33,7 +32,7 @@ from quorate.scripts.terminal.arguments import (
 )
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import columns, show
 from quorate.scripts.terminal.paging import all_partitions, say_if_more, topics_described
 
 app = typer.Typer(
@@ -73,13 +72,10 @@ def list_(
         not_preferred=not_preferred, reassigning=reassigning,
     )  # fmt: skip
     found = ask(controllers, secret_file, lambda client: all_partitions(client, wanted, limit), path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(found.model_dump_json() + "\n")
-            return
-        rows = [(topic.name or "", *partition_row(one)) for topic in found.topics for one in topic.partitions]
-        sys.stdout.writelines(f"{line}\n" for line in columns([("TOPIC", *PARTITION_HEADINGS), *rows]))
-    say_if_more(len(rows), found.matching)
+    rows = [(topic.name or "", *partition_row(one)) for topic in found.topics for one in topic.partitions]
+    show(found, columns([("TOPIC", *PARTITION_HEADINGS), *rows]), as_json=as_json)
+    if not as_json:
+        say_if_more(len(rows), found.matching)
 
 
 class NamedPartition(BaseModel):
@@ -125,12 +121,8 @@ def describe(
         return NamedPartitions(partitions=[NamedPartition(topic=one[0], partition=by_name[one]) for one in named])
 
     described = ask(controllers, secret_file, question, path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(described.model_dump_json() + "\n")
-            return
-        for one in described.partitions:
-            sys.stdout.writelines(f"{line}\n" for line in _lines(one.topic, one.partition))
+    lines = (line for one in described.partitions for line in _lines(one.topic, one.partition))
+    show(described, lines, as_json=as_json)
 
 
 def _lines(topic: str, one: DescribedPartition) -> Iterator[str]:

@@ -57,7 +57,7 @@ from quorate.scripts.terminal.arguments import (
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import columns, reader_may_leave, show
 from quorate.scripts.terminal.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
 
 #: Of topics that are to be deleted.
@@ -186,11 +186,7 @@ def describe(
         return _described(found, await all_partitions(client, wanted, limit))
 
     described = ask(controllers, secret_file, question, path=from_path, at=at)
-    with reader_may_leave():
-        if as_json:
-            sys.stdout.write(described.model_dump_json() + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in _description(described.topics))
+    show(described, _description(described.topics), as_json=as_json)
     shown = sum(len(topic.partitions) for topic in described.topics)
     if not as_json and not with_overrides:
         say_if_more(shown, described.matching)
