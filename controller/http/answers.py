@@ -10,6 +10,8 @@ from quorate.controller.http.ports import Node
 
 #: Whole seconds, the smallest that the header can say: what waits is worked off sooner.
 _RETRY_AFTER: Final = (("Retry-After", "1"),)
+#: To browsers: take no answer for anything but what it says it is, and show none to a page of another site.
+_BROWSER_HEADERS: Final = (("X-Content-Type-Options", "nosniff"), ("Cross-Origin-Resource-Policy", "same-origin"))
 
 
 def node_headers(node: Node) -> tuple[tuple[str, str], ...]:
@@ -21,6 +23,7 @@ def node_headers(node: Node) -> tuple[tuple[str, str], ...]:
         (headers.ACTIVE, "" if position.leader_id is None else str(position.leader_id)),
         (headers.EPOCH, str(position.epoch)),
         (headers.HIGH_WATERMARK, str(position.high_watermark)),
+        *_BROWSER_HEADERS,
     )
 
 

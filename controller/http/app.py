@@ -13,7 +13,7 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
 from quorate.controller.decisions.origin import ORIGIN
-from quorate.controller.http.access import NoAccess, check_access
+from quorate.controller.http.access import NoAccess, check_access, check_page
 from quorate.controller.http.answers import node_headers, status_headers
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
@@ -112,6 +112,7 @@ def _refusal(request: web.Request, error: web.HTTPException) -> HttpRefusal:
 async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
     if request.path not in _OPEN_PATHS:
         secret = request.app[NODE_KEY].shared_secret
+        check_page(request.host, request.headers.get("Origin", ""), request.headers.get("Sec-Fetch-Site", ""))
         check_access(secret, request.host, request.headers.get("Authorization", ""))
         if (connection := connection_of(request)) is not None:
             connection.prove()

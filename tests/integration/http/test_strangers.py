@@ -6,6 +6,8 @@ import json
 import time
 import zlib
 
+import pytest
+
 from tests.integration.http.test_express import TOPICS, Client, new_topics, request
 from tests.integration.http_stage import stage
 
@@ -82,3 +84,33 @@ async def test_expectation_that_nobody_knows_is_refused() -> None:
             "header Expect: 'the-unexpected' is not known, 100-continue is",
         )
         client.close()
+
+
+@pytest.mark.parametrize(
+    ("page", "status"),
+    [
+        ({}, 200),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "http://example.org"}, 403),
+        ({"Origin": "http://127.0.0.1"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+    ids=str,
+)
+async def test_page_of_another_site_does_nothing_in_its_readers_name(page: dict[str, str], status: int) -> None:
+    async with stage(1) as on:
+        before = len(on.members[1].checkpoints.infos)
+        answered, reply, fields = await on.ask(1, "POST", "/v1/checkpoints", headers=page)
+        assert answered == status, reply
+        assert (len(on.members[1].checkpoints.infos) > before) == (status == 200)
+        assert (await on.ask(1, "GET", "/v1/status?local=true", headers=page))[0] == status
+        assert (fields["X-Content-Type-Options"], fields["Cross-Origin-Resource-Policy"]) == ("nosniff", "same-origin")
+
+
+async def test_own_page_may_ask() -> None:
+    async with stage(1) as on:
+        own = {"Origin": on.members[1].url, "Sec-Fetch-Site": "same-origin"}
+        assert (await on.ask(1, "GET", "/v1/status?local=true", headers=own))[0] == 200
