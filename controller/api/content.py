@@ -28,6 +28,17 @@ _PROBLEMS_SHOWN: Final = 10
 #: Characters of a wrong value that are shown.
 _VALUE_CHARS: Final = 100
 _READ_BYTES: Final = 65_536
+#: Lists, objects and what is in them, of one body: more than 10,000 partitions with the brokers of each need. A body of
+#: a few megabytes may have millions, which take seconds to make, and a gigabyte, before the first of them is refused.
+_PARTS_MAX: Final = 500_000
+#: Lists and objects alone: only these are counted in msgpack.
+_LISTS_MAX: Final = 200_000
+#: Above this many problems none is named: that would take longer than to find them.
+_PROBLEMS_MAX: Final = 20_000
+#: More than any message has fields.
+_KEYS_MAX: Final = 64
+#: Of JSON: there are at least as many as there are parts, but for one.
+_SEPARATORS: Final = (b",", b"[", b"{")
 _SHORT: Final = Repr()
 _SHORT.maxstring = _SHORT.maxother = _VALUE_CHARS
 
@@ -93,7 +104,9 @@ def decode_body(model: type[M], data: bytes, media: str) -> M:
     """
     try:
         if media == MSGPACK:
-            return model.model_validate(unpack(data))
+            return model.model_validate(_unpack_bounded(data))
+        if sum(map(data.count, _SEPARATORS)) > _PARTS_MAX:
+            raise HttpRefusal(400, f"the body has more than {_PARTS_MAX} parts: lists, objects and what is in them")
         return model.model_validate_json(data)
     except ValidationError as error:
         if issubclass(model, SecretMessage):
@@ -102,17 +115,33 @@ def decode_body(model: type[M], data: bytes, media: str) -> M:
         raise _invalid("body", error) from error
 
 
-def unpack(data: bytes) -> Any:
-    """What a msgpack body says.
+def unpack(data: bytes, **limits: Any) -> Any:
+    """What a msgpack body says. ``limits``: of ``msgpack.unpackb``, beside those that follow from the body's own size.
 
     Raises:
         HttpRefusal: 400, it is not msgpack.
     """
     try:
-        # Limits follow from the body's own size; only text may be a key.
-        return msgpack.unpackb(data, strict_map_key=True, raw=False, use_list=True)
+        # Only text may be a key.
+        return msgpack.unpackb(data, strict_map_key=True, raw=False, use_list=True, **limits)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise HttpRefusal(400, f"the body is no msgpack: {error or type(error).__name__}") from error
+
+
+def _unpack_bounded(data: bytes) -> Any:
+    """The same of a body that may have been made to take long."""
+    if len(data) <= _LISTS_MAX:
+        return unpack(data, max_map_len=_KEYS_MAX)
+    parts = 0
+
+    def count(part: Any) -> Any:
+        nonlocal parts
+        parts += 1
+        if parts > _LISTS_MAX:
+            raise HttpRefusal(400, f"the body has more than {_LISTS_MAX} lists and objects")
+        return part
+
+    return unpack(data, max_map_len=_KEYS_MAX, list_hook=count, object_hook=count)
 
 
 def pack(model: BaseModel) -> bytes:
@@ -139,6 +168,8 @@ def decode_parameters(model: type[M], path: Mapping[str, str], query: Iterable[t
 
 
 def _invalid(what: str, error: ValidationError, *, shows_values: bool = True) -> HttpRefusal:
+    if error.error_count() > _PROBLEMS_MAX:
+        return HttpRefusal(400, f"{what}: {error.error_count()} problems, too many to name one")
     problems = error.errors(include_url=False, include_context=False)
     shown = [
         {"where": _place(problem["loc"]), "message": _message(problem, shows_value=shows_values)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from operator import attrgetter
+from reprlib import Repr
 from typing import Any, Final
 
 import msgpack
@@ -49,6 +50,9 @@ _PAIRS_MAX: Final = 1000
 _MANIFEST_BYTES_MAX: Final = 1024 * 1024
 #: The highest number in a field, by its name; offsets, sizes and rounds have the same one.
 _HIGHEST: Final = {"epoch": EPOCH_MAX, "prev_epoch": EPOCH_MAX, "last_epoch": EPOCH_MAX, "crc": (1 << 32) - 1}
+
+#: What is wrong may be long and deep.
+_SHORT: Final = Repr()
 
 _SPECS: Final = {number: tuple(_FIELD_TYPES[str(f.type)] for f in fields(cls)) for number, cls in _TYPES.items()}
 _LIMITS: Final = {
@@ -93,12 +97,14 @@ def decode(payload: bytes | memoryview) -> Message:
         ProtocolError: the bytes are no message of this protocol.
     """
     try:
-        number, *values = msgpack.unpackb(payload, use_list=False)
+        # A frame has room for millions of parts; no message has more than a few, and none of them is a map.
+        number, *values = msgpack.unpackb(payload, use_list=False, max_array_len=_PAIRS_MAX, object_hook=_refuse_map)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise ProtocolError(f"{len(payload)} bytes are no message: {error}") from error
     spec = _SPECS.get(number) if type(number) is int else None
     if spec is None:
-        raise ProtocolError(f"message type {str(number)[:20]} is not in the list")
+        named = number if type(number) is int else f"of type {type(number).__name__}"
+        raise ProtocolError(f"message type {named} is not in the list")
     if len(spec) != len(values):
         raise ProtocolError(f"message type {number} has {len(values)} fields, not {len(spec)}")
     if tuple(map(type, values)) != spec:
@@ -117,9 +123,11 @@ def decode(payload: bytes | memoryview) -> Message:
     return message
 
 
+def _refuse_map(found: dict[Any, Any]) -> None:
+    raise ProtocolError(f"a map of {len(found)} keys: no message has one")
+
+
 def _check_pairs(number: int, pairs: tuple[Any, ...]) -> None:
-    if len(pairs) > _PAIRS_MAX:
-        raise ProtocolError(f"message type {number}: {len(pairs)} pairs, {_PAIRS_MAX} are the most")
     for pair in pairs:
         if type(pair) is not tuple or len(pair) != 2 or not all(type(x) is int and 0 <= x <= OFFSET_MAX for x in pair):
-            raise ProtocolError(f"message type {number}: a pair of numbers is due, not {str(pair)[:40]}")
+            raise ProtocolError(f"message type {number}: a pair of numbers is due, not {_SHORT.repr(pair)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any, cast
@@ -62,6 +63,30 @@ def test_examples_name_every_message_of_the_protocol() -> None:
 def test_message_of_wrong_shape_is_refused(fields: list[Any]) -> None:
     with pytest.raises(ProtocolError):
         decode(msgpack.packb(fields))
+
+
+#: As many as a frame has room for.
+MILLIONS = 8_000_000
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"\x91" * 1020 + b"\xc0",
+        b"\x91\xdd" + MILLIONS.to_bytes(4, "big") + b"\x01" * MILLIONS,
+        b"\x92\x01\xdc\x03\xe8" + b"\x80" * 1000,
+        b"\x99" + b"\x01" * 6 + b"\xc4\x00" + b"\x91" * 1000 + b"\x01\xc2",
+        msgpack.packb([1, 3, 7, 100, 2, 90, b"", [[1, 2]] * 1001, False]),
+    ],
+    ids=["deep type", "endless type", "maps", "deep pair", "pairs"],
+)
+def test_message_that_would_take_long_to_make_or_to_tell_of_is_refused_at_once(payload: bytes) -> None:
+    used = time.process_time()
+    with pytest.raises(ProtocolError) as refused:
+        decode(payload)
+    # Made whole it takes half a second of the processor.
+    assert time.process_time() - used < 0.1
+    assert len(str(refused.value)) < 200
 
 
 def outside(message: messages.Message) -> Iterator[messages.Message]:
