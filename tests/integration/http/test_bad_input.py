@@ -66,15 +66,6 @@ CASES = [
         "INVALID_REQUEST",
         "at most 10000 items",
     ),
-    Bad(
-        "millions",
-        "POST",
-        TOPICS,
-        b'{"topics": [' + b"{}," * 1_000_000 + b"{}]}",
-        400,
-        "INVALID_REQUEST",
-        "500000 parts",
-    ),
     Bad("body for a GET", "GET", TOPICS, {"a": 1}, 400, "INVALID_REQUEST", "takes no body"),
     Bad("body for a DELETE", "DELETE", f"{TOPICS}/known", {"a": 1}, 400, "INVALID_REQUEST", "takes no body"),
     # --- what it says ---
@@ -90,7 +81,7 @@ CASES = [
     Bad("too many records", "POST", TOPICS, topic(num_partitions=20_000), 422, "POLICY_VIOLATION", ""),
     Bad("100,000 replicas", "POST", REASSIGN, move(MANY), 400, "INVALID_REQUEST", "at most 64 items"),
     Bad(
-        "a million replicas of a new topic",
+        "100,000 replicas of a new topic",
         "POST",
         TOPICS,
         topic(assignments=[{"partition_index": 0, "broker_ids": MANY}]),
