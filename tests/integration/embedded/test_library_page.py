@@ -1,4 +1,4 @@
-"""The programs of docs/library.md do what the page says, each in a process of its own, elsewhere than in a checkout."""
+"""The tests of docs/library.md pass, and its programs can fail (tests/integration/project/test_wheel.py runs them)."""
 
 import re
 import subprocess
@@ -18,15 +18,6 @@ def run(directory: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_programs_of_the_page_run_to_their_end(tmp_path: Path) -> None:
-    programs = [text for text in PROGRAMS if "def test_" not in text]
-    assert programs
-    for text in programs:
-        program = tmp_path / "program.py"
-        program.write_text(text, encoding="utf-8")
-        run(tmp_path, "-W", "error", str(program))
-
-
 def test_tests_of_the_page_pass_in_a_project_that_has_no_settings_for_them(tmp_path: Path) -> None:
     tests = [text for text in PROGRAMS if "def test_" in text]
     for number, text in enumerate(tests):
@@ -41,7 +32,7 @@ def test_tests_of_the_page_pass_in_a_project_that_has_no_settings_for_them(tmp_p
     [
         ("controllers=3", "controllers=2", "InvalidCluster"),
         ("cluster.running == {0, 1, 2}", "cluster.running == {0, 1}", "AssertionError"),
-        ("image.configs is not before.configs", "image.configs is None", "WatchTimeout"),
+        ("is not before.configs, timeout_ms=10_000", "is None, timeout_ms=100", "WatchTimeout"),
         ("ErrorCode.INVALID_REPLICATION_FACTOR", "ErrorCode.NONE", "AssertionError"),
     ],
 )
