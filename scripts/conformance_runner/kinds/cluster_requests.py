@@ -62,7 +62,8 @@ async def broker_heartbeat(stage: ScenarioStage, op: Form) -> Form:
         want_shut_down=op["want_shut_down"],
         offline_log_dirs=[stage.names.id(directory) for directory in op.get("offline_log_dirs", ())],
     )
-    return (await stage.operations.broker_heartbeat(request, TIMEOUT_MS)).model_dump()
+    # Kafka's response promises no session.
+    return (await stage.operations.broker_heartbeat(request, TIMEOUT_MS)).model_dump(exclude={"session_ms"})
 
 
 async def unregister_broker(stage: ScenarioStage, op: Form) -> None:
