@@ -31,7 +31,7 @@ _FILE_MODE: Final = 0o644
 
 
 class OpenMode(Enum):
-    """How a file is opened. No mode truncates: a file with bytes in it is never emptied by opening it."""
+    """A way to open a file. No mode truncates: a file with bytes in it is never emptied by opening it."""
 
     #: Must exist, for reading only.
     READ = "read"

@@ -135,7 +135,7 @@ class QuorumLimits:
 
 @dataclass(frozen=True, slots=True)
 class QuorumConfig:
-    """Who this node is and with whom it agrees."""
+    """The identity of this node and of those that it agrees with."""
 
     cluster_id: str
     node_id: int

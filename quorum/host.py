@@ -90,11 +90,11 @@ class SnapshotReader(Protocol):
         """The whole file."""
 
     def manifest(self) -> CheckpointManifest | None:
-        """What its writer counted; None when it has no manifest, as Kafka's have none."""
+        """The counts of its writer; None when it has no manifest, as Kafka's have none."""
 
 
 class QuorumListener(Protocol):
-    """What the program behind the quorum is told, in order, on the loop thread. Raising is a fatal fault."""
+    """The program behind the quorum: it is told in order, on the loop thread. Raising is a fatal fault."""
 
     def on_commit(self, batches: CommittedBatches) -> None:
         """The next batches are committed: dense, each once, control batches included."""
@@ -103,7 +103,9 @@ class QuorumListener(Protocol):
         """Forget all state and start from this checkpoint; commits go on at its end."""
 
     def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
-        """Who leads ``epoch``. The own leadership is announced once all before its first batch was handed over."""
+        """``leader_id`` leads ``epoch``. The own leadership is announced once all before its first batch was handed
+        over.
+        """
 
 
 @dataclass(frozen=True, slots=True)

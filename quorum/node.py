@@ -178,7 +178,7 @@ class QuorumNode:
 
     @property
     def leader_id(self) -> int | None:
-        """Who leads the current epoch, as far as this node knows."""
+        """The leader of the current epoch, as far as this node knows."""
         return self._core.leader_id
 
     @property
@@ -387,7 +387,7 @@ class QuorumNode:
         self._due = self._next_deadline(now)
 
     def _answer_leader(self) -> None:
-        """What the leader waits for goes before all else."""
+        """Answer the leader, which waits for it, before all else."""
         self._sync()
         self._follower.send_reply()
         self._outbox.flush()

@@ -109,7 +109,7 @@ class QuorumRuntime:
 
     @property
     def port(self) -> int:
-        """Where this node listens for its peers."""
+        """The port on which this node listens for its peers."""
         return self._transport.port
 
     def silence(self, peer: int) -> float | None:
@@ -170,7 +170,7 @@ class QuorumRuntime:
         self.node.receive(peer, payload)
 
     def read_through(self) -> None:
-        """What follows from the last message to be expected follows at once: a turn of the loop takes its time."""
+        """Do at once all that follows from the last message to be expected: a turn of the loop takes its time."""
         if not self.node.expects_more:
             self._act(self._pump_if_requested)
 

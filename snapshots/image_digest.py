@@ -81,7 +81,7 @@ def digest_image(image: MetadataImage, earlier: ImageDigest = EMPTY_DIGEST, paus
 
 
 def _changes(old: MetadataImage, new: MetadataImage) -> Iterator[int]:
-    """What each part but the topics adds to the root."""
+    """The amounts that each part but the topics adds to the root."""
     yield from _map_changes(old.features.levels, new.features.levels, lambda name, level: [feature_record(name, level)])
     yield from _map_changes(old.cluster.brokers, new.cluster.brokers, lambda _, broker: [broker_record(broker)])
     yield from _map_changes(

@@ -136,7 +136,7 @@ def _keys_of(entity: QuotaEntity, resolvable: Collection[str]) -> Mapping[str, f
 def _records(
     image: MetadataImage, entity: QuotaEntity, keys: Mapping[str, float | None], entry: AlterClientQuotasEntry
 ) -> list[ClientQuotaRecord]:
-    """What changes; what is so already is not written."""
+    """The changes as records; a value that is so already is not written."""
     if len({op.key for op in entry.ops}) != len(entry.ops):
         raise _invalid(f"Duplicate quota key, not updating quota for this entity {_entity_text(entity)}")
     present: Mapping[str, float] = image.client_quotas.entities.get(entity) or {}

@@ -43,7 +43,7 @@ def token_hmac(secret: bytes, token_id: str) -> bytes:
 
 
 class TokensByHmac:
-    """Which token a password belongs to: HMACs once computed are kept. Owned by the loop thread."""
+    """The tokens by their passwords: HMACs once computed are kept. Owned by the loop thread."""
 
     def __init__(self, config: TokenConfig) -> None:
         self.config = config

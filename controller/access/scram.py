@@ -15,7 +15,7 @@ ITERATIONS_MAX: Final = 16_384
 
 
 class ScramKeys(NamedTuple):
-    """What a server keeps of a password: enough to check who logs in, not enough to log in as them."""
+    """The keys that a server keeps of a password: enough to check a login, not enough for a login."""
 
     stored_key: bytes
     server_key: bytes

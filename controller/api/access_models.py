@@ -9,7 +9,7 @@ from quorate.controller.protocol.types import Name
 
 
 class QuotaParameters(ReadParameters):
-    """Which entities are wanted: those that meet all that is given; without anything all of them."""
+    """The entities wanted: those that meet all that is given; without anything all of them."""
 
     user: Name | None = None
     """Name of the user; with it `user_match` is `EXACT`."""
@@ -28,14 +28,14 @@ class QuotaParameters(ReadParameters):
 
 
 class UserParameters(ReadParameters):
-    """Whose credentials are wanted."""
+    """The users whose credentials are wanted."""
 
     user: Name | None = None
     """Name of the user; without it everybody's."""
 
 
 class AclParameters(ReadParameters):
-    """Which ACLs are wanted; what is `ANY` or missing is not looked at."""
+    """The ACLs wanted; a field that is `ANY` or missing is not looked at."""
 
     resource_type: AclResourceType = "ANY"
     """Type of the resource."""

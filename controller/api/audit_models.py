@@ -8,7 +8,7 @@ from quorate.controller.api.models import HttpModel, OffsetField
 
 
 class AuditParameters(HttpModel):
-    """Which records are asked about."""
+    """The records asked about."""
 
     start_offset: OffsetField = 0
     """First record."""
@@ -50,7 +50,7 @@ class AuditReply(HttpModel):
 
 
 class RefusalParameters(HttpModel):
-    """How many are wanted."""
+    """The number of refusals wanted."""
 
     limit: int = Field(default=1_000, ge=1, le=10_000)
     """Lines of the answer: the newest."""
@@ -77,7 +77,7 @@ class RefusalReply(HttpModel):
 
 
 class RefusalsReply(HttpModel):
-    """What the answering node refused."""
+    """The refusals of the answering node."""
 
     node_id: int
     refusals: list[RefusalReply]

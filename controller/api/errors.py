@@ -125,7 +125,7 @@ EARLIEST_OFFSET: Final = "earliest_offset"
 
 
 class FeedOutOfRange(ApiError):
-    """What a follower holds is not what this log holds, or the log no longer reaches back: it takes the checkpoint.
+    """A follower's log is not this one, or this one no longer reaches back so far: the follower takes the checkpoint.
 
     Kafka's clients know both as one error, too (``LogTruncationException`` is an ``OffsetOutOfRangeException``).
     """
@@ -155,7 +155,7 @@ def status_of(error: ApiError) -> int:
 
 
 def retriable(error: ApiError) -> Retriable:
-    """What may be done with the same request."""
+    """The rule for sending the same request again after this error."""
     if isinstance(error, OutcomeUnknown):
         return "after-reading"
     return "yes" if error.code in _RETRIABLE else "no"

@@ -6,7 +6,7 @@ from quorate.controller.api.models import HttpModel
 
 
 class FeedSessionReply(HttpModel):
-    """How one reader of the feed, or all that have no name, are served. Counted since the session began."""
+    """The service to one reader of the feed, or to all that have no name. Counted since the session began."""
 
     broker_id: int | None
     """The broker, of several in one process the one with the smallest id; null: all readers without a name."""
@@ -38,7 +38,7 @@ class FeedSessionReply(HttpModel):
 
 
 class FeedSessionsReply(HttpModel):
-    """Who reads one controller's feed."""
+    """The readers of one controller's feed."""
 
     observed_by: int
     """The controller that is read."""

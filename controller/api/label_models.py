@@ -9,7 +9,7 @@ from quorate.controller.protocol.labels import LabelKind
 
 
 class LabelParameters(ReadParameters):
-    """Which labels are wanted: those that meet all that is given; without anything all of them."""
+    """The labels wanted: those that meet all that is given; without anything all of them."""
 
     resource: str | None = Field(default=None, min_length=1, max_length=1024)
     """`cluster`, `topic:NAME`, `partition:TOPIC-NUMBER`, `broker:ID` or `record:NAME`."""

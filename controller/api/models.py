@@ -37,7 +37,7 @@ class Nothing(HttpModel):
 
 
 class ErrorReply(HttpModel):
-    """What every failed request is answered with."""
+    """The answer to every request that failed."""
 
     error: str
     """Kafka's name of the error."""
@@ -59,14 +59,14 @@ class ErrorReply(HttpModel):
 
 
 class ViewParameters(HttpModel):
-    """Whose view of the cluster is wanted."""
+    """The node whose view of the cluster is wanted."""
 
     local: bool = False
     """The answering node's own view, even if another controller is active."""
 
 
 class MomentParameters(HttpModel):
-    """Which state is wanted."""
+    """The moment whose state is wanted."""
 
     at: str | None = Field(default=None, max_length=40, pattern=MOMENT_FORM)
     """The state at an offset (`2000`), before the first batch that is later than a time (`2026-01-31T12:00:00Z`), or at
@@ -81,11 +81,11 @@ class MomentParameters(HttpModel):
 
 
 class PastViewParameters(ViewParameters, MomentParameters):
-    """Whose view is wanted, and of which state."""
+    """The node whose view is wanted, and the moment of the state."""
 
 
 class ReadParameters(MomentParameters):
-    """How fresh a read must be."""
+    """The freshness that a read must have."""
 
     consistency: Literal["committed", "linearizable"] = "committed"
     """`committed`: this node's committed state, which may lag. `linearizable`: everything acknowledged before this
@@ -110,7 +110,7 @@ class TopicReadParameters(ReadParameters, TopicParameters):
 
 
 class ConfigParameters(ReadParameters):
-    """What has configs, and how fresh they must be."""
+    """The resource whose configs are wanted, and the freshness that they must have."""
 
     resource_type: ResourceTypeName
     """Kind of resource."""
@@ -130,7 +130,7 @@ class BrokerViewParameters(PastViewParameters, BrokerParameters):
 
 
 class FeedParameters(HttpModel):
-    """Where a follower stands, and how much it takes."""
+    """The position of a follower, and the bounds of an answer to it."""
 
     offset: OffsetField
     """First record wanted: the (exclusive) end of what the follower has."""

@@ -124,7 +124,7 @@ class ControllersReply(HttpModel):
 
 
 class BrokerEndpointReply(HttpModel):
-    """Where a broker can be reached."""
+    """An address of a broker."""
 
     name: str
     host: str
@@ -232,7 +232,7 @@ class TopicReply(HttpModel):
 
 
 class StatusReply(HttpModel):
-    """What an operator wants to see first."""
+    """The state of the cluster on one screen, for an operator."""
 
     verdict: Verdict
     """Of an old state it is about brokers and partitions: no log says how the quorum was."""

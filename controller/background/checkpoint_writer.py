@@ -47,7 +47,7 @@ Write = Callable[[int, CheckpointContent, Callable[[StorageError | None], None]]
 
 @dataclass(frozen=True, slots=True)
 class CheckpointLimits:
-    """When one is due."""
+    """The bounds at which a checkpoint is due."""
 
     #: Bytes of log since the last one.
     log_bytes: int
@@ -236,7 +236,7 @@ class CheckpointWriter:
 
 
 def manifest_of(digest: ImageDigest) -> CheckpointManifest:
-    """What a checkpoint of the image holds: data records by type, and the state's digest."""
+    """The manifest of a checkpoint of the image: data records by type, and the state's digest."""
     image = digest.image
     level = image.features.metadata_version or NEWEST_LEVEL
     counts = Counter(json_type(item.record) for item in (*before_topics(image, level), *after_topics(image)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DigestVerdict:
-    """What a comparison says."""
+    """The outcome of a comparison."""
 
     #: Nodes that agree with each other and are more than half of all; empty where no such nodes answered.
     agreeing: frozenset[int] = frozenset()

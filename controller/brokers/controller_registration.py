@@ -27,7 +27,7 @@ _SECURITY_PROTOCOLS: Final = range(4)
 
 
 def own_registration(node_id: int, incarnation_id: Uuid, listeners: list[Listener]) -> ControllerRegistrationRequest:
-    """What a controller with this software registers."""
+    """The registration of a controller with this software."""
     return ControllerRegistrationRequest(
         controller_id=node_id,
         incarnation_id=incarnation_id,

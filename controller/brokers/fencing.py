@@ -46,7 +46,7 @@ _CORDONED_VERSION: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatDecision(Decision[BrokerHeartbeatResponse]):
-    """What a heartbeat leads to.
+    """The consequences of a heartbeat.
 
     Passes that take a broker out of partitions may be cut: the next leader finds what is left to do by the broker's
     flags and ISRs, which change last and first. A broker's return is atomic, if the log can say so: nobody would

@@ -22,7 +22,7 @@ _PROMISE_STEP_MS: Final = 50
 
 
 class BrokerControlState(Enum):
-    """What a broker is for the controller (Kafka's ``BrokerControlState``)."""
+    """The state of a broker as the controller sees it (Kafka's ``BrokerControlState``)."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"
@@ -86,7 +86,7 @@ class BrokerHeartbeats:
         return contact is not None and now_ms <= contact + self._timeout_ms
 
     def state(self, broker_id: int) -> BrokerControlState:
-        """What the broker is now: fenced, unfenced or in controlled shutdown."""
+        """The state of the broker now: fenced, unfenced or in controlled shutdown."""
         broker = self._brokers[broker_id]
         if broker.shutdown_offset != NO_OFFSET:
             return BrokerControlState.CONTROLLED_SHUTDOWN
@@ -119,7 +119,9 @@ class BrokerHeartbeats:
         return next(ended, None)
 
     def next_check_ms(self) -> float | None:
-        """When the first session ends unless its broker speaks, to be looked at just after; None if none is open."""
+        """The time at which the first session ends unless its broker speaks, to be looked at just after; None if none
+        is open.
+        """
         return min(self._contacts.values()) + self._timeout_ms if self._contacts else None
 
     def promised_ms(self, broker_id: int, metadata_offset: int, now_ms: float) -> int:
@@ -171,7 +173,7 @@ class BrokerHeartbeats:
         self._brokers.pop(broker_id, None)
 
     def touch(self, broker_id: int, is_fenced: bool, metadata_offset: int) -> None:
-        """What a heartbeat led to. Fencing ends a controlled shutdown.
+        """Note the consequences of a heartbeat. Fencing ends a controlled shutdown.
 
         Args:
             metadata_offset: what the broker has applied; -1 where the heartbeat changed its registration: then what

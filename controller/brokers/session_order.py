@@ -54,7 +54,9 @@ class SessionOrder:
 
 
 def _split(bucket: list[Session], bit: int) -> tuple[list[Session], list[Session]]:
-    """Who stays and who goes: the last run of one kind keeps its order, all before it come out reversed in front."""
+    """The sessions that stay and those that go: the last run of one kind keeps its order, all before it come out
+    reversed in front.
+    """
     run = len(bucket)
     while run > 0 and (run == len(bucket) or bool(_hash(bucket[run - 1]) & bit) == bool(_hash(bucket[-1]) & bit)):
         run -= 1

@@ -16,7 +16,7 @@ from quorate.snapshots.image.image import MetadataImage
 
 
 class SteadyBroker(NamedTuple):
-    """What a broker says of itself with every heartbeat for as long as it wants nothing new."""
+    """The part of a broker's heartbeats that stays the same for as long as it wants nothing new."""
 
     session: Session
     is_fenced: bool
@@ -41,7 +41,7 @@ def _reply(is_fenced: bool, is_caught_up: bool, session_ms: int) -> BrokerHeartb
 
 
 def standing_or_none(request: BrokerHeartbeatRequest) -> SteadyBroker | None:
-    """What the broker says it is; None where it wants to leave, or says something of its directories."""
+    """The broker as its heartbeat describes it; None where it wants to leave, or says something of its directories."""
     if request.want_shut_down or request.offline_log_dirs or request.cordoned_log_dirs is not None:
         return None
     return SteadyBroker(Session(request.broker_id, request.broker_epoch), request.want_fence)

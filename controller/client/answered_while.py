@@ -12,7 +12,8 @@ T = TypeVar("T")
 async def answered_while(
     ask: Callable[[], Awaitable[T]], is_worth_it: Callable[[], Awaitable[bool]], look_s: float
 ) -> T | None:
-    """What ``ask`` gives; None, and it is given up, once a look finds that it is not worth waiting for any more.
+    """The answer that ``ask`` gives; None, and it is given up, once a look finds that it is not worth waiting for any
+    more.
 
     Args:
         is_worth_it: may take its time: an answer that comes meanwhile is taken.

@@ -53,7 +53,7 @@ class Unreachable(NotController):
 
 
 class Sender(Protocol):
-    """What a client sends its requests through."""
+    """The way on which a client sends its requests."""
 
     async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
         """The answer. A request that is not repeatable is carried out once at most."""
@@ -200,7 +200,7 @@ async def _lives(connection: Connection, question: Request = _ALIVE) -> bool:
 
 
 async def _state_of(connection: Connection) -> NodeState | None:
-    """What a controller says of itself, if it says anything soon."""
+    """A controller's account of itself, if it gives one soon."""
     try:
         return (await connection.send(_ALIVE_SOON)).node_state()
     except (ApiError, NotSent, NoAnswer):

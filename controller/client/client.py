@@ -156,7 +156,7 @@ class ControllerClient:
         return await self._read("/v1/status", StatusReply)
 
     async def status_of(self, url: str, timeout_ms: float) -> StatusReply:
-        """What one controller itself sees.
+        """The cluster as one controller itself sees it.
 
         Raises:
             NotSent, NoAnswer, ApiError.
@@ -353,7 +353,7 @@ class ControllerClient:
         return batches(await self._connect(url).send(request))
 
     async def feed_sessions(self, url: str, timeout_ms: float = 10_000) -> FeedSessionsReply:
-        """Who reads the feed of one controller; raises as ``fetch_batches``, without FeedOutOfRange."""
+        """The readers of one controller's feed; raises as ``fetch_batches``, without FeedOutOfRange."""
         answer = await self._connect(url).send(Request("GET", "/v1/feed-sessions", timeout_ms))
         return answer.model(FeedSessionsReply)
 

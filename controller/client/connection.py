@@ -95,7 +95,7 @@ def make_session(shared_secret: bytes | None = None, principal: str | None = Non
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent. Times in milliseconds."""
+    """A request to be sent. Times in milliseconds."""
 
     method: str
     path: str
@@ -109,7 +109,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """What every answer says of the node that made it."""
+    """The part of every answer that is about the node that made it."""
 
     node_id: int
     cluster_id: str
@@ -142,7 +142,7 @@ class Answer:
             raise NoAnswer(f"the answer's header {name} is {text[:50]!r}, not a number") from error
 
     def node_state(self) -> NodeState:
-        """What the answer says of its node.
+        """The answer's account of its node.
 
         Raises:
             NoAnswer: it does not.
@@ -170,7 +170,7 @@ class Answer:
 
 
 def _problem(error: ValidationError | QuorateError) -> str:
-    """What is wrong with an answer, in one line: of many things the first."""
+    """The trouble with an answer in one line: of many things the first."""
     if isinstance(error, QuorateError):
         return str(error)
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -183,7 +183,7 @@ def body_to_send(data: bytes | None) -> bytes | io.BytesIO | None:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a connection or an answer did not come about, in a few words."""
+    """The reason why a connection or an answer did not come about, in a few words."""
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, socket.gaierror):
         return f"the name does not resolve ({error.os_error.strerror})"
     if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:

@@ -1,4 +1,4 @@
-"""What a client asks the metadata feed, and its answers."""
+"""The questions that a client asks the metadata feed, and its answers."""
 
 from __future__ import annotations
 

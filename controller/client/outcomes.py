@@ -57,7 +57,9 @@ def checked(response: R) -> R:
 
 
 def _refused(part: BaseModel, within: str) -> Iterator[RefusedItem]:
-    """What was refused, in this part of an answer and below it; ``within``: the name of what it is a part of."""
+    """The refused items in this part of an answer and below it; ``within``: the name of the item that it is a part
+    of.
+    """
     own = [str(getattr(part, name)) for name in _NAMES if getattr(part, name, None) not in (None, "")]
     subject = "-".join([within, *own] if within else own)
     if isinstance(part, ItemResult) and part.error_code is not ErrorCode.NONE:

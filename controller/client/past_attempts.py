@@ -18,7 +18,7 @@ from quorate.metadata_log.errors import ApiError, ErrorCode
 def sender_to(
     urls: Sequence[str], connect: Callable[[str], Connection], absent_ms: float | None, *, is_past: bool
 ) -> Sender:
-    """What a client of these controllers sends its requests through. ``absent_ms``: as in ``Attempts``."""
+    """The sender of a client of these controllers. ``absent_ms``: as in ``Attempts``."""
     attempts = Attempts([connect(url) for url in urls], absent_ms)
     return PastAttempts(attempts, connect, urls) if is_past else attempts
 

@@ -16,7 +16,7 @@ _PAUSE_S_MAX: Final = 0.5
 
 
 class WaitTimeout(QuorateError, TimeoutError):
-    """What was waited for had not come when the time was up. Nothing was changed by the waiting."""
+    """The time was up before the awaited state had come. Nothing was changed by the waiting."""
 
 
 async def wait_until(read: Callable[[], Awaitable[T]], is_true: Callable[[T], bool], what: str, timeout_ms: float) -> T:

@@ -53,7 +53,7 @@ _CORDONED: Final = "cordoned.log.dirs"
 
 @dataclass(frozen=True, slots=True)
 class _ConfigChanges:
-    """What is to become of one resource's configs; None = the config goes."""
+    """The changes to be made to one resource's configs; None = the config goes."""
 
     resource: ConfigResource
     present: Mapping[str, str]
@@ -67,7 +67,7 @@ class _ConfigChanges:
         return [ConfigRecord(type_, name, key, value) for key, value in changes]
 
     def shown(self) -> ChangedConfigs:
-        """What a policy sees: the changes that somebody named."""
+        """The changes that somebody named: those that a policy sees."""
         return ChangedConfigs(type_name(self.resource.type), self.resource.name, MappingProxyType(dict(self.explicit)))
 
 

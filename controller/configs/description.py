@@ -72,7 +72,7 @@ _Configs = tuple[tuple[str, str], ...]
 # Kept by value: topics are created by thousands a second, and what stands around them seldom changes.
 @lru_cache(maxsize=8)
 def _inherited(node: _Configs, default: _Configs, static: _Configs) -> tuple[CreatedTopicConfig, ...]:
-    """What holds for a topic that has no config of its own, by name; internal ones are for those who set them."""
+    """The values for a topic that has no config of its own, by name; internal ones are for those who set them."""
     around = _Around(dict(node), dict(default), dict(static))
     found: list[CreatedTopicConfig] = []
     for name, definition in sorted(TOPIC_CONFIGS.items()):
@@ -130,7 +130,7 @@ _Synonyms = tuple[tuple[str, int], ...]
 
 
 class _Around(NamedTuple):
-    """What holds where a resource has nothing of its own."""
+    """The values that hold where a resource has none of its own."""
 
     #: Of one broker, of the default of all, of this process's settings.
     node: Mapping[str, str]
@@ -145,7 +145,7 @@ class _Around(NamedTuple):
 
 
 def _around(image: MetadataImage, config: ControllerConfig, node: str) -> _Around:
-    """What a node goes by; "": what all do. The settings of other processes nobody here knows."""
+    """The values that a node goes by; "": those that all do. The settings of other processes nobody here knows."""
     return _Around(
         image.configs.of(BROKER_RESOURCE, node) if node else {},
         image.configs.of(BROKER_RESOURCE, ""),

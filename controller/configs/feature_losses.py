@@ -25,7 +25,7 @@ from quorate.snapshots.table.pages import NO_LEADER_SLOT, NO_PARTITION, Page
 
 
 def losses_of(image: MetadataImage, feature: str, level: int) -> list[FeatureLoss]:
-    """What would go with a feature at a lower level than it has. Looks at every partition."""
+    """The losses with a feature at a lower level than it has. Looks at every partition."""
     if feature == ELR_FEATURE:
         found = _ELR_LOSSES if level < 1 <= (image.features.levels.get(ELR_FEATURE, 0) or 0) else ()
     elif feature == METADATA_VERSION_FEATURE:

@@ -180,7 +180,8 @@ def _check_metadata_version(image: MetadataImage, update: FeatureUpdate, present
 
 
 def _objections(image: MetadataImage, config: ControllerConfig, feature: str, level: int) -> Iterator[str]:
-    """Who does not support a level: this controller, then brokers, then other controllers, as they are registered.
+    """The nodes that do not support a level: this controller, then brokers, then other controllers, as they are
+    registered.
 
     Where controllers register, one of the quorum that has not may be of an older version.
     """
@@ -212,8 +213,9 @@ def _range(node: BrokerRegistration | ControllerRegistration, feature: str) -> t
 
 
 def _one_min_isr(image: MetadataImage, config: ControllerConfig) -> list[BatchItem]:
-    """What makes ``min.insync.replicas`` the same to every controller before ELR is on: set for the cluster, and for no
-    single broker (KIP-966)."""
+    """The records that make ``min.insync.replicas`` the same to every controller before ELR is on: set for the cluster,
+    and for no single broker (KIP-966).
+    """
     records = []
     if MIN_ISR_CONFIG not in image.configs.of(BROKER_RESOURCE, ""):
         value = config.static_configs.get(MIN_ISR_CONFIG, "1")

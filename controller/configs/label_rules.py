@@ -1,4 +1,4 @@
-"""What may be labelled, with which keys and values: the rules, each refused with the value found and the rule."""
+"""The rules of labels: what may have them, with which keys and values. A refusal names the value and the rule."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _all_gone(image: MetadataImage, resource: str) -> Iterator[VersionedRecord]:
 
 
 class LabelFilter(NamedTuple):
-    """Which labels are wanted: those that meet all that is given."""
+    """The labels wanted: those that meet all that is given."""
 
     resource: str | None = None
     kind: LabelKind | None = None

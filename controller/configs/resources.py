@@ -43,7 +43,7 @@ _KINDS: Final = {TOPIC_RESOURCE: "topic", CLIENT_METRICS_RESOURCE: "client metri
 
 
 class ConfigResource(NamedTuple):
-    """What has configs. The cluster-wide default of brokers is the broker with the name ""."""
+    """A resource that has configs. The cluster-wide default of brokers is the broker with the name ""."""
 
     type: int
     name: str
@@ -80,7 +80,7 @@ def is_list(resource_type: int, name: str) -> bool:
 
 
 def default_of(resource_type: int, name: str) -> str | None:
-    """What holds where nobody says anything; None where there is no default, or a controller does not know it."""
+    """The value that holds where nobody sets one; None where there is no default, or a controller does not know it."""
     if resource_type == BROKER_RESOURCE:
         return BROKER_LISTS.get(name)
     definition = definitions_of(resource_type).get(name)

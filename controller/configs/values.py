@@ -125,7 +125,7 @@ def parse_value(name: str, type_: ConfigType, text: str) -> Value:
 
 
 def list_items(text: str) -> tuple[str, ...]:
-    """What stands between commas and the white space around them; ``text`` has none around it."""
+    """The items between commas and the white space around them; ``text`` has none around it."""
     return tuple(item.strip(_SPACES) for item in text.split(","))
 
 

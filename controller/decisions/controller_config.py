@@ -10,7 +10,7 @@ from quorate.controller.decisions.policies import Policies
 
 @dataclass(frozen=True, slots=True)
 class TokenConfig:
-    """How delegation tokens are made. Periods in milliseconds."""
+    """The rules for making delegation tokens. Periods in milliseconds."""
 
     #: What HMACs are made with, the same on all controllers and brokers; None: there are no tokens.
     secret: bytes | None = field(repr=False)

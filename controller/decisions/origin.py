@@ -21,7 +21,7 @@ _FORM: Final = re.compile(PRINCIPAL_FORM)
 
 
 class Origin(NamedTuple):
-    """Where a request comes from."""
+    """The client that makes a request: in whose name, from which address, by which request."""
 
     #: ``Type:name``.
     principal: str

@@ -21,7 +21,7 @@ _Shown = TypeVar("_Shown")
 
 
 class PolicyViolation(ApiError):
-    """What a policy raises to refuse. Who asked is told the reason."""
+    """The refusal of a policy, which raises it. Whoever asked is told the reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(ErrorCode.POLICY_VIOLATION, reason)
@@ -43,7 +43,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class ChangedConfigs:
-    """What is to change of one resource's configs; also those that a topic is created with."""
+    """The changes to be made to one resource's configs; also those that a topic is created with."""
 
     #: TOPIC, BROKER, GROUP or CLIENT_METRICS.
     resource_type: str

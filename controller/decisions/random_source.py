@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class RandomSource(Protocol):
-    """Where random numbers come from; the shell supplies it, so that placement is reproducible."""
+    """A source of random numbers; the shell supplies it, so that placement is reproducible."""
 
     def next_int(self, bound: int) -> int:
         """A number from 0 to ``bound`` (exclusive), all equally likely."""

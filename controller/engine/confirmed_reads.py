@@ -1,4 +1,4 @@
-"""What waits until a majority has confirmed that this node leads; linearizable reads: so many at once, and no more."""
+"""Reads and findings that wait until a majority has confirmed that this node leads: so many at once, and no more."""
 
 from __future__ import annotations
 

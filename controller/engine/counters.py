@@ -53,7 +53,7 @@ class Histogram:
 
 
 class EventTimes:
-    """How long events waited and ran, by name; ``note`` fits ``EventQueue.observe``."""
+    """The times for which events waited and ran, by name; ``note`` fits ``EventQueue.observe``."""
 
     def __init__(self) -> None:
         self.queue: dict[str, Histogram] = {}
@@ -71,7 +71,7 @@ class EventTimes:
 
 @dataclass(slots=True)
 class Counters:
-    """What the parts of a controller process count; read at scrape."""
+    """The counters of all parts of a controller process; read at scrape."""
 
     events: EventTimes = field(default_factory=EventTimes)
     #: Events that waited too long for their turn, by name.

@@ -56,7 +56,7 @@ class ProcessFaults:
 
     @property
     def sentences(self) -> list[str]:
-        """What is wrong now."""
+        """The faults of now, a sentence each."""
         return [*self._last_fault, *self._alarms.values()]
 
     def fault(self, what: str, error: Exception) -> None:

@@ -14,7 +14,7 @@ from quorate.snapshots.errors import ReplayError
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """How one exception is dealt with."""
+    """The way in which one exception is dealt with."""
 
     #: A bug or a broken part: counted, logged, shown to the operator.
     is_fault: bool
@@ -40,7 +40,7 @@ def classify(error: Exception) -> Reaction:
 
 
 class FaultHandler(Protocol):
-    """Where faults go. Production logs and, for a fatal one, ends the process; tests fail."""
+    """The receiver of faults. Production logs and, for a fatal one, ends the process; tests fail."""
 
     def fault(self, what: str, error: Exception) -> None:
         """Something is wrong, and the process goes on."""

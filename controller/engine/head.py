@@ -50,7 +50,7 @@ class Head:
 
     @property
     def image(self) -> MetadataImage:
-        """What decisions are made on."""
+        """The image that decisions are made on."""
         return self.state.head
 
     @property
@@ -60,7 +60,9 @@ class Head:
 
     @property
     def settled(self) -> MetadataImage | None:
-        """What decisions are made on, where all of it is committed; None where something may still be lost."""
+        """The image that decisions are made on, where all of it is committed; None where something may still be
+        lost.
+        """
         state = self.state
         return None if self._retained or self._open.record_count or state.pending is not None else state.stable
 

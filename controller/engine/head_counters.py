@@ -127,7 +127,7 @@ class HeadWatch:
 
 
 def elected_by_record(before: MetadataImage, record: PartitionChangeRecord) -> Elected:
-    """What one record elects; one that names the leader there was only raises its epoch."""
+    """The elections in one record; a record that names the leader there was only raises its epoch."""
     row = None if record.leader < 0 else before.partitions.row(record.topic_id, record.partition_id)
     if row is None:
         return Elected()
@@ -140,7 +140,7 @@ def elected_by_record(before: MetadataImage, record: PartitionChangeRecord) -> E
 
 
 def elected_by_run(before: MetadataImage, run: PartitionChangeRun) -> Elected:
-    """What a run elects."""
+    """The elections in a run."""
     leaders = run.leader
     chosen = np.flatnonzero(leaders >= 0) if leaders is not None else ()
     if leaders is None or not len(chosen):
@@ -165,7 +165,7 @@ def elected_by_run(before: MetadataImage, run: PartitionChangeRun) -> Elected:
 
 
 def _elected_as_last_known(before: MetadataImage, run: PartitionChangeRun, unclean: NDArray[np.intp]) -> int:
-    """How many of these changes elect the only last known leader that their partition had."""
+    """The number of these changes that elect the only last known leader that their partition had."""
     if run.leader is None or not len(unclean):
         return 0
     columns = before.partitions.gather(before.partitions.rows_for(run.topic_ids[unclean], run.partition_ids[unclean]))

@@ -21,11 +21,11 @@ NO_OP: Final = "no_op"
 
 
 class Quorum(Protocol):
-    """What the controller needs of the agreement below it (``quorum.node.QuorumNode``)."""
+    """The agreement below the controller, as far as it needs it (``quorum.node.QuorumNode``)."""
 
     @property
     def leader_id(self) -> int | None:
-        """Who leads, as far as this node knows."""
+        """The leader, as far as this node knows."""
 
     @property
     def log_end_offset(self) -> int:
@@ -57,7 +57,7 @@ class BatchReader(Protocol):
 
 
 class Role(Protocol):
-    """What the controller does because it is active; implemented by ``controller.operations.active_role``."""
+    """The duties of the active controller; implemented by ``controller.operations.active_role``."""
 
     def activation(self, state: ReplayState) -> Decision[None]:
         """The records that an epoch begins with."""
@@ -70,7 +70,7 @@ class Role(Protocol):
 
 
 class WriteContext(NamedTuple):
-    """What an operation may look at."""
+    """The state that an operation may look at."""
 
     image: MetadataImage
     next_offset: int
@@ -81,7 +81,7 @@ class WriteContext(NamedTuple):
 
 
 class DecidedWrite(NamedTuple):
-    """What became of a change when it was decided; whether it commits is not known yet."""
+    """A change that was decided; whether it commits is not known yet."""
 
     name: str
     origin: Origin | None
@@ -102,7 +102,7 @@ Applied = Callable[[Decision[T], int], None]
 
 
 class WriteReply(Reply[T_contra], Protocol[T_contra]):
-    """Where a write event's answer goes."""
+    """The receiver of a write event's answer."""
 
     def found(self) -> None:
         """Nothing was written, and the answer waits until that is confirmed: whoever gives it up knows that much."""
@@ -110,7 +110,7 @@ class WriteReply(Reply[T_contra], Protocol[T_contra]):
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest(Generic[T]):
-    """What a write event is about."""
+    """The content of a write event."""
 
     name: str
     operation: Callable[[WriteContext], Decision[T]]
@@ -154,7 +154,7 @@ class FutureReply(Generic[T]):
         self.is_finding = True
 
     async def outcome(self, name: str, timeout_ms: float | None) -> T:
-        """What becomes of the change ``name``.
+        """The outcome of the change ``name``.
 
         Raises:
             OutcomeUnknown: it did not commit in time. ApiError: it wrote nothing, which was not confirmed in time; and

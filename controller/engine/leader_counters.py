@@ -16,7 +16,7 @@ class LeaderWatch:
         self._appended = _Grown()
 
     def changed(self, leader_id: int | None, now: float, *, is_own: bool, log_end_offset: int) -> None:
-        """Who leads is known from now on, or not known any more."""
+        """Note that another node leads from now on, or that no leader is known any more."""
         self._fetched.switch(log_end_offset, is_on=leader_id is not None and not is_own)
         self._appended.switch(log_end_offset, is_on=is_own)
         if leader_id is None:

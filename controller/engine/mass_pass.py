@@ -27,7 +27,7 @@ class MassPass:
         give_up: Callable[[Exception, Callable[[Exception], None]], object],
         fail: Callable[[Exception], None],
     ) -> None:
-        """What the controller lends to it.
+        """Take what the controller lends to it.
 
         Args:
             is_current: whether the epoch it began in goes on.

@@ -9,7 +9,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Reply(Protocol[T_contra]):
-    """Where an event's answer goes, exactly once."""
+    """The receiver of an event's answer, which it is given exactly once."""
 
     def complete(self, result: T_contra, /) -> None:
         """It is done."""

@@ -109,7 +109,9 @@ class QuorumController:
 
     @property
     def settled(self) -> MetadataImage | None:
-        """What decisions are made on, where all of it is committed; None where it is not, and on a standby."""
+        """The image that decisions are made on, where all of it is committed; None where it is not, and on a
+        standby.
+        """
         head = self._head
         return None if head is None else head.settled
 
@@ -120,7 +122,7 @@ class QuorumController:
 
     @property
     def active_id(self) -> int | None:
-        """Who is the active controller, as far as this node knows."""
+        """The active controller, as far as this node knows."""
         return self._quorum.leader_id
 
     @property
@@ -318,7 +320,7 @@ class QuorumController:
     def _handle(
         self, name: str, error: Exception, fail: Callable[[Exception], None], *, always_resign: bool = False
     ) -> ApiError:
-        """What the client is told."""
+        """Deal with an exception, and return the error that the client is told."""
         reaction = classify(error)
         if reaction.is_fault:
             self._faults.fault(name, error)
@@ -352,7 +354,7 @@ class QuorumController:
         self.on_stable()
 
     def on_leader_change(self, leader_id: int | None, epoch: int) -> None:
-        """Who leads now. For this node it comes after everything before its epoch has been committed here."""
+        """Another node leads now. For this node it comes after everything before its epoch has been committed here."""
         if self._head is not None and leader_id == self.node_id and self._head.epoch == epoch:
             return
         self._renounce()

@@ -105,7 +105,7 @@ class Bell:
 
     @property
     def waiting(self) -> int:
-        """How many wait now."""
+        """The number of requests that wait now."""
         return self._waiting
 
     def ring(self) -> None:

@@ -87,7 +87,7 @@ class ChunkSender:
 
 
 def chunk_headers(feed: MetadataFeed, chunk: FeedChunk) -> dict[str, str]:
-    """What an answer says of its (first) chunk."""
+    """The headers of an answer about its (first) chunk."""
     return {
         headers.LOG_START_OFFSET: str(feed.log_start_offset),
         headers.BASE_OFFSET: str(chunk.base_offset),

@@ -31,7 +31,7 @@ _SWEEP_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who asks."""
+    """A reader of the feed."""
 
     #: None: it did not say.
     broker_id: int | None
@@ -42,7 +42,7 @@ class Reader:
 
 
 class FeedSession:
-    """How one reader, or all that have no name, are served. Soft state; times are monotonic seconds."""
+    """The service to one reader, or to all that have no name. Soft state; times are monotonic seconds."""
 
     __slots__ = (
         "bytes_sent",
@@ -85,7 +85,7 @@ class FeedSession:
 
 
 class CommitTimes:
-    """When which offset was committed, as this node learnt of it; the recent ones."""
+    """The times at which offsets were committed, as this node learnt of it; the recent ones."""
 
     def __init__(self) -> None:
         #: Exclusive ends, ascending, and the time of each.
@@ -103,7 +103,9 @@ class CommitTimes:
         self._times.append(now)
 
     def of(self, offset: int) -> float | None:
-        """When the record at ``offset`` was committed; None where that is too long ago, or has not happened."""
+        """The time at which the record at ``offset`` was committed; None where that is too long ago, or has not
+        happened.
+        """
         index = bisect_right(self._ends, offset)
         # The first one that is known may stand for anything before it as well.
         return self._times[index] if 0 < index < len(self._ends) else None

@@ -87,7 +87,7 @@ async def _read(route: Route, request: web.Request, node: Node) -> bytes:
 
 
 def timeout_of(route: Route, text: str | None, node: Node) -> float:
-    """How long the client waits, in ms, by its header, within the node's limit.
+    """The time that the client waits, in ms, by its header, within the node's limit.
 
     Raises:
         HttpRefusal: the header is no number of milliseconds.
@@ -154,7 +154,7 @@ def _moment_of(parameters: BaseModel) -> Moment | None:
 
 
 async def run_route(route: Route, call: Call, parameters: BaseModel, body: BaseModel) -> BaseModel:
-    """What the route's handler gives within the client's time."""
+    """The reply of the route's handler, within the client's time."""
     work = _run(route, call, parameters, body)
     what = f"{route.method} {route.path}"
     return await _bounded(work, call.timeout_ms + _GRACE_MS, what, is_write=route.is_write)

@@ -162,7 +162,7 @@ class ExpressLane:
         transport.close()
 
     def read_head(self, data: bytes) -> _RequestHead | None:
-        """What a request says; None if it is not of the usual form, or anything about it is to be refused."""
+        """The head of a request; None if it is not of the usual form, or anything about it is to be refused."""
         line, *lines = data.decode("latin-1").split("\r\n")
         route = self._routes.get(line)
         if route is None:

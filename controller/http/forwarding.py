@@ -47,7 +47,7 @@ class _Deposed(Exception):
 
 
 def hops_of(request: web.Request) -> int:
-    """How many times the request was passed on.
+    """The number of times that the request was passed on.
 
     Raises:
         HttpRefusal: the header is no number.
@@ -59,7 +59,7 @@ def hops_of(request: web.Request) -> int:
 
 
 def active_peer(node: Node, hops: int) -> Peer:
-    """Whom to pass a request on to.
+    """The peer to pass a request on to.
 
     Raises:
         NotController: nobody is known, or the request was passed on before.

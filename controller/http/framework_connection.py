@@ -53,7 +53,7 @@ class FrameworkConnection(asyncio.Protocol):
         self._forget_head()
 
     def prove(self) -> None:
-        """Who asked has access."""
+        """Note that the client has proved its access."""
         self._places.prove(self)
 
     def end(self) -> None:

@@ -16,7 +16,7 @@ _ADDRESS_CHARS_MAX = 45
 
 
 def origin_of(request: web.Request, hops: int, request_id: str) -> Origin:
-    """Who asks. A standby that passes a request on says for whom.
+    """The origin of a request. A standby that passes one on names its client.
 
     Raises:
         HttpRefusal: 400, a header that is not in its form.

@@ -44,7 +44,7 @@ class Controller(Protocol):
 
     @property
     def active_id(self) -> int | None:
-        """Who decides, as far as this node knows."""
+        """The active controller, as far as this node knows."""
 
     @property
     def stable(self) -> MetadataImage:
@@ -60,7 +60,7 @@ class Controller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VoterView:
-    """What this node knows of another voter."""
+    """The knowledge of this node about another voter."""
 
     node_id: int
     #: Whether a connection to it stands. One on which nothing is heard for a few election timeouts does not.
@@ -104,7 +104,7 @@ class QuorumView:
 
 
 class NodePosition(NamedTuple):
-    """What every answer says of the node that made it: a part of its ``QuorumView``."""
+    """The part of every answer that is about the node that made it: a part of its ``QuorumView``."""
 
     leader_id: int | None
     epoch: int
@@ -122,13 +122,13 @@ class Cluster(Protocol):
         """As of now; costs next to nothing where this node leads."""
 
     def faults(self) -> list[str]:
-        """What is wrong with this node and has not stopped it: a sentence each."""
+        """The faults of this node that have not stopped it: a sentence each."""
 
     def stalled_ms(self) -> float:
-        """How long committed records have been waiting to be applied; 0 when none are."""
+        """The time for which committed records have been waiting to be applied; 0 when none are."""
 
     def counters(self) -> Counters:
-        """What was counted since the process started."""
+        """The counts since the process started."""
 
     def refreshed_counters(self) -> Counters:
         """The same, with what others count brought up to date: for a scrape."""

@@ -36,7 +36,7 @@ def node_at(node: Node, image: MetadataImage, leader_id: int | None) -> Node:
 
 
 def nobody_heard(controller: QuorumController) -> BrokerReports:
-    """What brokers say of themselves, where none speaks."""
+    """The brokers' reports where no broker speaks: empty."""
     return BrokerReports(controller.scheduler.monotonic_ms)
 
 

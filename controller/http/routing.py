@@ -22,7 +22,7 @@ Part = TypeVar("Part")
 
 
 class Serving(Enum):
-    """Which controller answers."""
+    """The controller that answers a route."""
 
     #: The one that is asked.
     HERE = "here"
@@ -36,7 +36,7 @@ class Serving(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a handler is told beside parameters and body."""
+    """The circumstances of a call: all that a handler is told beside parameters and body."""
 
     node: Node
     #: How long the client waits, within the node's limit.
@@ -44,7 +44,7 @@ class Call:
 
     @property
     def write_timeout_ms(self) -> float:
-        """What a write is given: it takes so long for its turn at most, and as long again for its commit."""
+        """The time that a write is given: for its turn at most, and as long again for its commit."""
         return self.timeout_ms / 2
 
 

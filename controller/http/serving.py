@@ -77,7 +77,7 @@ class HttpServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
 

@@ -132,7 +132,9 @@ def _line(epoch: int, write: DecidedWrite) -> AuditLine:
 
 
 def _continuous_count(lines: Sequence[AuditLine]) -> int:
-    """How many lines, from the first on, go on where the one before ended: what did not commit is decided again."""
+    """The number of lines, from the first on, that go on where the one before ended: a decision that did not commit is
+    made again.
+    """
     for count, (line, following) in enumerate(pairwise(lines), 1):
         if following.base_offset < line.end_offset:
             return count

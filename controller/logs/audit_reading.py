@@ -27,7 +27,7 @@ _NOTHING: Final = AuditPage([], None, None)
 
 
 class AuditReading:
-    """What one node has written down. However many ask, one thread reads."""
+    """The reader of one node's own account. However many ask, one thread reads."""
 
     def __init__(self, lines: AuditLines | None = None) -> None:
         """None: the node writes nothing down."""

@@ -18,7 +18,7 @@ _ERRORS_MAX: Final = 16
 
 
 class RefusedRequest(NamedTuple):
-    """What is known of a request that is refused, whoever read it."""
+    """The facts about a request that is refused, whatever part of the server read it."""
 
     method: str
     #: Path of its route, with the names of parameters.
@@ -40,7 +40,7 @@ class RefusalLines(Protocol):
 
 
 class Refusals:
-    """What one node refused."""
+    """The refusals of one node."""
 
     def __init__(self, lines: RefusalLines | None = None) -> None:
         """None: the node writes nothing down."""

@@ -62,7 +62,7 @@ def state_changes(
 
 
 def named(names: Iterable[str], count: int) -> Fields:
-    """How many, and the first few. ``names``: at least ``NAMED_MAX`` of them, or all."""
+    """Their number, and the first few. ``names``: at least ``NAMED_MAX`` of them, or all."""
     return {"count": count, "first": list(islice(names, NAMED_MAX))}
 
 

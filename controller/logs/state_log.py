@@ -31,7 +31,9 @@ _EVENTS_MAX: Final = 1_000
 
 
 class Observed(Protocol):
-    """What is watched (``engine.quorum_controller.QuorumController``); read from another thread, never changed."""
+    """The controller that is watched (``engine.quorum_controller.QuorumController``); read from another thread, never
+    changed.
+    """
 
     @property
     def is_active(self) -> bool:

@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 class Account(NamedTuple):
-    """What one process writes down."""
+    """One process's account of decisions and refusals."""
 
     audit: AuditReading
     refusals: Refusals

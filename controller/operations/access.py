@@ -74,7 +74,7 @@ class AccessOperations:
     async def describe_user_scram_credentials(
         self, request: DescribeUserScramCredentialsRequest, *, is_linearizable: bool
     ) -> DescribeUserScramCredentialsResponse:
-        """Which credentials there are."""
+        """The credentials that there are."""
         return await self._controller.append_read_event(
             lambda image: describe_user_scram_credentials(image, request), is_linearizable=is_linearizable
         )

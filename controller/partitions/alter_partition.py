@@ -197,7 +197,7 @@ def _take(asked: AlterPartitionColumns, index: NDArray[np.intp]) -> AlterPartiti
 def _find(
     image: MetadataImage, asked: AlterPartitionColumns, codes: NDArray[np.int16]
 ) -> tuple[NDArray[np.intp], PartitionColumns]:
-    """Which of the partitions there are to decide on, and their columns; the others get their code here."""
+    """The partitions that there are to decide on, and their columns; the others get their code here."""
     table = image.partitions
     rows = table.reserved_rows_for(asked.topic_ids, asked.partition_ids)
     known = _known(image, asked, rows, codes)

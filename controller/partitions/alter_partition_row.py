@@ -21,7 +21,7 @@ UNSAID_EPOCH: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class AskedIsr:
-    """What a leader asks for one partition."""
+    """The ISR that a leader asks for one partition."""
 
     #: The state that it starts from.
     leader_epoch: int

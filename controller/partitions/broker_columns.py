@@ -16,7 +16,7 @@ from quorate.snapshots.table.directories import DirectoryDictionary
 
 @dataclass(frozen=True, slots=True)
 class BrokerColumns:
-    """Who may lead, and whose directories are online."""
+    """The brokers as columns: which may lead, and whose directories are online."""
 
     #: int32[a], ascending: brokers that are active; int64[a], their epochs.
     active_ids: NDArray[np.int32]

@@ -50,7 +50,7 @@ class RowPattern(NamedTuple):
 
 @lru_cache(maxsize=_PATTERNS_MAX)
 def change_of(pattern: RowPattern, settings: RuleSettings) -> PartitionChangeRecord | None:
-    """What changes, as a record that names slots instead of brokers and no partition; None = nothing changes."""
+    """The change as a record that names slots instead of brokers and no partition; None = nothing changes."""
     changes = decide_changes(_rows(pattern), _targets(pattern), settings)
     slots = PartitionNames(
         topic_ids=np.zeros((1, 16), np.uint8),

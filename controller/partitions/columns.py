@@ -69,7 +69,7 @@ class PartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTargets:
-    """What is asked of the rows of a ``PartitionRows``, and what limits it. None = as the partition has it."""
+    """The targets for the rows of a ``PartitionRows``, and their limits. None = as the partition has it."""
 
     #: Slots that may lead: active brokers whose directory for this partition is online.
     acceptable: Masks
@@ -93,7 +93,7 @@ class PartitionTargets:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChanges:
-    """What changes in n partitions. A value counts only in rows where its ``has_`` flag is set."""
+    """The changes in n partitions. A value counts only in rows where its ``has_`` flag is set."""
 
     #: The row needs a record; every record adds 1 to the partition epoch.
     has_change: Flags

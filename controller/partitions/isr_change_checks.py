@@ -11,7 +11,7 @@ from quorate.snapshots.table.partition import RECOVERED, RECOVERING
 
 @dataclass(frozen=True, slots=True)
 class IsrChangeFacts:
-    """What the rules look at: plain values of one partition, or arrays [n] of n of them."""
+    """The facts that the rules look at: plain values of one partition, or arrays [n] of n of them."""
 
     #: The broker that asks; one for all.
     broker_id: int
@@ -36,7 +36,7 @@ class IsrChangeFacts:
 
 
 def isr_change_rules(facts: IsrChangeFacts) -> tuple[tuple[Any, ErrorCode], ...]:
-    """Where each rule is broken, and the error then; the first that is broken is answered."""
+    """Whether each rule is broken, and the error then; the first that is broken is answered."""
     asked_state = facts.asked_recovery_state
     is_recovering = asked_state == RECOVERING
     return (

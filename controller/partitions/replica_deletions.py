@@ -35,7 +35,7 @@ _NONE: Final[_Partitions] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class DeletionCounts:
-    """What Kafka's controller counts of deletions under way."""
+    """Kafka's counts of deletions under way."""
 
     topics: int = 0
     #: Replicas that are not known to be gone.
@@ -171,7 +171,9 @@ class TopicDeletions:
     # --- keeping it ----------------------------------------------------------------------------------
 
     def _set(self, topic_id: Uuid, deletion: _Deletion, broker_id: int, left: _Partitions, failed: _Partitions) -> None:
-        """What a broker has left of a topic, and what it cannot delete; the topic goes with its last replica."""
+        """Set the replicas that a broker has left of a topic, and those it cannot delete; the topic goes with its last
+        replica.
+        """
         known = deletion.replicas.get(broker_id, _NONE)
         if left - known:
             deletion.replicas[broker_id] = known | left

@@ -28,7 +28,7 @@ _Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """How n rows fall into p patterns."""
+    """The division of n rows into p patterns."""
 
     #: int64[p]: one row of each.
     examples: NDArray[np.int64]

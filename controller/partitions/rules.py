@@ -51,7 +51,7 @@ BLOCK_ROWS: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class RuleSettings:
-    """What is the same for every partition of the cluster."""
+    """The settings of the rules that are the same for every partition of the cluster."""
 
     #: Level of ``metadata.version``, 7-30.
     metadata_version: int
@@ -73,7 +73,7 @@ class _Assignment:
 
 @dataclass(frozen=True, slots=True)
 class _Election:
-    """Who leads, and what it cost."""
+    """The elected leaders, and the cost of their election."""
 
     leader: Slots
     has_moved: Flags
@@ -83,7 +83,7 @@ class _Election:
 
 
 def decide_changes(rows: PartitionRows, targets: PartitionTargets, settings: RuleSettings) -> PartitionChanges:
-    """What changes in n partitions when ``targets`` is asked of them.
+    """The changes in n partitions when ``targets`` is asked of them.
 
     All columns have n rows, and all lists the same width, at most 64.
 
@@ -225,7 +225,7 @@ def _elect(
 def _last_resort(
     rows: PartitionRows, targets: PartitionTargets, target: _Assignment, elr: Masks, settings: RuleSettings
 ) -> Slots:
-    """Where nobody is in sync or eligible: the last known leader, then, if allowed, any acceptable replica."""
+    """The leaders where nobody is in sync or eligible: the last known one, then, if allowed, any acceptable replica."""
     anyone = lowest(targets.acceptable & target.replicas)
     fallback = np.where(targets.election == ELECT_UNCLEAN, anyone, -1)
     if not (settings.is_elr_enabled and settings.elects_last_known_leader):
@@ -286,7 +286,7 @@ def _last_known_members(
     election: _Election,
     settings: RuleSettings,
 ) -> Masks:
-    """Who was in sync or eligible since the ISR fell below its minimum, and is neither now."""
+    """The replicas that were in sync or eligible since the ISR fell below its minimum, and are neither now."""
     if not settings.is_elr_enabled:
         return np.zeros_like(elr)
     members = (rows.last_known_elr | rows.elr | rows.isr) & ~(isr | elr)

@@ -31,7 +31,7 @@ _LENGTH_BITS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class PartitionNames:
-    """Who n rows are about."""
+    """The topics and partitions that n rows are about."""
 
     #: uint8[n, 16]
     topic_ids: NDArray[np.uint8]

@@ -55,7 +55,7 @@ Q = TypeVar("Q", bound=RunningQuorum)
 
 @dataclass(frozen=True, slots=True)
 class ControllerParts:
-    """What each part of a controller is told by the settings (``controller.process.settings_parts``)."""
+    """The settings of each part of a controller (``controller.process.settings_parts``)."""
 
     config: ControllerConfig
     role: RoleSettings
@@ -74,7 +74,7 @@ class ControllerParts:
 
 
 class BesideTheLoop(Protocol):
-    """What works on the state beside the loop (``controller.background.shared.WorkBeside``)."""
+    """The work on the state that is done beside the loop (``controller.background.shared.WorkBeside``)."""
 
     @property
     def digests(self) -> DigestMemory:
@@ -91,7 +91,7 @@ class BesideTheLoop(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Environment(Generic[Q]):
-    """Where a controller runs."""
+    """The surroundings that a controller runs in."""
 
     machine: Machine[NodeFaults]
     counters: Counters

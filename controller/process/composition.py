@@ -26,7 +26,7 @@ F_co = TypeVar("F_co", bound=FaultHandler, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Machine(Generic[F_co]):
-    """What a controller takes from the machine it runs on, or from a simulated one."""
+    """The clock, faults, chance and ids of the machine that a controller runs on, or of a simulated one."""
 
     #: Clock, timers, and the loop that everything runs on.
     scheduler: Scheduler

@@ -36,14 +36,14 @@ class StateDiffers(QuorateError):
 
 
 class Asker(Protocol):
-    """What the watch needs of a ``ControllerClient``."""
+    """The part of a ``ControllerClient`` that the watch needs."""
 
     async def digest_of(self, url: str, offset: int, **parameters: int | str) -> str:
         """Digest of a node's state at an offset."""
 
 
 class Alarms(Protocol):
-    """What the watch needs of ``controller.engine.environment.ProcessFaults``."""
+    """The part of ``controller.engine.environment.ProcessFaults`` that the watch needs."""
 
     def alarm(self, what: str, sentence: str | None) -> None:
         """Something is wrong in the cluster for as long as it is not taken back with None."""
@@ -129,7 +129,7 @@ class ControllerDigestWatch:
             self._alarms.alarm("digest watch", sentence)
 
     async def _first_difference(self, peer: Peer, offset: int) -> str:
-        """Where the two nodes differ first, as far back as states are kept."""
+        """The first difference between the two nodes, as far back as states are kept."""
         equal, differs = self._equal_at, offset
         kept = [at for at in self._node.digests.kept_offsets() if equal < at < offset]
         while kept:

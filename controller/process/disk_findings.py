@@ -40,7 +40,7 @@ class DiskFindings:
             log.warning("disk.nearly_full")
 
     def sentences(self, *, is_voting: bool) -> list[str]:
-        """What of it is an alarm for as long as the process runs."""
+        """The findings that are an alarm for as long as the process runs."""
         vote = "it votes again" if is_voting else "it does not vote yet"
         found = [f"its log was damaged and set aside ({damage}): {vote}" for damage in self._damage]
         if self._state_damage is not None:

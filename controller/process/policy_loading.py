@@ -45,7 +45,7 @@ def _load(setting: str, reference: str | None) -> Any:
 
 
 class _Unusable(Exception):
-    """Why, without the setting's name."""
+    """A policy that cannot be used: the reason, without the setting's name."""
 
 
 def _made(reference: str) -> object:

@@ -79,5 +79,5 @@ def quorum_limits(settings: LimitSettings) -> QuorumLimits:
 
 
 def retention_config(settings: LogSettings) -> RetentionConfig:
-    """What is kept of the log and of checkpoints."""
+    """The part of the log and of checkpoints that is kept."""
     return RetentionConfig(settings.retention_bytes, settings.retention_ms)

@@ -21,7 +21,7 @@ from quorate.quorum.storage.storage import NodeStorage
 
 @dataclass(frozen=True, slots=True)
 class NodeFounding:
-    """What a node's directory says that its settings do not."""
+    """The facts that a node's directory has and its settings have not."""
 
     cluster_id: str
     #: How often the quorum was founded anew.
@@ -43,11 +43,11 @@ class RunningQuorum(Protocol):
 
 
 class NodeFaults(FaultHandler, Protocol):
-    """Where a process's faults and alarms go (``controller.engine.environment.ProcessFaults``)."""
+    """The receiver of a process's faults and alarms (``controller.engine.environment.ProcessFaults``)."""
 
     @property
     def sentences(self) -> Sequence[str]:
-        """What is wrong now."""
+        """The faults of now, a sentence each."""
 
     def alarm(self, what: str, sentence: str | None) -> None:
         """Something is wrong in the cluster, until None takes it back."""
@@ -128,13 +128,13 @@ class ServedCluster:
         return NodePosition(view.leader_id, view.epoch, view.high_watermark)
 
     def faults(self) -> list[str]:
-        """What is wrong with this node and has not stopped it."""
+        """The faults of this node that have not stopped it."""
         status = self._runtime.node.status()
         found = [*self._disk.sentences(is_voting=status.is_voter), *self._faults.sentences]
         return [*found, f"it does not lead: {status.hindrance}"] if status.hindrance else found
 
     def stalled_ms(self) -> float:
-        """How long committed records have been waiting to be applied; 0 when none are."""
+        """The time for which committed records have been waiting to be applied; 0 when none are."""
         node = self._runtime.node
         if node.applied_end >= node.high_watermark:
             self._behind_since_ms = None
@@ -145,7 +145,7 @@ class ServedCluster:
         return now_ms - self._behind_since_ms
 
     def counters(self) -> Counters:
-        """What was counted since the process started; cheap, for it is asked with every answer."""
+        """The counts since the process started; cheap, for they are asked for with every answer."""
         return self._counters
 
     def refreshed_counters(self) -> Counters:

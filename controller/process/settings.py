@@ -21,7 +21,7 @@ _MEBIBYTE: Final = 1024 * 1024
 
 
 class Address(NamedTuple):
-    """Where something listens."""
+    """An address to listen on."""
 
     host: str
     port: int
@@ -116,7 +116,7 @@ class QuorumSettings(Group):
 
 
 class BrokerSessionSettings(Group):
-    """How the active controller treats brokers."""
+    """The active controller's treatment of brokers."""
 
     session_timeout_ms: int = Field(default=9_000, ge=100, le=3_600_000)
     """A broker that is silent for this long is fenced (Kafka's broker.session.timeout.ms)."""
@@ -128,7 +128,7 @@ class BrokerSessionSettings(Group):
 
 
 class TopicSettings(Group):
-    """What a topic gets that does not say, and whether it can be deleted."""
+    """The defaults of topics, and whether topics can be deleted."""
 
     partitions: int = Field(default=1, ge=1, le=10_000)
     """Number of partitions (Kafka's num.partitions)."""
@@ -179,7 +179,7 @@ class LimitSettings(Group):
 
 
 class MaintenanceSettings(Group):
-    """What the active controller does by itself."""
+    """The work that the active controller does by itself."""
 
     idle_noop_interval_ms: int = Field(default=500, ge=0, le=600_000)
     """An idle log gets a NoOp record this often, so that standbys and brokers see that it lives; 0: never
@@ -343,5 +343,5 @@ class ControllerSettings(BaseSettings):
 
     @property
     def http_bind(self) -> Address:
-        """Where this process serves HTTP."""
+        """The address on which this process serves HTTP."""
         return self.http.bind or self.voter.http

@@ -28,7 +28,7 @@ QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
 def controller_parts(
     settings: ControllerSettings, cluster_id: str, token_secret: bytes | None, shared_secret: bytes | None
 ) -> ControllerParts:
-    """What ``assemble`` needs. The secrets: what the files that the settings name hold.
+    """The parts that ``assemble`` needs. The secrets: the contents of the files that the settings name.
 
     Raises:
         InvalidSettings: a policy that cannot be loaded.
@@ -58,12 +58,12 @@ def default_parts(node_id: int, cluster_id: str) -> ControllerParts:
 
 
 def log_config(settings: LogSettings) -> LogConfig:
-    """How the log uses disk and memory. ``LogSettings()``: as by default."""
+    """The log's use of disk and memory. ``LogSettings()``: as by default."""
     return LogConfig(settings.segment_bytes, settings.resident_bytes)
 
 
 def _controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:
-    """What decisions depend on. ``token_secret``: what the file of ``tokens.secret_key_file`` holds.
+    """The config that decisions depend on. ``token_secret``: the content of the file of ``tokens.secret_key_file``.
 
     Raises:
         InvalidSettings: a policy that cannot be loaded.
@@ -85,7 +85,7 @@ def _controller_config(settings: ControllerSettings, cluster_id: str, token_secr
 
 
 def _static_configs(topics: TopicSettings) -> dict[str, str]:
-    """What the settings say, under Kafka's names; what they leave open is Kafka's default, and none of theirs."""
+    """The settings under Kafka's names; a value that they leave open is Kafka's default, and none of theirs."""
     fields = {
         MIN_ISR_CONFIG: "min_insync_replicas",
         "num.partitions": "partitions",
@@ -97,7 +97,7 @@ def _static_configs(topics: TopicSettings) -> dict[str, str]:
 
 
 def _role_settings(settings: ControllerSettings) -> RoleSettings:
-    """What an active controller does by itself, and how often."""
+    """The work that an active controller does by itself, and how often."""
     return RoleSettings(
         idle_noop_interval_ms=settings.maintenance.idle_noop_interval_ms,
         starts_sessions=not settings.brokers.sessions_begin_with_heartbeat,
@@ -133,7 +133,7 @@ def _node_limits(settings: ControllerSettings) -> NodeLimits:
 
 
 def _listeners(settings: ControllerSettings) -> tuple[Listener, ...]:
-    """Where this controller is reached."""
+    """The addresses of this controller."""
     return tuple(
         Listener(name=name, host=address.host, port=address.port)
         for voter in settings.voters

@@ -67,7 +67,7 @@ class CreateAclsResponse(Message):
 
 
 class AclFilter(Message):
-    """Which ACLs are meant; what is ANY or null is not looked at."""
+    """The ACLs that are meant; a field that is ANY or null is not looked at."""
 
     resource_type_filter: AclResourceType = "ANY"
     resource_name_filter: Name | None = None
@@ -98,7 +98,7 @@ class MatchingAcl(Message):
 
 
 class DeleteAclsFilterResult(ItemResult):
-    """What one filter removed. An ACL that several filters match stands in the result of each."""
+    """The ACLs that one filter removed. An ACL that several filters match stands in the result of each."""
 
     matching_acls: list[MatchingAcl]
 

@@ -15,7 +15,7 @@ _DIRECTORIES_MAX = 1_000
 
 
 class Listener(Message):
-    """Where a broker can be reached."""
+    """An address of a broker."""
 
     name: RecordText
     host: RecordText
@@ -72,7 +72,7 @@ class BrokerHeartbeatRequest(Message):
 
 
 class BrokerHeartbeatResponse(Message):
-    """What the broker is for the controller now."""
+    """The state of the broker as the controller sees it now."""
 
     is_caught_up: bool
     is_fenced: bool

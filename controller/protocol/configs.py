@@ -24,7 +24,7 @@ _CONFIGS_MAX = 1_000
 
 
 class ResourceName(Message):
-    """What has configs. The broker with the name "" is the default of all brokers."""
+    """The name of a resource that has configs. The broker with the name "" is the default of all brokers."""
 
     resource_type: ResourceTypeName
     resource_name: Text

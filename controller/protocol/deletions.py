@@ -71,7 +71,7 @@ class DeletedTopic(Message):
 
 
 class DescribeTopicDeletionsResponse(Message):
-    """What the active controller has heard; others know nothing."""
+    """The deletions that the active controller has heard of; others know nothing."""
 
     #: Whether this is the active controller's answer.
     is_active: bool

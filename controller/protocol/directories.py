@@ -27,7 +27,7 @@ class TopicInDirectory(Message):
 
 
 class DirectoryReplicas(Message):
-    """What lies in one directory."""
+    """The replicas in one directory."""
 
     id: UuidField
     topics: Annotated[list[TopicInDirectory], Field(max_length=ITEMS_MAX)]

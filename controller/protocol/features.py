@@ -39,7 +39,7 @@ class FeatureLoss(Message):
 
 
 class UpdatedFeature(Message):
-    """What becomes of one feature."""
+    """The outcome for one feature."""
 
     feature: str
     level_before: Int16

@@ -83,7 +83,7 @@ class AlterPartitionResponse(Message):
 
 
 class ReassignablePartition(Message):
-    """Where a partition should go."""
+    """A partition and the brokers that it should go to."""
 
     partition_index: PartitionIdField
     #: None = cancel the reassignment that is open.

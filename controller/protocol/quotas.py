@@ -66,7 +66,7 @@ class AlterClientQuotasResponse(Message):
 
 
 class QuotaFilterComponent(Message):
-    """What an entity must have of one type."""
+    """A condition on an entity's name of one type."""
 
     entity_type: Name
     #: EXACT: the name in ``match``; DEFAULT: the default of the type; ANY: either.
@@ -75,7 +75,7 @@ class QuotaFilterComponent(Message):
 
 
 class DescribeClientQuotasRequest(Message):
-    """Which entities are wanted: those that meet every component; without any component all of them."""
+    """The entities wanted: those that meet every component; without any component all of them."""
 
     components: Annotated[list[QuotaFilterComponent], Field(max_length=_PARTS_MAX)]
     #: Only entities of exactly the types that the components name.

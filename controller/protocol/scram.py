@@ -51,14 +51,14 @@ class AlterUserScramCredentialsResponse(Message):
 
 
 class DescribeUserScramCredentialsRequest(Message):
-    """Whose credentials are wanted."""
+    """The users whose credentials are wanted."""
 
     #: None or empty = everybody's.
     users: Annotated[list[Name], Field(max_length=ITEMS_MAX)] | None = None
 
 
 class ScramCredentialInfo(Message):
-    """What is told of a credential: nothing that would help to log in."""
+    """The public part of a credential: nothing that would help to log in."""
 
     mechanism: str
     iterations: int

@@ -82,14 +82,14 @@ class ExpireDelegationTokenResponse(Message):
 
 
 class DescribedRenewer(Message):
-    """Who may renew a token."""
+    """A principal that may renew a token."""
 
     principal_type: str
     principal_name: str
 
 
 class DescribedDelegationToken(Message):
-    """What is told of a token. Times in milliseconds since 1970."""
+    """The public part of a token. Times in milliseconds since 1970."""
 
     token_id: str
     principal_type: str

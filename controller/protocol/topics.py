@@ -25,7 +25,7 @@ _CONFIGS_MAX = 1_000
 
 
 class ReplicaAssignment(Message):
-    """Which brokers hold one partition; the first is the preferred leader."""
+    """The brokers that hold one partition; the first is the preferred leader."""
 
     partition_index: PartitionIdField
     broker_ids: BrokerList

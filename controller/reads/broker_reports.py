@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """What is remembered of one broker."""
+    """The last report of one broker."""
 
     #: Exclusive end of what it had applied.
     applied_offset: int
@@ -32,7 +32,7 @@ class BrokerReports:
         self._heard[broker_id] = last_applied_offset + 1, self._monotonic_ms()
 
     def ms_ago(self, broker_id: int) -> float | None:
-        """How long ago a broker was heard of; None where it was not, in the last epoch. From any thread."""
+        """The time since a broker was heard of; None where it was not, in the last epoch. From any thread."""
         heard = self._heard.get(broker_id)
         return None if heard is None else self._monotonic_ms() - heard[1]
 

@@ -58,7 +58,8 @@ def is_not_led_by_preferred(page: Page) -> Flags:
 
 
 def isr_above_min(isr: NDArray[Any], replica_counts: NDArray[Any], min_isr: MinIsr) -> NDArray[np.int8]:
-    """How many more are in the ISR than must be: ``min.insync.replicas``, or all replicas if those are fewer.
+    """The number of members of the ISR beyond those that must be: ``min.insync.replicas``, or all replicas if those are
+    fewer.
 
     Args:
         isr: sets of slots.

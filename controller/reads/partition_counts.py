@@ -32,7 +32,7 @@ OFFLINE_NAMED_MAX: Final = 20
 
 
 class Counted(NamedTuple):
-    """What was found in one image."""
+    """The counts of one image."""
 
     counts: PartitionCounts
     #: "topic-partition" of the first ones without a leader.
@@ -56,7 +56,7 @@ class CountedImages:
         self._lock = asyncio.Lock()
 
     async def count(self, image: MetadataImage) -> Counted:
-        """What is found in an image. An image is a value: another thread may read it."""
+        """The counts of an image. An image is a value: another thread may read it."""
         async with self._lock:
             return await asyncio.to_thread(self._counter.count, image)
 
@@ -73,7 +73,7 @@ class PartitionCounter:
         self.pages_counted = 0
 
     def count(self, image: MetadataImage) -> Counted:
-        """What is found in an image. May take tens of milliseconds for a million partitions seen for the first time."""
+        """The counts of an image. May take tens of milliseconds for a million partitions seen for the first time."""
         min_isr = self._cluster_min_isr(image)
         if min_isr != self._min_isr:
             self._pages = {}
@@ -127,7 +127,7 @@ def _count_rows(page: Page, min_isr: np.int64) -> _CountedPage:
 
 
 def _own_min_isr_correction(image: MetadataImage, cluster_min_isr: int) -> int:
-    """What topics with a min ISR of their own add to, or take from, the count made with the cluster's."""
+    """The number that topics with a min ISR of their own add to, or take from, the count made with the cluster's."""
     found = []
     for (kind, name), configs in image.configs.resources.items():
         if kind != TOPIC_RESOURCE or MIN_INSYNC_REPLICAS not in configs:

@@ -46,7 +46,7 @@ class Checkpoints(Protocol):
         """The usable checkpoints, ascending, the bootstrap one included."""
 
     def manifest(self, checkpoint: CheckpointId) -> CheckpointManifest | None:
-        """What the writer of one counted, None if it has no manifest. Blocks; may be called on another thread.
+        """The counts of one's writer, None if it has no manifest. Blocks; may be called on another thread.
 
         Raises:
             CorruptState: the manifest is damaged.
@@ -98,7 +98,7 @@ class PastImages:
             return await self._build(moment)
 
     def leader_of(self, epoch: int) -> int | None:
-        """Who led an epoch; None where this node's log begins later, or does not say so."""
+        """The leader of an epoch; None where this node's log begins later, or does not name it."""
         start = self._log.end_of_epoch(epoch - 1).end_offset
         if not self._log.log_start_offset <= start < self._log.high_watermark:
             return None

@@ -17,7 +17,7 @@ _CURSOR_CHARS_MAX: Final = TOPIC_NAME_CHARS_MAX + 11
 
 
 class SearchParameters(ReadParameters):
-    """What is looked for: all that is given must hold."""
+    """The conditions of a search: all that are given must hold."""
 
     names: str = Field(default="", max_length=PATTERNS_CHARS_MAX)
     """Topics by name, separated by commas; `*` stands for any characters. Empty: all."""

@@ -101,7 +101,7 @@ def partition_items(image: MetadataImage, created: Sequence[NewPartitions]) -> l
 
 
 def _records(image: MetadataImage, created: Sequence[NewPartitions]) -> list[BatchItem]:
-    """What ``_runs_of_factor`` says, record by record."""
+    """The assignments of ``_runs_of_factor``, record by record."""
     by_id = broker_choices(image.cluster).by_id
     level = image.features.metadata_version
     version, has_directories = partition_version(level), level >= DIRECTORIES_LEVEL

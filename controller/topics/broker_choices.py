@@ -15,7 +15,7 @@ from quorate.snapshots.table.cluster import BrokerRegistration, ClusterImage
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BrokerChoices:
-    """Where replicas may go, and what is said of a replica on each broker."""
+    """The brokers that replicas may go to, and the facts about a replica on each."""
 
     #: Of the brokers that may be given replicas.
     racks: Racks
@@ -29,7 +29,7 @@ class BrokerChoices:
 
 
 class _NewestChoices:
-    """What was asked for last. A memo only: answers do not depend on it."""
+    """The choices that were asked for last. A memo only: answers do not depend on it."""
 
     def __init__(self) -> None:
         self._made: tuple[ClusterImage, BrokerChoices] | None = None
@@ -74,7 +74,9 @@ def _is_usable(broker: BrokerRegistration) -> bool:
 
 
 def default_directory(broker: BrokerRegistration | None) -> Uuid:
-    """Where a new replica on this broker is said to be, until the broker says (Kafka's ``DefaultDirProvider``)."""
+    """The directory that a new replica on this broker is said to be in, until the broker says (Kafka's
+    ``DefaultDirProvider``).
+    """
     if broker is None:
         return DIRECTORY_UNASSIGNED
     if not broker.directories:

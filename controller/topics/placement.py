@@ -42,7 +42,7 @@ class UsableBroker:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the partitions of one topic go: chosen, though perhaps not worked out yet."""
+    """The places of one topic's partitions: chosen, though perhaps not worked out yet."""
 
     partition_count: int
     replication_factor: int
@@ -121,7 +121,7 @@ class Racks:
             self.regular = RackLists.of([unfenced for unfenced, _ in self.lists], self.drawing)
 
     def start_anywhere(self, random: RandomSource) -> tuple[list[tuple[int, int]], int]:
-        """Where each (unfenced, fenced) list starts, drawn for the fenced one first, and the rack to start with."""
+        """The start of each (unfenced, fenced) list, drawn for the fenced one first, and the rack to start with."""
         offsets = [(0, 0)] * len(self.lists)
         for rack in self.drawing:
             unfenced, fenced = self.lists[rack]
@@ -176,7 +176,7 @@ class _BrokerList:
 
 
 class _Rounds:
-    """Where the rounds of one topic stand."""
+    """The state of the rounds of one topic."""
 
     def __init__(self, racks: Racks, offsets: list[tuple[int, int]], first_rack: int, random: RandomSource) -> None:
         self._random = random

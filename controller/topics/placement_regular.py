@@ -50,7 +50,7 @@ class RackLists:
 
 @dataclass(frozen=True, slots=True)
 class RegularDraw:
-    """What was drawn for the partitions of one topic. An epoch ends with a shuffle."""
+    """The draws for the partitions of one topic. An epoch ends with a shuffle."""
 
     lists: RackLists
     partition_count: int

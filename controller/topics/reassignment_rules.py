@@ -13,7 +13,7 @@ from quorate.snapshots.table.reassignment import Assignment
 
 @dataclass(frozen=True, slots=True)
 class Reverted:
-    """What cancelling a reassignment leaves."""
+    """The partition as cancelling its reassignment leaves it."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]

@@ -50,7 +50,7 @@ from quorate.snapshots.table.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class _Reassignment:
-    """What one partition is to become."""
+    """The targets of one partition."""
 
     topic: Topic
     partition_id: int

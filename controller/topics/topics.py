@@ -55,7 +55,7 @@ _TOO_MANY: Final = "Unable to perform excessively large batch operation."
 
 @dataclass(frozen=True, slots=True)
 class _Creation:
-    """What creates one topic."""
+    """The facts of one topic's creation."""
 
     records: list[BatchItem]
     topic_id: Uuid
@@ -107,7 +107,7 @@ def decide_create_topics(
 
 
 def _name_problems(image: MetadataImage, request: CreateTopicsRequest) -> dict[str, ApiError]:
-    """What is wrong with the names; only topics that exist already can be collided with."""
+    """The problems of the names; only topics that exist already can be collided with."""
     counts = Counter(topic.name for topic in request.topics)
     problems: dict[str, ApiError] = {}
     for name, count in counts.items():
@@ -156,7 +156,7 @@ def _create(
 
 
 def _shown(topic: CreatableTopic, placement: Placement, configs: Mapping[str, str]) -> NewTopic:
-    """What a policy sees of it."""
+    """The topic as a policy sees it."""
     if topic.assignments:
         replicas = {one.partition_index: tuple(one.broker_ids) for one in topic.assignments}
         return NewTopic(topic.name, None, None, MappingProxyType(replicas), configs)

@@ -101,7 +101,7 @@ def _ends_before(file: Path, start_offset: int) -> bool:
 
 
 def _position_before(data: bytes, start_offset: int) -> int:
-    """Where a line begins, and none before it ends behind the offset; not far from the first that does."""
+    """The position of a line before which none ends behind the offset; not far from the first that does."""
     low, high = 0, len(data)
     while high - low > _BLOCK_BYTES:
         middle = data.find(b"\n", (low + high) // 2) + 1

@@ -35,7 +35,7 @@ CONTROL_ATTRIBUTE: Final = 0x20
 
 
 class BatchHeader(NamedTuple):
-    """What a batch says of itself. All of it but the first three fields is covered by the CRC."""
+    """The header of a batch. All of it but the first three fields is covered by the CRC."""
 
     base_offset: int
     #: Bytes of the whole batch, header included.
@@ -163,7 +163,7 @@ def batch_head(
     base_offset: int = 0,
     epoch: int = 0,
 ) -> bytes:
-    """What stands before the body of a batch, given the body in pieces."""
+    """The bytes that stand before the body of a batch, given the body in pieces."""
     attributes = CONTROL_ATTRIBUTE if is_control else 0
     after = _AFTER_CRC.pack(attributes, record_count - 1, timestamp, timestamp, -1, -1, -1, record_count)
     crc, size = crc32c(after), HEADER_BYTES - LOG_OVERHEAD_BYTES
@@ -193,7 +193,7 @@ def frame_record(offset_delta: int, key: bytes | None, value: bytes) -> bytes:
 
 
 def _data_head(offset_delta: int) -> bytes:
-    """What a data record has between its length and that of its value: attributes, time, offset delta, null key."""
+    """The bytes of a data record between its length and that of its value: attributes, time, offset delta, null key."""
     return b"\0\0" + wire.varint(offset_delta) + b"\1"
 
 

@@ -20,7 +20,7 @@ FRAME_BYTES_MAX: Final = 5 + 1 + 1 + 5 + 1 + 5 + 1
 
 
 def item_count(item: BatchItem) -> int:
-    """How many records an item stands for."""
+    """The number of records that an item stands for."""
     return 1 if isinstance(item, VersionedRecord) else len(item)
 
 

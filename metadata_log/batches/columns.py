@@ -130,7 +130,7 @@ class _ColumnReader:
         self.found: list[BatchItem] = []
 
     def items(self) -> list[BatchItem]:
-        """What is left, as data records and runs."""
+        """The records that are left, as data records and runs."""
         short_runs = 0
         while True:
             self.pos, self.delta = _read_rows(

@@ -61,7 +61,7 @@ def gather_numbered_runs(
 
 
 def _differences(rows: ByteColumn, layout: Layout) -> ByteColumn:
-    """What of uint8[n, layout.size] is not the layout's constant bytes: 0 where it is."""
+    """The bytes of uint8[n, layout.size] that are not the layout's constant ones: 0 where they are."""
     # Repeated to their full shape: numpy is slow at one short row against many.
     template, mask = (
         np.frombuffer(row * len(rows), np.uint8).reshape(rows.shape) for row in (layout.template, layout.mask)

@@ -190,7 +190,7 @@ class RecordWalk:
 
 
 def _bodies(data: bytes, array: ByteColumn, begins: Positions, ends: Positions) -> tuple[Positions, Mask]:
-    """Where records go on behind their lengths, and whether these say where they end."""
+    """The positions at which records go on behind their lengths, and whether these say where they end."""
     first = array.take(begins, mode="clip").astype(np.int64)
     second = array.take(begins + 1, mode="clip").astype(np.int64)
     is_long = first > 127
@@ -206,7 +206,7 @@ def _bodies(data: bytes, array: ByteColumn, begins: Positions, ends: Positions) 
 
 
 def _deltas_due(array: ByteColumn, at: Positions, deltas: Positions) -> tuple[Positions, Mask]:
-    """Where the varints at these positions end if they are the numbers that are due, and whether they are."""
+    """The ends of the varints at these positions if they are the numbers that are due, and whether they are."""
     due = np.ones(len(at), np.bool_)
     ends = at + 1
     zigzag = deltas << 1
@@ -229,7 +229,7 @@ def _deltas_due(array: ByteColumn, at: Positions, deltas: Positions) -> tuple[Po
 def _values(
     array: ByteColumn, starts: Positions, ends: Positions
 ) -> tuple[Positions, Positions, npt.NDArray[np.bool_]]:
-    """Where values begin and their sizes, where a length varint at ``starts`` says that the value ends at ``ends``."""
+    """The positions and sizes of values, where a length varint at ``starts`` says that the value ends at ``ends``."""
     space = ends - starts
     widths = np.where(space - 1 < _ONE_BYTE_SIZE, 1, 2)
     sizes = space - widths

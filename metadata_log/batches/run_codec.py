@@ -104,7 +104,7 @@ def _wire_bytes(column: Column, values: npt.NDArray[Any]) -> ByteColumn:
 
 
 def matching_rows(rows: ByteColumn, form: RowForm, first_delta: int) -> int:
-    """How many rows from the first on have the form's constant bytes and the offset deltas that are due."""
+    """The number of rows from the first on that have the form's constant bytes and the offset deltas that are due."""
     done, look = 0, _FIRST_LOOK_ROWS
     expected = mask = scratch = np.empty((0, form.size), np.uint8)
     while done < len(rows):

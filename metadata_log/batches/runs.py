@@ -35,7 +35,7 @@ def _uuids(column: ByteColumn | None, row: int) -> tuple[bytes, ...] | None:
 
 
 class _MassRun:
-    """What both kinds of runs can do. Every field that is an array has one row per record."""
+    """The part that both kinds of runs share. Every field that is an array has one row per record."""
 
     __slots__ = ()
     partition_ids: IntColumn

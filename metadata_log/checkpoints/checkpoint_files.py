@@ -24,7 +24,7 @@ MANIFEST_SUFFIX: Final = ".manifest"
 
 
 class CheckpointId(NamedTuple):
-    """What a checkpoint covers. Ordered by offset, then epoch."""
+    """The end offset and epoch of the log that a checkpoint covers. Ordered by offset, then epoch."""
 
     #: Exclusive.
     end_offset: int
@@ -65,7 +65,7 @@ def manifest_name(checkpoint: CheckpointId) -> str:
 
 
 def checkpoint_id(name: str) -> CheckpointId | None:
-    """What a file name says, None for names of other files."""
+    """The id in a file name, None for names of other files."""
     match = _CHECKPOINT_NAME.fullmatch(name)
     return CheckpointId(int(match[1]), int(match[2])) if match else None
 

@@ -18,7 +18,7 @@ _CRC: Final = struct.Struct(">I")
 
 @dataclass(frozen=True, slots=True)
 class CheckpointManifest:
-    """What whoever wrote the content knows about it."""
+    """Facts about a checkpoint's content, by whoever wrote it."""
 
     #: Data records by type name.
     record_counts: dict[str, int]

@@ -26,7 +26,7 @@ from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, Invaria
 
 @dataclass(frozen=True, slots=True)
 class OfferedCheckpoint:
-    """What a node tells a peer of a checkpoint that it may fetch."""
+    """A checkpoint that a peer may fetch, as a node tells the peer of it."""
 
     id: CheckpointId
     #: Bytes, and CRC-32C, of the whole file.

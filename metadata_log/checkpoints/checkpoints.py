@@ -57,7 +57,7 @@ class PositionOutOfRange(StorageError):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointContent:
-    """What a checkpoint will hold. All of it is called on the thread of the job that writes it."""
+    """The content of a checkpoint to be written. All of it is called on the thread of the job that writes it."""
 
     #: The file's bytes, one chunk after the other.
     chunks: Iterable[bytes]
@@ -122,7 +122,8 @@ class CheckpointStore:
     # --- sending -------------------------------------------------------------------------------------
 
     def offer(self, checkpoint: CheckpointId) -> OfferedCheckpoint:
-        """What to tell a peer about it. A manifest that has rotted is left out: the checkpoint may be sound without it.
+        """The description of it for a peer. A manifest that has rotted is left out: the checkpoint may be sound without
+        it.
 
         ``manifest_damage`` of the offer says what is wrong with it then.
 

@@ -96,7 +96,7 @@ class ImportedFile:
 
 @dataclass(frozen=True, slots=True)
 class FormatPlan:
-    """What a directory is to become."""
+    """The identity and content that a directory is to be given."""
 
     meta: MetaProperties
     #: Content of ``bootstrap.checkpoint``; None when the log that is imported has those records already.
@@ -166,7 +166,7 @@ def _check_formattable(disk: Disk, path: str) -> None:
 
 
 def _already_formatted(disk: Disk, path: str) -> AlreadyFormatted:
-    """Whose it is, where it says so."""
+    """The refusal of a directory that belongs to a node already; names the node where the directory does."""
     meta_path = f"{path}/{META_PROPERTIES_NAME}"
     try:
         meta = decode_meta_properties(read_file(disk, meta_path), meta_path)

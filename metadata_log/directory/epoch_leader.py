@@ -12,7 +12,7 @@ from quorate.metadata_log.records.wire import Buffer
 
 
 def named_leader(header: BatchHeader, batch: Buffer) -> int | None:
-    """Who leads from this batch on; None where it does not say so. The caller has checked the CRC."""
+    """The leader from this batch on; None where it does not name one. The caller has checked the CRC."""
     if header.is_control:
         for logged in iter_records(batch):
             if isinstance(logged.record, LeaderChangeMessage):
@@ -21,7 +21,9 @@ def named_leader(header: BatchHeader, batch: Buffer) -> int | None:
 
 
 def leader_in_files(path: Path, epoch: int) -> int | None:
-    """Who led an epoch, by the segments that a path stands for; None where its begin is not in them, or is damaged."""
+    """The leader of an epoch, by the segments that a path stands for; None where its begin is not in them, or is
+    damaged.
+    """
     try:
         segments = [file for file in find_files(path) if not file.is_checkpoint]
         earlier = [place for place, segment in enumerate(segments) if _first_epoch(segment) < epoch]

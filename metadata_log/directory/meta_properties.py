@@ -21,7 +21,7 @@ _ESCAPE: Final = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """What a directory is formatted for."""
+    """The cluster, node and generation that a directory is formatted for."""
 
     cluster_id: str
     node_id: int

@@ -38,7 +38,7 @@ _KAFKA_FIELDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
-    """What a voter must not forget. One vote at most in an epoch; an epoch with a known leader has no vote left."""
+    """The memory of a voter. One vote at most in an epoch; an epoch with a known leader has no vote left."""
 
     #: The term.
     leader_epoch: int

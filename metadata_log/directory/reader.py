@@ -43,7 +43,7 @@ class FileBatch:
 
 
 def classify(path: Path) -> LogFile:
-    """What kind of file this is, by its name; a name of neither form is read as a segment of unknown start."""
+    """The kind of a file by its name; a name of neither form is read as a segment of unknown start."""
     base = segment_base(path.name)
     if base is not None:
         return LogFile(path, False, base, None)

@@ -38,7 +38,7 @@ class LogIndex:
 
     @property
     def start_offset(self) -> int:
-        """Where the log begins: 0 with its whole history, else the end of the oldest usable checkpoint kept."""
+        """The begin of the log: 0 with its whole history, else the end of the oldest usable checkpoint kept."""
         return self._start_offset
 
     @property

@@ -32,7 +32,7 @@ _COPY_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TornTail:
-    """What was cut off the end of the log: never synced, so never acknowledged."""
+    """The bytes cut off the end of the log: never synced, so never acknowledged."""
 
     path: str
     position: int
@@ -213,7 +213,7 @@ class _Repair:
         yield from self.files.sync()
 
     def _start(self) -> CheckpointId:
-        """Where the log begins: with its whole history at 0, else at the oldest checkpoint it continues."""
+        """The begin of the log: with its whole history at 0, else at the oldest checkpoint it continues."""
         first = self.survey.first_base
         if first == 0:
             return CheckpointId(0, 0)

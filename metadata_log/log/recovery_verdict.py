@@ -17,7 +17,7 @@ from quorate.metadata_log.segments.mark import Mark
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Why a log cannot be used."""
+    """The reason why a log cannot be used."""
 
     #: File, byte position in it and log offset of the first thing that is wrong.
     path: str
@@ -32,7 +32,7 @@ class Damage:
 
 
 def find_damage(survey: LogSurvey, mark: Mark | None, newest: CheckpointId | None) -> Damage | None:
-    """What makes the log unusable, None when nothing does. ``newest``: the newest usable checkpoint."""
+    """The damage that makes the log unusable, None where there is none. ``newest``: the newest usable checkpoint."""
     promised = mark.durable_end if mark is not None else 0
     is_covered = newest is not None and newest.end_offset >= promised
     bad = survey.bad

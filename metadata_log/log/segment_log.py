@@ -36,7 +36,7 @@ _PLACEMENT: Final = struct.Struct(">qii41xi")
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """How the log uses disk and memory."""
+    """Bounds on the log's use of disk and memory."""
 
     #: A segment is closed before the batch that would make it larger. Deletion works on whole segments, so this is
     #: also how much is kept at least; Kafka's default is 1 GiB beside 100 MiB of retention.

@@ -22,7 +22,7 @@ _INT16: Final = struct.Struct(">h")
 
 
 class _ValueReader(NamedTuple):
-    """How to read the values that begin with one head."""
+    """Reads the values that begin with one head."""
 
     version: int
     #: Bytes of the head, behind which the message begins.
@@ -32,7 +32,7 @@ class _ValueReader(NamedTuple):
 
 
 class _ValueWriter(NamedTuple):
-    """How to write the values of one record class in one version."""
+    """Writes the values of one record class in one version."""
 
     head: bytes
     write: Writer

@@ -27,7 +27,7 @@ _ToJson = Callable[[Any], Any]
 
 
 class _JsonField(NamedTuple):
-    """How one field of one version is written."""
+    """The JSON form of one field in one version."""
 
     name: str
     json_name: str

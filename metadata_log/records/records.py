@@ -106,7 +106,7 @@ class ConfigRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChangeRecord:
-    """What changes in one partition. Every such record adds 1 to its partition epoch."""
+    """The changes in one partition. Every such record adds 1 to its partition epoch."""
 
     partition_id: int = -1
     topic_id: Uuid = ZERO_UUID
@@ -211,7 +211,7 @@ class ProducerIdsRecord:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistrationChangeRecord:
-    """What changes in a registration that stays."""
+    """The changes in a registration that stays."""
 
     broker_id: int = 0
     broker_epoch: int = 0
@@ -268,7 +268,7 @@ class RemoveUserScramCredentialRecord:
 
 @dataclass(frozen=True, slots=True)
 class BeginTransactionRecord:
-    """What follows has no effect until the transaction ends."""
+    """The begin of a transaction: the records that follow have no effect until it ends."""
 
     name: str | None = None
 

@@ -208,5 +208,5 @@ def compact_elements(write: Callable[[Any], bytes], values: Sequence[Any] | None
 
 
 def bad_uuid(value: bytes) -> MalformedData:
-    """What is wrong with a uuid that has not 16 bytes."""
+    """The error of a uuid that has not 16 bytes."""
     return MalformedData(f"a uuid has 16 bytes, not {len(value)}")

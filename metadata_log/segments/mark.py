@@ -33,7 +33,7 @@ _WRITES_BEFORE_SYNC: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is vouched for. All offsets are exclusive ends."""
+    """Offsets that the node vouches for. All of them are exclusive ends."""
 
     #: Everything before it was synced: in the log, or in a durable checkpoint that ends there.
     durable_end: int

@@ -33,7 +33,7 @@ def list_segments(disk: Disk, directory: str) -> list[int]:
 
 
 class SegmentFiles:
-    """What jobs write to. Owned by the disk thread; holds at most one handle for writing.
+    """The files that jobs write to. Owned by the disk thread; holds at most one handle for writing.
 
     Its methods that return iterators are parts of a job: a ``yield`` after every disk call.
     """

@@ -18,7 +18,7 @@ _WINDOW_BYTES: Final = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BadBatch:
-    """Where the walk ended before the file did."""
+    """The place at which the walk ended before the file did, and the reason."""
 
     position: int
     #: The offset that a batch should have started at.

@@ -87,7 +87,7 @@ def lacks_pages(file: DiskFile, bad: BadBatch) -> bool:
 
 
 def _bits_due(offset: int, size: int) -> int:
-    """How many bits, at least, are set in the first ``size`` bytes of a batch at ``offset``."""
+    """The least number of bits that are set in the first ``size`` bytes of a batch at ``offset``."""
     bits = int.from_bytes(_OFFSET.pack(offset)[:size]).bit_count()
     return bits + (size >= LOG_OVERHEAD_BYTES) + (size > _MAGIC_AT)
 

@@ -44,7 +44,7 @@ class Checkpoint:
         return self._store.read(self.info.id)
 
     def manifest(self) -> CheckpointManifest | None:
-        """What its writer counted; None when it has no manifest, as Kafka's have none."""
+        """The counts of its writer; None when it has no manifest, as Kafka's have none."""
         return self._store.manifest(self.info.id)
 
 

@@ -106,7 +106,7 @@ class CheckpointReceiver:
         return None if received is None else Checkpoint(self._store, received)
 
     def _failed(self, error: StorageError, now: float) -> None:
-        """What had arrived is gone: begin anew, not at once, and later each time."""
+        """Begin anew after all that had arrived is gone: not at once, and later each time."""
         self._download = None
         self._asked_at = -math.inf
         self._rests_until = now + self._rest

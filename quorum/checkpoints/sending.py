@@ -75,7 +75,7 @@ class CheckpointSender:
         self._sending: dict[int, _Sending] = {}
 
     def kept(self, now: float) -> set[CheckpointId]:
-        """What is on its way to followers that get on with it."""
+        """The checkpoints on their way to followers that get on with them."""
         return {sending.id for sending in self._sending.values() if sending.is_kept(now)}
 
     def offer(self, peer: int, now: float) -> OfferedCheckpoint | None:

@@ -58,7 +58,7 @@ class Ballots:
                 self._outbox.put(peer, question)
 
     def next_deadline(self) -> float:
-        """When ``tick`` has something to do, if nothing happens before."""
+        """The time at which ``tick`` has something to do, if nothing happens before."""
         return self._elections.next_deadline() if self._membership.is_voter else math.inf
 
     def may_campaign(self, now: float) -> bool:

@@ -41,7 +41,7 @@ class PreVoteRound:
 
 @dataclass(frozen=True, slots=True)
 class PreVoteAnswer:
-    """What to answer to a Pre-Vote."""
+    """The answer to a Pre-Vote."""
 
     is_granted: bool
     has_leader: bool
@@ -119,7 +119,7 @@ class Elections:
         self._deadline = now + self._random_timeout()
 
     def note_log_ends(self, ends: Iterable[tuple[int, int]]) -> None:
-        """How far the other voters are, as far as anybody told."""
+        """Note the ends of the other voters' logs, as far as anybody told."""
         for node_id, end in ends:
             if node_id == self._node_id or node_id in self._peers:
                 self._log_ends[node_id] = end
@@ -230,7 +230,7 @@ class Elections:
         return self._round
 
     def next_deadline(self) -> float:
-        """When ``tick`` has something to do, if nothing happens before."""
+        """The time at which ``tick`` has something to do, if nothing happens before."""
         if self._candidacy is Candidacy.ASKING:
             at = self._round_deadline
         elif self._fast_at is not None:
@@ -266,7 +266,9 @@ class Elections:
         self._fast_at = now + self._rank() * self._timing.stagger
 
     def _rank(self) -> int:
-        """How many voters beside the lost leader would make the better candidate: longer log, then lower id."""
+        """The number of voters beside the lost leader that would make the better candidate: longer log, then lower
+        id.
+        """
         own_end = self._log_ends.get(self._node_id, 0)
         better = 0
         for peer in self._peers:

@@ -33,7 +33,7 @@ logging.getLogger("pysyncobj").setLevel(logging.CRITICAL + 1)
 
 
 class CoreOwner(Protocol):
-    """What the core asks of the node it belongs to."""
+    """The node that the core belongs to, as far as the core asks anything of it."""
 
     def core_send(self, peer: int, message: dict[str, Any]) -> None:
         """The library wants to say something to a voter, in its own terms."""
@@ -140,7 +140,7 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
 
     @property
     def voted_id(self) -> int | None:
-        """Whom this node has voted for in the current term."""
+        """The node that this one has voted for in the current term."""
         voted: int | None = self._SyncObj__votedForNodeId
         return voted
 
@@ -154,7 +154,7 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
 
     @property
     def leader_id(self) -> int | None:
-        """Who leads the current epoch, as far as this node knows."""
+        """The leader of the current epoch, as far as this node knows."""
         leader = self._SyncObj__raftLeader
         return None if leader is None else int(leader)
 

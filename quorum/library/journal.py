@@ -105,7 +105,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         return self._log.read(index - self.first_index - 1)
 
     def entries(self, start: int, stop: int) -> Iterator[Entry]:
-        """What the library sees of the entries ``start <= index < stop``."""
+        """The entries ``start <= index < stop`` as the library sees them."""
         epochs: list[int] = []
         if start == self.first_index < stop:
             epochs.append(self._log.start_epoch)
@@ -133,7 +133,9 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         return self.first_index + log.position_containing(offset)
 
     def conflict_hint(self, prev_end: int) -> int:
-        """Where a leader whose log has no match at ``prev_end`` should try next: the end of what may still match."""
+        """The place that a leader whose log has no match at ``prev_end`` should try next: the end of what may still
+        match.
+        """
         log = self._log
         if prev_end < log.start_offset or not log.entry_count:
             return log.start_offset
@@ -285,7 +287,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         self._last = (last_index, last_index, epoch)
 
     def _count_present(self, run: BatchRun, first: int) -> int:
-        """How many batches of the run, which begins at entry ``first``, are in the log already."""
+        """The number of batches of the run, which begins at entry ``first``, that are in the log already."""
         stop = min(len(run), self.last_index - first + 1)
         for position in range(stop):
             index, epoch = first + position, run.epochs[position]
@@ -320,7 +322,7 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
         return EntryView(self, start, self._bounded(start, min(stop, start + self._slice_entries_max)))
 
     def _bounded(self, start: int, stop: int) -> int:
-        """Where a slice that would end at ``stop`` ends for its bytes; it holds one entry at least."""
+        """The end that a slice to ``stop`` has for its bytes; it holds one entry at least."""
         offset = self.first_index + 1
         # The sentinel takes no bytes.
         first = max(start, offset)

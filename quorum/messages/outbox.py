@@ -13,7 +13,7 @@ from quorate.quorum.storage.votes import VoteState
 
 
 class Channel(Enum):
-    """Which of the two connections to a peer a message takes."""
+    """One of the two connections to a peer."""
 
     CONSENSUS = "consensus"
     #: Checkpoint chunks, so that they never stand before a heartbeat.

@@ -19,7 +19,7 @@ from quorate.quorum.storage.leader_change import VoterHistory
 
 
 class Delivery:
-    """Where the listener stands. It is handed every committed batch once, in order, or a checkpoint instead."""
+    """The position of the listener. It is handed every committed batch once, in order, or a checkpoint instead."""
 
     def __init__(
         self,

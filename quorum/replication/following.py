@@ -29,7 +29,7 @@ _NO_EPOCH: Final = -1
 
 @dataclass(slots=True)
 class Following:
-    """What this node knows of the leader it follows. Void in every other epoch."""
+    """The knowledge of this node about the leader it follows. Void in every other epoch."""
 
     leader: int
     epoch: int

@@ -14,7 +14,7 @@ _ENTRIES_MAX: Final = 16
 
 
 class HeldBack:
-    """What the passes of one leader hold back. ``hold_back``: seconds that an entry may be late."""
+    """The entries that the passes of one leader hold back. ``hold_back``: seconds that an entry may be late."""
 
     def __init__(self, hold_back: float) -> None:
         self._hold_back = hold_back

@@ -14,7 +14,7 @@ from enum import Enum
 
 
 class FollowerState(Enum):
-    """How a follower is served."""
+    """A way in which a follower is served."""
 
     #: Where its log matches is not known: one message at a time.
     PROBE = "probe"
@@ -80,7 +80,7 @@ class Progress:
 
     @property
     def state(self) -> FollowerState:
-        """How it is served now."""
+        """The way in which it is served now."""
         return self._state
 
     @property

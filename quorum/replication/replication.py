@@ -33,7 +33,7 @@ from quorate.quorum.replication.vouching import Vouching
 
 
 class OfferSource(Protocol):
-    """Where the checkpoint comes from that is offered to a follower behind the log's start."""
+    """The source of the checkpoint that is offered to a follower behind the log's start."""
 
     def offer(self, peer: int, now: float) -> OfferedCheckpoint | None:
         """The checkpoint that can be served to a follower; None while there is none: it is only told of its leader."""
@@ -305,7 +305,7 @@ class Replication:
         self._notice.pass_ended(is_untold=self._is_untold)
 
     def next_deadline(self) -> float:
-        """When the next heartbeat, or the next look at the quorum, is due."""
+        """The time at which the next heartbeat, or the next look at the quorum, is due."""
         interval = self._config.timing.heartbeat_interval
         due = [self._held.until, *(self.progress[peer].sent_at + interval for peer in self._links)]
         if self._peers:

@@ -28,7 +28,7 @@ class Vouching:
         self._since = 1
 
     def begin_epoch(self) -> None:
-        """What is connected already had joined before the first round."""
+        """Begin an epoch: nodes that are connected already joined before its first round."""
         self._since = 1
 
     def joined(self, next_round: int) -> None:

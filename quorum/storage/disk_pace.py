@@ -19,7 +19,7 @@ _REST_FACTOR: Final = 50.0
 
 
 class DiskPace:
-    """How quick the disk has been, as far as the loop thread has felt it. Times in seconds of one monotonic clock."""
+    """The disk's pace, as far as the loop thread has felt it. Times in seconds of one monotonic clock."""
 
     def __init__(self) -> None:
         self._thread_until = -math.inf

@@ -22,14 +22,14 @@ _SHORT_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class DiskGroup:
-    """What one trip to the disk thread does. A failure anywhere in it is the end of the node."""
+    """The work of one trip to the disk thread. A failure anywhere in it is the end of the node."""
 
     vote: VoteJob | None
     flush: FlushJob | None
 
     @property
     def path(self) -> str:
-        """What it writes of the log; empty where it writes a vote only."""
+        """The file of the log that it writes; empty where it writes a vote only."""
         return "" if self.flush is None else self.flush.path
 
     @property

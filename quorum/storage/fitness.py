@@ -51,7 +51,7 @@ class Fitness:
         return 2 * self._log.unwritten_bytes <= self._limits.unwritten_bytes
 
     def why_not_lead(self, now: float) -> str | None:
-        """What is wrong with the disk at this moment, None when nothing is: asked of leaders and of who would stand.
+        """The trouble with the disk at this moment, None when there is none: asked of leaders and of candidates-to-be.
 
         So a reason belongs here only if it ends by itself: what is a leader's alone is for ``must_resign``.
         """

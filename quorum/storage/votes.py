@@ -74,5 +74,5 @@ class VoteState:
         return VoteJob(self.staged_generation, self._store.write_job(state))
 
     def job_done(self, job: VoteJob) -> None:
-        """What the job carried is durable."""
+        """Note that all that the job carried is durable."""
         self.durable_generation = job.generation

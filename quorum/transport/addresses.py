@@ -13,7 +13,7 @@ Resolve = Callable[[str], list[str]]
 
 
 def resolve_host(name: str) -> list[str]:
-    """What the system's name service says, the preferred address first; empty when it knows none."""
+    """The addresses of a name by the system's name service, the preferred one first; empty when it knows none."""
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):  # ValueError: a name that cannot even be asked for

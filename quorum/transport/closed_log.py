@@ -15,7 +15,7 @@ QUIET_S: Final = 10.0
 
 
 class _Told:
-    """What was said of one peer and reason."""
+    """The last line about one peer and reason, and those left out since."""
 
     __slots__ = ("at", "last", "left_out")
 

@@ -26,7 +26,7 @@ _FIELDS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a node says of itself when a connection is made."""
+    """The first frame of a connection: a node's account of itself."""
 
     protocol_version: int
     cluster_id: str
@@ -126,7 +126,9 @@ def check_generation(config: QuorumConfig, hello: Hello) -> None:
 
 
 def proof(secret: bytes, sender: bytes, receiver: bytes) -> bytes:
-    """What the sender shows; both arguments are whole hello frames, the receiver's with the nonce to answer."""
+    """The proof that the sender knows the secret; both arguments are whole hello frames, the receiver's with the nonce
+    to answer.
+    """
     return hmac.new(secret, receiver + sender, hashlib.sha256).digest()
 
 

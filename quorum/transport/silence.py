@@ -85,7 +85,7 @@ class SilenceWatch:
 
     @property
     def next_look(self) -> float:
-        """When to look again."""
+        """The time of the next look."""
         return self._looked_at + self._interval
 
     def look(self, now: float, connections: Iterable[C]) -> Look[C]:

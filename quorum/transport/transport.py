@@ -29,11 +29,11 @@ UNPROVED_MAX: Final = 64
 
 
 class TransportOwner(Protocol):
-    """Who is told of connections and messages."""
+    """The node that is told of connections and messages."""
 
     @property
     def is_voter(self) -> bool:
-        """What the hello says."""
+        """Whether this node is a voter, as its hello says."""
 
     def now(self) -> float:
         """Monotonic seconds."""
@@ -54,7 +54,7 @@ class TransportOwner(Protocol):
         """A peer has proved that this node is of an older generation."""
 
     def failed(self, error: BaseException) -> None:
-        """What keeps the connections has failed: the loop would log it and go on without."""
+        """Report the failure of the task that keeps the connections: the loop would log it and go on without."""
 
 
 class PeerTransport:
@@ -78,7 +78,7 @@ class PeerTransport:
 
     @property
     def port(self) -> int:
-        """Where this node listens."""
+        """The port on which this node listens."""
         assert self._server is not None
         port: int = self._server.sockets[0].getsockname()[1]
         return port

@@ -166,7 +166,9 @@ def _newest_first(checkpoints: Sequence[LogFile]) -> list[LogFile]:
 
 
 def _require_reached(path: Path, end_offset: int, passed: _Passed) -> None:
-    """What a damaged checkpoint covered must be in the log, or the newest state would be an older one."""
+    """Require that the log has all that a damaged checkpoint covered: the newest state would be an older one without
+    it.
+    """
     covered = max((one.end_offset for one in passed.all), default=0)
     if covered > end_offset:
         raise ImageNotAvailable(

@@ -86,13 +86,13 @@ class Moment:
         return self.epoch is not None and epoch < self.epoch
 
     def lead(self, first: BatchHeader) -> str:
-        """Where a log begins whose first batch is behind the moment, and what was wanted."""
+        """Words for the begin of a log whose first batch is behind the moment, and for the moment."""
         if self.time_ms is not None:
             return f"at {Moment(time_ms=first.timestamp)}, after {self}"
         return f"in epoch {first.epoch}, after epoch {self.epoch}"
 
     def shortfall(self, end_offset: int, epoch: int) -> str:
-        """Where a log ends that ``lies_beyond``, and what was wanted."""
+        """Words for the end of a log that the moment ``lies_beyond``, and for the moment."""
         if self.offset is not None:
             return f"at offset {end_offset}, before {self.offset}"
         return f"in epoch {epoch}, before epoch {self.epoch}"

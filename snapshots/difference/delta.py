@@ -144,7 +144,7 @@ class MetadataDelta:
         )
 
     def local_changes(self, broker: int) -> LocalChanges:
-        """What changed for the replicas of one broker: what it leads, what it follows, what it is to stop hosting."""
+        """The changes for the replicas of one broker: those it leads, those it follows, those it is to stop hosting."""
         now, before, gone = self._columns
         was_there = self.partitions.old_rows >= 0
         is_replica = _has_replica(now, broker)

@@ -88,7 +88,7 @@ class HistoryStep:
 
 
 class AuditLookup(Protocol):
-    """What controllers have written down about who asked."""
+    """The controllers' own account of who asked for which records."""
 
     def line_at(self, offset: int, epoch: int) -> AuditLine | None:
         """The event that wrote the record at an offset in an epoch; None where that is not known."""
@@ -159,13 +159,13 @@ def history(
 
 
 class _Leader(NamedTuple):
-    """Who leads an epoch: its first record says so."""
+    """The leader of an epoch: the epoch's first record names it."""
 
     epoch: int = -1
     node_id: int | None = None
 
     def after(self, header: BatchHeader, batch: Buffer) -> _Leader:
-        """Who leads the epoch of a batch that follows."""
+        """The leader of the epoch of a batch that follows."""
         leader_id = named_leader(header, batch)
         if leader_id is not None:
             return _Leader(header.epoch, leader_id)

@@ -1,4 +1,4 @@
-"""What a delta means for one broker (Kafka's ``LocalReplicaChanges``): as rows of tables, and replica by replica.
+"""The meaning of a delta for one broker (Kafka's ``LocalReplicaChanges``): as rows of tables, and replica by replica.
 
 Rows are for those with many partitions; ``led``, ``elected``, ``followed`` and ``stopped`` make an object for each.
 """
@@ -26,7 +26,7 @@ class LocalReplica(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalChanges:
-    """What changed for one broker's replicas. Each of the four is in the order of its rows."""
+    """The changes for one broker's replicas. Each of the four is in the order of its rows."""
 
     old: MetadataImage
     new: MetadataImage

@@ -31,7 +31,7 @@ _NOTHING: Final[MappingProxyType[str, str]] = MappingProxyType({})
 
 
 class Provenance(NamedTuple):
-    """What an image covers."""
+    """The part of the log that an image covers."""
 
     #: -1 = nothing.
     last_contained_offset: int = -1
@@ -68,7 +68,7 @@ class FeaturesImage:
 
 @dataclass(frozen=True, slots=True)
 class KRaftImage:
-    """What control records say of the quorum."""
+    """The content of control records about the quorum."""
 
     #: Level of ``kraft.version``: 0 = static voters, 1 = the voters are in the log.
     version: int = 0
@@ -113,7 +113,7 @@ class ConfigsImage:
         return next(self.topic_values(topic, name, node_id), None)
 
     def topic_values(self, topic: str, name: str, node_id: int | None = None) -> Iterator[str]:
-        """What is set: the topic's, the node's as a broker if one is given, the cluster default's."""
+        """The values that are set: the topic's, the node's as a broker if one is given, the cluster default's."""
         chain = [(TOPIC_RESOURCE, topic), (BROKER_RESOURCE, "")]
         if node_id is not None:
             chain.insert(1, (BROKER_RESOURCE, str(node_id)))

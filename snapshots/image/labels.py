@@ -30,7 +30,7 @@ _NOTHING: Final[MappingProxyType[str, str]] = MappingProxyType({})
 
 
 class Label(NamedTuple):
-    """What is labelled, and under which key."""
+    """A labelled thing, and the key of the label."""
 
     #: ``cluster``, ``topic:orders``, ``partition:orders-17``, ``broker:3``, ``record:routing``.
     resource: str

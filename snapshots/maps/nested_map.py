@@ -49,7 +49,7 @@ class NestedMapEditor(Generic[K, N, V]):
 
     @property
     def growth(self) -> int:
-        """How many entries more the map will have than before; below 0: how many less."""
+        """The number of entries that the map will have more than before; below 0: less."""
         return sum(len(entries) - len(self._base.get(key) or ()) for key, entries in self._owned.items())
 
     def finish(self) -> PersistentMap[K, MappingProxyType[N, V]]:

@@ -23,7 +23,7 @@ def directory_order(uuid: Uuid) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
-    """What a broker registered, and what became of it since."""
+    """The registration of a broker, with all that became of it since."""
 
     id: int
     #: Offset at which the registration's operation began.
@@ -98,7 +98,7 @@ def _unordered(registration: BrokerRegistration) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ControllerRegistration:
-    """What a controller registered."""
+    """The registration of a controller."""
 
     id: int
     incarnation_id: Uuid

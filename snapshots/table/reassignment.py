@@ -26,7 +26,7 @@ class ReassignmentState(Enum):
 
 
 class ReassignmentStep(Enum):
-    """What happens to a partition's assignment, as docs/operations.md says it."""
+    """A step of a partition's assignment, as docs/operations.md says it."""
 
     STARTED = "a reassignment is started: its target comes first in the replicas, and nobody goes yet"
     REPLACED = "another one takes its place, and goes on from the replicas that there are"
@@ -96,12 +96,12 @@ class Assignment:
 
     @property
     def original_replicas(self) -> tuple[int, ...]:
-        """What cancelling leaves. Their order before the reassignment is not known."""
+        """The replicas that cancelling leaves. Their order before the reassignment is not known."""
         return tuple(broker for broker in self.replicas if broker not in self.adding)
 
     @property
     def target_replicas(self) -> tuple[int, ...]:
-        """What completing leaves."""
+        """The replicas that completing leaves."""
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
 

@@ -39,7 +39,7 @@ class TableDifference:
 
 
 def table_difference(old: PartitionTable, new: PartitionTable) -> TableDifference:
-    """What became of the partitions of ``old`` in ``new``."""
+    """The partitions of ``old`` that are not the same in ``new``, and those that only one of the two has."""
     nothing = np.empty(0, np.int64)
     if old is new:
         return TableDifference(nothing, nothing, nothing)

@@ -15,7 +15,7 @@ from quorate.snapshots.table.partition import RECOVERING
 
 @dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """How many partitions name a broker."""
+    """The numbers of partitions that name a broker."""
 
     replicas: int
     in_sync: int

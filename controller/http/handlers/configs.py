@@ -45,7 +45,7 @@ async def alter_configs(call: Call, parameters: Nothing, body: AlterConfigsReque
 async def _as_a_broker(
     body: B, alter: Callable[[B, float], Awaitable[AlterConfigsResponse]], timeout_ms: float
 ) -> AlterConfigsResponse:
-    """What a broker would not pass on is refused here; the controller is asked for the rest."""
+    """Refuse here all that a broker would not pass on, and ask the controller for the rest."""
     refused = refused_by_brokers(body.resources)
     if not refused:
         return await alter(body, timeout_ms)

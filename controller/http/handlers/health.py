@@ -16,7 +16,7 @@ STALLED_MS_MAX: Final = 3_000.0
 
 
 def ready_checks(node: Node) -> Iterator[HealthCheck]:
-    """What a node that does its part fulfils."""
+    """The conditions that a node fulfils when it does its part."""
     view = node.cluster.quorum()
     has_leader = view.leader_id is not None
     leader = f"controller {view.leader_id} is active" if has_leader else "no active controller is known"

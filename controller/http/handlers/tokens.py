@@ -12,7 +12,7 @@ from quorate.controller.protocol.types import Name
 
 
 class TokenParameters(ReadParameters):
-    """Which tokens are wanted."""
+    """The tokens wanted."""
 
     owner: Name | None = None
     """`User:name` of an owner, requester or renewer; without it everybody's."""

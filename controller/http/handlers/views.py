@@ -216,7 +216,7 @@ def topic_configs(image: MetadataImage, name: str) -> list[TopicConfig]:
 
 
 def unsupported_entities(image: MetadataImage) -> dict[str, int]:
-    """What is kept and not acted on, by kind; kinds of which there is none are left out."""
+    """The numbers of entities that are kept and not acted on, by kind; kinds of which there is none are left out."""
     counts = {
         "ACLs": len(image.acls.entries),
         "SCRAM credentials": len(image.scram.credentials),
