@@ -35,7 +35,7 @@ _SHOWN_MS: Final = 5_000.0
 
 @dataclass(slots=True)
 class _BrokerAssignments:
-    """What was said for one broker."""
+    """The assignments that were reported for one broker."""
 
     #: Granted, and not in the image yet.
     said: dict[Replica, Uuid] = field(default_factory=dict)

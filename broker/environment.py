@@ -10,7 +10,7 @@ from quorate.metadata_log.ids import Uuid
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where a process gets them from."""
+    """The clock, the waits, the chance and the ids of a process."""
 
     #: Monotonic milliseconds.
     now_ms: Callable[[], float]

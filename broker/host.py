@@ -57,7 +57,7 @@ class NotCaughtUp(QuorateError):
 
 @dataclass(frozen=True, slots=True)
 class BrokerReadiness:
-    """How one broker of this process stands."""
+    """The readiness of one broker of this process."""
 
     broker_id: int
     state: LifecycleState
@@ -76,7 +76,7 @@ class ControllerReads(FollowedFeed, DigestSource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerEnvironment:
-    """Where a process of brokers runs: on this machine, or in the simulation of the whole system."""
+    """The machine that a process of brokers runs on, or the simulation of the whole system."""
 
     #: Clock, chance and ids.
     surroundings: Surroundings
@@ -161,7 +161,7 @@ class BrokerHost:
             session.begin_shutdown()
 
     def readiness(self) -> list[BrokerReadiness]:
-        """How every broker of this process stands, by id."""
+        """The readiness of every broker of this process, by id."""
         return [self._readiness(broker_id) for broker_id in sorted(self.settings.ids)]
 
     @property

@@ -29,7 +29,7 @@ class DuplicatePublisher(QuorateError):
 
 @dataclass(frozen=True, slots=True)
 class ControllerEpoch:
-    """Who leads the quorum, as the feed last said."""
+    """The leader of the quorum and its epoch, as the feed last said."""
 
     #: Node id of the active controller; None while nobody leads, or nobody is known to.
     leader_id: int | None
@@ -42,7 +42,7 @@ UNKNOWN_CONTROLLER: Final = ControllerEpoch(None, 0)
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Where an update comes from."""
+    """The origin of an update."""
 
     #: What the new image covers.
     provenance: Provenance
@@ -122,7 +122,7 @@ class MetadataPublisher(ABC):
 
 @dataclass(slots=True)
 class PublisherState:
-    """How one publisher fares."""
+    """The state of one publisher."""
 
     publisher: MetadataPublisher
     #: The last image that it took without raising.
@@ -158,7 +158,7 @@ class PublisherSet:
         return self._is_published
 
     def states(self) -> list[PublisherState]:
-        """How each publisher fares, in order of installation."""
+        """The state of each publisher, in order of installation."""
         return list(self._states.values())
 
     def install(self, publisher: MetadataPublisher) -> None:

@@ -27,7 +27,7 @@ _NOTHING: Final = -1
 
 @dataclass(slots=True)
 class _Undeleted:
-    """What one broker has left of one topic."""
+    """The replicas that one broker has left of one topic."""
 
     name: str
     #: Partition -> the directory it lies in.
@@ -61,7 +61,9 @@ class RehearsalDeletions(MetadataPublisher):
         self._offset = image.provenance.last_contained_offset
 
     def said_by(self, broker_id: int) -> UndeletedReplicas | None:
-        """What this broker says with its heartbeat; None = nothing, for it knows nothing yet or has too much to say."""
+        """The replicas that this broker names in its heartbeat; None = nothing, for it knows nothing yet or has too
+        much to say.
+        """
         topics = self._left.get(broker_id, {})
         if self._offset == _NOTHING or len(topics) > UNDELETED_TOPICS_MAX:
             return None

@@ -167,7 +167,7 @@ class FeedSettings(BrokerSettingsGroup):
 
 
 class ReplicaSettings(BrokerSettingsGroup):
-    """How brokers follow each other: each process that follows says to each one that leads how far it is."""
+    """The exchange between brokers: each process that follows tells each one that leads how far it is."""
 
     lag_time_max_ms: int = Field(default=30_000, ge=100, le=86_400_000)
     """A follower that was not level with its leader for so long, or silent, leaves the ISR; looked at twice in that
@@ -188,8 +188,9 @@ class ReplicaSettings(BrokerSettingsGroup):
 
 
 class RehearsalSettings(BrokerSettingsGroup):
-    """What stands in for data, for no data are moved. Every partition is taken to hold `partition_bytes` and to be
-    written at `write_bytes_per_s`; a replica copies until it has what its leader has."""
+    """The stand-in for data, for no data are moved. Every partition is taken to hold `partition_bytes` and to be
+    written at `write_bytes_per_s`; a replica copies until it has what its leader has.
+    """
 
     partition_bytes: int = Field(default=0, ge=0, le=2**60)
     """Size that every partition is taken to have."""

@@ -28,7 +28,7 @@ SILENCE_MAX_MS: Final = float(LifecycleSettings().session_timeout_ms)
 
 
 class WatchTimeout(QuorateError, TimeoutError):
-    """What was waited for had not come when the time was up. The message says where the watcher stands."""
+    """The time was up before the awaited state had come. The message names the watcher's position."""
 
 
 class WatchEnded(QuorateError):
@@ -64,18 +64,18 @@ class Watcher:
 
     @property
     def controller(self) -> ControllerEpoch:
-        """Who leads the quorum, and the newest epoch heard of; ``leader_id`` is None if nobody is known to lead."""
+        """The leader of the quorum, and the newest epoch heard of; ``leader_id`` is None if nobody is known to lead."""
         return self._loader.controller
 
     @property
     def cut_off_since(self) -> datetime | None:
-        """When a controller answered last, in UTC, if none has for too long; None while some do."""
+        """The time at which a controller answered last, in UTC, if none has for too long; None while some do."""
         since_ms = self._loader.cut_off_since_ms
         return None if since_ms is None else datetime.fromtimestamp(since_ms / 1000, UTC)
 
     @property
     def trouble(self) -> str | None:
-        """What the last request met, in a sentence; None when it was answered."""
+        """The trouble of the last request, in a sentence; None when it was answered."""
         return self._loader.trouble
 
     def install(self, publisher: MetadataPublisher) -> None:

@@ -33,7 +33,7 @@ class WorkerNotReady(QuorateError):
 
 @dataclass(frozen=True, slots=True)
 class WorkerSession:
-    """What a broker of a worker can count on."""
+    """The facts that a broker of a worker can count on."""
 
     #: Seconds, by ``time.monotonic``: before that no controller can have ended its session; -inf = there is none.
     valid_until: float
@@ -60,11 +60,11 @@ class Worker:
         return self._host.publishers.image
 
     def readiness(self) -> list[BrokerReadiness]:
-        """How each of its brokers stands, by id."""
+        """The readiness of each of its brokers, by id."""
         return self._host.readiness()
 
     def session(self, broker_id: int) -> WorkerSession:
-        """What a broker here can count on now.
+        """The facts that a broker here can count on now.
 
         To be asked whenever something is answered that must not be stale. See ``ReplicaManager.has_session``.
         """
@@ -184,7 +184,7 @@ async def _beside(one: Worker, live: Callable[[], Awaitable[None]]) -> AsyncIter
 
 
 def _log_to_the_program() -> None:
-    """What is logged goes to ``logging``, where the program has not said otherwise: standard output is its own."""
+    """Hand logged lines to ``logging``, where the program has not said otherwise: standard output is its own."""
     if not structlog.is_configured():
         structlog.configure(
             processors=[structlog.stdlib.add_log_level, structlog.stdlib.render_to_log_kwargs],

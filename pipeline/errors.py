@@ -45,5 +45,5 @@ def error_to_json(error: QuorateError) -> str:
 
 
 def error_from_json(text: str) -> WorkerError:
-    """What ``error_to_json`` wrote."""
+    """The error that ``error_to_json`` wrote."""
     return WorkerError(**json.loads(text))

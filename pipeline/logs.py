@@ -51,7 +51,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a cluster was at a moment: the tables of ``quorate pipeline replay``.
+    """The state of a cluster at a moment: the tables of ``quorate pipeline replay``.
 
     Attributes:
         offset: the state is that of all records below it. digest: of the state, as controllers compute it.
@@ -165,7 +165,7 @@ class Logs:
         return self._states[at]
 
     def incidents(self, thresholds: Thresholds | None = None) -> DataFrame:
-        """What went wrong, one row an incident, the worst first; raises as ``history``.
+        """The incidents, one row each, the worst first; raises as ``history``.
 
         Args:
             thresholds: from where on something counts.

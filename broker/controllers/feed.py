@@ -40,7 +40,7 @@ class CheckpointGone(QuorateError):
 
 
 class FeedPosition(NamedTuple):
-    """Where a follower stands: the (exclusive) end of what it has, and the epoch of the batch that ends there."""
+    """The position of a follower: the (exclusive) end of what it has, and the epoch of the batch that ends there."""
 
     offset: int
     epoch: int
@@ -52,7 +52,7 @@ LOG_BEGIN = FeedPosition(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
-    """What every answer of a controller says of itself."""
+    """The part of every answer that is about the controller that made it."""
 
     node_id: int
     cluster_id: str

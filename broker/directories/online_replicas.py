@@ -15,7 +15,7 @@ from quorate.snapshots.table.directories import LOST_CODE, MIGRATING_CODE, UNASS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Online:
-    """Where replicas of some brokers can be."""
+    """The directories in which replicas of some brokers can be."""
 
     #: int64[n], ascending: a broker and the code of a directory that it has online.
     pairs: Ints
@@ -32,7 +32,7 @@ class Online:
     __hash__ = None  # type: ignore[assignment]
 
     def has(self, brokers: NDArray[np.int32], codes: NDArray[np.int32]) -> Flags:
-        """Which replicas lie in a directory that is online, by broker and directory code."""
+        """Whether each replica lies in a directory that is online, by broker and directory code."""
         here = is_among(brokers, self.brokers)
         at = np.flatnonzero(here)
         brokers, codes = brokers[at], codes[at]

@@ -19,7 +19,7 @@ Flags = NDArray[np.bool_]
 
 
 class Remembered(Protocol):
-    """What is remembered of some rows of a page."""
+    """The rows of a page as they are remembered."""
 
     page: Page
     #: int64[n], ascending: rows within the page.
@@ -63,7 +63,7 @@ def remembered(
 
 
 def _is_moved(page: Page, before: Page | None, rows: Ints) -> Flags | None:
-    """Which rows held other partitions before; None: none, at a glance."""
+    """Whether each row held another partition before; None: none did, at a glance."""
     if before is None:
         return np.ones(len(rows), np.bool_)
     if page.topic_ids is before.topic_ids and page.partition_ids is before.partition_ids:
@@ -75,7 +75,7 @@ def _is_moved(page: Page, before: Page | None, rows: Ints) -> Flags | None:
 
 
 def is_among(ids: NDArray[Any], wanted: NDArray[Any]) -> Flags:
-    """Which ids are among the sorted ``wanted``."""
+    """Whether each of the ids is among the sorted ``wanted``: bool, in the shape of ``ids``."""
     if not len(wanted):
         return np.zeros(ids.shape, np.bool_)
     if len(wanted) == 1:  # a process that plays one broker: a tenth of the time
@@ -86,7 +86,7 @@ def is_among(ids: NDArray[Any], wanted: NDArray[Any]) -> Flags:
 
 
 def in_slots(masks: NDArray[np.unsignedinteger], slot: int) -> Flags:
-    """Which sets (masks over slots) hold a slot."""
+    """Whether each set (a mask over slots) holds a slot."""
     held: Flags = (masks & masks.dtype.type(1 << slot)) != 0
     return held
 

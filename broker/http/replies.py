@@ -42,7 +42,7 @@ class PlayedBrokerReply(HttpModel):
 
 
 class FollowingReply(HttpModel):
-    """How the metadata log is being followed."""
+    """The state of following the metadata log."""
 
     controller: str
     """URL of the controller whose feed is followed now."""
@@ -70,7 +70,7 @@ class PublisherReply(HttpModel):
 
 
 class ReplicaManagerReply(HttpModel):
-    """What keeps the ISRs of the partitions that are led here."""
+    """The replica manager, which keeps the ISRs of the partitions that are led here."""
 
     moves_data: bool
     """False: a rehearsal."""
@@ -98,7 +98,7 @@ class ProcessReply(HttpModel):
 
 
 class RehearsalPace(HttpModel):
-    """How fast each replica of this process copies; no data are moved."""
+    """The pace at which each replica of this process copies; no data are moved."""
 
     copy_bytes_per_s: int = Field(ge=0, le=2**60)
     """0: no limit."""
@@ -114,7 +114,7 @@ class DirectoryFailure(HttpModel):
 
 
 class Cordoned(HttpModel):
-    """Which log directories of a broker take no new replicas."""
+    """The log directories of a broker that take no new replicas."""
 
     directories: list[UuidField] = Field(max_length=1_000)
     """Ids: all that shall be cordoned; those that are not named are open."""

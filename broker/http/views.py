@@ -65,7 +65,7 @@ def process_reply(host: BrokerHost) -> ProcessReply:
 
 
 def rehearsal_reply(rehearsal: RehearsalReplicas) -> RehearsalPace:
-    """How the rehearsal runs now."""
+    """The pace of the rehearsal now."""
     pace = rehearsal.pace
     return RehearsalPace(copy_bytes_per_s=pace.copy_bytes_per_s, is_stalled=pace.is_stalled)
 

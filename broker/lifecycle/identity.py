@@ -37,7 +37,7 @@ class NotInTheImage(QuorateError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where this process serves HTTP."""
+    """The address on which this process serves HTTP."""
 
     host: str
     port: int

@@ -108,7 +108,7 @@ class BrokerLifecycle:
 
     @property
     def state(self) -> LifecycleState:
-        """Where it is."""
+        """The state of the broker."""
         return self._state
 
     @property
@@ -129,7 +129,7 @@ class BrokerLifecycle:
     # --- what to do ----------------------------------------------------------------------------------
 
     def next_command(self, now_ms: float) -> Command | None:
-        """What to send now. None: nothing before ``next_wake_ms``, or an answer is due, or it is over."""
+        """The command to send now. None: nothing before ``next_wake_ms``, or an answer is due, or it is over."""
         self._check_deadlines(now_ms)
         if self.is_over or self._is_in_flight or now_ms < self._next_ms:
             return None
@@ -146,7 +146,7 @@ class BrokerLifecycle:
         )
 
     def next_wake_ms(self) -> float | None:
-        """When to ask again if nothing happens before; None if only an answer or an event can help."""
+        """The time to ask again if nothing happens before; None if only an answer or an event can help."""
         if self.is_over:
             return None
         known = (self._registration_deadline_ms, self._shutdown_deadline_ms, *self._failed_directories.values())
@@ -349,7 +349,7 @@ class BrokerLifecycle:
 
 
 def _view(*, is_caught_up: bool, is_fenced: bool) -> LifecycleEvent:
-    """What an answer to a heartbeat says of the broker."""
+    """The event in an answer to a heartbeat."""
     if not is_fenced:
         return LifecycleEvent.UNFENCED
     return LifecycleEvent.CAUGHT_UP if is_caught_up else LifecycleEvent.BEHIND

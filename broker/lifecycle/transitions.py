@@ -12,7 +12,7 @@ from typing import Final
 
 
 class LifecycleState(Enum):
-    """Where a broker is; in brackets Kafka's name."""
+    """A state of a broker; in brackets Kafka's name."""
 
     #: Asks for its registration (STARTING).
     REGISTERING = "registering"
@@ -31,7 +31,7 @@ class LifecycleState(Enum):
 
 
 class LifecycleEvent(Enum):
-    """What happens to a broker, as docs/operations.md says it."""
+    """An event in a broker's life, as docs/operations.md says it."""
 
     REGISTERED = "a controller registers it"
     REGISTERED_TO_LEAVE = "a controller registers it; it wants to leave by now"
@@ -108,7 +108,7 @@ class WrongTransition(RuntimeError):
 
 
 def next_state(state: LifecycleState, event: LifecycleEvent) -> LifecycleState:
-    """What ``state`` becomes.
+    """The state that follows on ``state``.
 
     Raises:
         WrongTransition: there is no such edge.

@@ -58,7 +58,7 @@ class LoaderTiming:
 
 @dataclass(slots=True)
 class LoaderCounters:
-    """What the loader has done, for metrics."""
+    """The counts of a loader's work, for metrics."""
 
     batches: int = 0
     bytes: int = 0
@@ -118,7 +118,7 @@ class MetadataLoader:
 
     @property
     def position(self) -> FeedPosition:
-        """Where the loader stands in the log; ahead of the image inside a transaction."""
+        """The position of the loader in the log; ahead of the image inside a transaction."""
         return self._position
 
     @property
@@ -143,7 +143,7 @@ class MetadataLoader:
 
     @property
     def controller(self) -> ControllerEpoch:
-        """Who leads the quorum, as the controller last heard of said; nobody known while cut off from all."""
+        """The leader of the quorum, as the controller last heard of said; nobody known while cut off from all."""
         if self.status is None:
             return UNKNOWN_CONTROLLER
         return ControllerEpoch(None if self.is_cut_off else self.status.leader_id, self.status.epoch)

@@ -41,7 +41,7 @@ Positions = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkColumns:
-    """How all links stand, by their index."""
+    """The state of all links as columns, by their index."""
 
     #: float64[links]: what level replicas hold; infinite where that is not known.
     positions: Positions
@@ -53,7 +53,7 @@ class LinkColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaders:
-    """Which broker is led over which link."""
+    """The brokers that lead, each with the link over which it does."""
 
     #: int32[n], ascending, and int32[n].
     brokers: Brokers
@@ -69,7 +69,7 @@ class Leaders:
 
 @dataclass(frozen=True, slots=True)
 class FollowedChanges:
-    """What another image brought."""
+    """The changes that another image brought."""
 
     #: Whether who follows whom may be another matter now.
     is_any: bool
@@ -223,7 +223,7 @@ class FollowedPages:
     # --- what is said --------------------------------------------------------------------------------
 
     def take_unsaid(self, link: int, followers: Collection[int], rows_max: int) -> FollowedRows:
-        """What there is to say over a link for some brokers, which counts as said now."""
+        """The rows to be said over a link for some brokers, which count as said now."""
         parts: list[FollowedRows] = []
         left = rows_max
         wanted = np.array(sorted(followers), np.int32)
@@ -284,7 +284,7 @@ class FollowedPages:
 
 
 def _carry(new: _Followed, new_at: Ints, old: _Followed, old_at: Ints, positions: Positions) -> set[int]:
-    """What replicas held they hold, whoever leads; what was said to a leader under its epoch stays said.
+    """Keep what replicas hold, whoever leads; what was said to a leader under its epoch stays said.
 
     Returns the links over which that was said of a replica that does not follow any more, though it still could.
     """

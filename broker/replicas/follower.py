@@ -142,7 +142,7 @@ class FollowerCore:
     # --- what to say ---------------------------------------------------------------------------------
 
     def messages(self, now_ms: float) -> Iterator[tuple[Link, FollowMessage]]:
-        """What is to be sent now, at most one message a link. Each is answered by ``answered`` or ``failed``."""
+        """The messages to be sent now, at most one a link. Each is answered by ``answered`` or ``failed``."""
         if self._is_silent:
             return
         self._advance(now_ms)
@@ -183,7 +183,9 @@ class FollowerCore:
         self._restart(link)
 
     def next_due_ms(self, now_ms: float) -> float:
-        """When ``messages`` is to be asked again if nothing happens before; NEVER: an event must come first."""
+        """The time at which ``messages`` is to be asked again if nothing happens before; NEVER: an event must come
+        first.
+        """
         if self._is_silent:
             return NEVER
         # What is due already waits for something else: a registration, or an answer.
@@ -270,7 +272,7 @@ class FollowerCore:
         return message
 
     def _take_refusals(self, link: Link, message: FollowMessage, answer: FollowAnswer, now_ms: float) -> None:
-        """What was not noted is said again, after a wait: the leader may be a moment behind, or ahead."""
+        """Have the rows that were not noted said again, after a wait: the leader may be a moment behind, or ahead."""
         at = answer.refused_rows[(answer.refused_rows >= 0) & (answer.refused_rows < len(message.rows))]
         if not len(at) and not answer.refused_followers:
             link.refusals = 0

@@ -179,7 +179,7 @@ class IsrBook:
         )
 
     def next_due_after(self, now_ms: float) -> float:
-        """When something that is held back falls due; NEVER if an event must come first."""
+        """The time at which a change that is held back falls due; NEVER if an event must come first."""
         return min((led.next_due_ms for led in self._pages.values() if led.next_due_ms > now_ms), default=NEVER)
 
     def due(self, now_ms: float, busy: Collection[int], rows_max: int) -> Iterator[IsrProposals]:
@@ -241,7 +241,7 @@ class IsrBook:
         is_member: Flags,
         codes: NDArray[np.int16],
     ) -> None:
-        """What rows ``at`` of a report say of the rows ``found`` of a page, which they name rightly."""
+        """Note rows ``at`` of a report for the rows ``found`` of a page, which they name rightly."""
         page, rows = led.page, led.rows[found]
         for slot in range(page.width):
             is_its = (page.slots[slot, rows] == brokers[at]) & (page.replica_counts[rows] > slot)
@@ -256,7 +256,7 @@ class IsrBook:
         led.find_oldest()
 
     def _forget_restarted(self, before: MetadataImage, image: MetadataImage) -> None:
-        """What is known of a broker by itself is known of one registration."""
+        """Forget what brokers said of themselves under a registration that is not theirs any more."""
         for broker in restarted_brokers(before, image):
             for led in self._pages.values():
                 for slot in range(led.page.width):

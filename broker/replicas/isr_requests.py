@@ -32,7 +32,7 @@ RETRY_MAX_MS: Final = 2_000.0
 
 @dataclass(slots=True)
 class IsrCounters:
-    """What was asked for, for metrics."""
+    """The counts of requests, for metrics."""
 
     requests: int = 0
     failed_requests: int = 0

@@ -23,7 +23,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
 @dataclass(frozen=True, slots=True)
 class _LogEnds:
-    """What a session was answered last."""
+    """The last answer in a session."""
 
     time_ms: int = UNSAID
     end: int = 0

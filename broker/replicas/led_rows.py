@@ -24,7 +24,7 @@ Times = NDArray[np.float64]
 
 @dataclass(slots=True)
 class FollowerGroup:
-    """What is known of all partitions at once that a broker follows as a member."""
+    """The knowledge of all partitions at once that a broker follows as a member."""
 
     #: When it had all that the leaders had.
     caught_up_ms: float = UNKNOWN
@@ -63,7 +63,7 @@ class LedRows:
 
 
 class Standing:
-    """How every broker stands, as columns to look up in."""
+    """The state of every broker, as columns to look up in."""
 
     def __init__(self, groups: Mapping[int, FollowerGroup], online: Online, limit_ms: float) -> None:
         """``online``: where replicas of brokers are that may enter ISRs."""
@@ -111,7 +111,7 @@ def with_new_isr(led: LedRows, page: Page) -> LedRows | None:
 
 
 def _expel(caught_up_ms: Times, left: Flags) -> None:
-    """Who left the ISR is level again only when that is said anew."""
+    """Note who left the ISR: level again only when that is said anew."""
     caught_up_ms[left & (caught_up_ms == ALWAYS)] = UNKNOWN
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """What a replica manager is given by the process that it works in."""
+    """The means that a replica manager is given by the process that it works in."""
 
     rpc: ControllerRpc
     #: Id of the cluster; "" until it is known.
@@ -50,7 +50,7 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaReport:
-    """What a replica manager says of itself."""
+    """A replica manager's account of itself."""
 
     #: What the ISRs of the partitions that are led here rest on.
     notice: str
@@ -83,7 +83,7 @@ class ReplicaManager(MetadataPublisher):
 
     @abstractmethod
     def report(self) -> ReplicaReport:
-        """How it stands."""
+        """The manager's account of itself."""
 
     def failed_directories(self, broker_id: int) -> Sequence[Uuid]:
         """Log directories of a broker here that have failed since it registered; said with its heartbeats."""

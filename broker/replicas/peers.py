@@ -32,7 +32,7 @@ class PeerUnreachable(QuorateError):
 
 
 class PeerCalls(Protocol):
-    """How other processes are spoken to."""
+    """The calls to other processes."""
 
     async def exchange(self, address: Address, message: bytes) -> bytes:
         """Send a message, and return its answer.
@@ -43,7 +43,7 @@ class PeerCalls(Protocol):
 
 
 class PeerAnswer(Protocol):
-    """What is used of an ``aiohttp.ClientResponse``."""
+    """The part of an ``aiohttp.ClientResponse`` that is used."""
 
     @property
     def status(self) -> int: ...
@@ -55,7 +55,7 @@ class PeerAnswer(Protocol):
 
 
 class PeerSession(Protocol):
-    """What is used of an ``aiohttp.ClientSession``."""
+    """The part of an ``aiohttp.ClientSession`` that is used."""
 
     def request(
         self,
@@ -101,7 +101,7 @@ class HttpPeers:
 
 
 class PeerAddresses:
-    """Where each broker's process is.
+    """The address of each broker's process.
 
     Args:
         told: of brokers that did not register where that is, as imported ones.

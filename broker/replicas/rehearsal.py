@@ -87,7 +87,7 @@ class RehearsalReplicas(ReplicaManager):
 
     @property
     def pace(self) -> Pace:
-        """How fast replicas here copy."""
+        """The pace at which replicas here copy."""
         return self._follower.pace
 
     def set_pace(self, pace: Pace) -> None:

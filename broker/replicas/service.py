@@ -31,7 +31,7 @@ NOTICE: Final = "a replica is in sync when the service says so"
 
 
 class NotNoted(QuorateError):
-    """What was said of a replica does not fit the newest image; ``code`` says why.
+    """A statement about a replica that does not fit the newest image; ``code`` says why.
 
     UNKNOWN_TOPIC_ID: there is no such partition. NOT_LEADER_OR_FOLLOWER: it is not led here, or has no such replica.
     FENCED_LEADER_EPOCH: it has a newer leader epoch. UNKNOWN_LEADER_EPOCH: the image is older, say it again later.
@@ -118,7 +118,8 @@ class ServiceReplicas(ReplicaManager):
             self._leaving[key, broker_id] = leader_epoch
 
     def maximal_isr(self, topic_id: Uuid, partition: int) -> frozenset[int]:
-        """Who may be elected to lead: the ISR of the newest image, and who may have entered it since.
+        """The replicas that may be elected to lead: the ISR of the newest image, and those that may have entered it
+        since.
 
         What a leader here acknowledges all of them must have, itself included (Kafka's ``maximalIsr``).
 

@@ -27,7 +27,7 @@ class StandInLog:
         return self.start(wall_ms) + self.partition_bytes
 
     def behind_ms(self, missing: int) -> float:
-        """How long ago the log ended where somebody is whom so many bytes are missing; infinite if it never did."""
+        """The time since the log ended where a replica is that lacks so many bytes; infinite if it never did."""
         if missing <= 0:
             return 0.0
         return 1000.0 * missing / self.write_bytes_per_s if self.write_bytes_per_s else float("inf")
@@ -35,7 +35,7 @@ class StandInLog:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast each replica of a process copies, on its own."""
+    """The pace at which each replica of a process copies, on its own."""
 
     #: 0: no limit.
     copy_bytes_per_s: int = 0
@@ -47,5 +47,5 @@ class Pace:
         return self.copy_bytes_per_s * elapsed_ms / 1000 if self.copy_bytes_per_s else float("inf")
 
     def needed_ms(self, missing: float) -> float:
-        """How long copying so many bytes takes."""
+        """The time that copying so many bytes takes."""
         return 1000.0 * missing / self.copy_bytes_per_s if self.copy_bytes_per_s else 0.0

@@ -116,7 +116,7 @@ class QuorumSettings(Group):
 
 
 class BrokerSessionSettings(Group):
-    """The active controller's treatment of brokers."""
+    """Sessions of brokers: how long they last, and how they begin."""
 
     session_timeout_ms: int = Field(default=9_000, ge=100, le=3_600_000)
     """A broker that is silent for this long is fenced (Kafka's broker.session.timeout.ms)."""
@@ -128,7 +128,7 @@ class BrokerSessionSettings(Group):
 
 
 class TopicSettings(Group):
-    """The defaults of topics, and whether topics can be deleted."""
+    """Defaults of topics, and whether topics can be deleted."""
 
     partitions: int = Field(default=1, ge=1, le=10_000)
     """Number of partitions (Kafka's num.partitions)."""
@@ -179,7 +179,7 @@ class LimitSettings(Group):
 
 
 class MaintenanceSettings(Group):
-    """The work that the active controller does by itself."""
+    """Work that the active controller does by itself."""
 
     idle_noop_interval_ms: int = Field(default=500, ge=0, le=600_000)
     """An idle log gets a NoOp record this often, so that standbys and brokers see that it lives; 0: never

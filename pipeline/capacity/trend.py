@@ -44,7 +44,7 @@ class Trend:
 
 @dataclass(frozen=True)
 class RecordsByDay:
-    """How many records of each type a log has on each of its days (UTC); the most frequent type first."""
+    """The number of records of each type in a log on each of its days (UTC); the most frequent type first."""
 
     days: list[str]
     counts: dict[str, Counts]

@@ -117,7 +117,7 @@ def _lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _found(spark: SparkSession, compared: Sequence[_Compared], limit: int) -> dict[int, list[Any]]:
-    """What the places came to, by the kind's number."""
+    """The results of the places, by the kind's number."""
     places = max(1, -(-all_bytes(rows for one in compared for rows in one.sides) // _PLACE_BYTES))
     tasks = _tasks(compared)
 
@@ -146,7 +146,7 @@ def _found(spark: SparkSession, compared: Sequence[_Compared], limit: int) -> di
 
 
 def _tasks(compared: Sequence[_Compared]) -> list[list[tuple[int, int, Rows]]]:
-    """What is read together: of a kind, of a side, so many files; small tables by one task."""
+    """The tasks: rows of a kind, of a side, so many files; small tables share one."""
     tasks: list[list[tuple[int, int, Rows]]] = []
     room = 0
     for kind, one in enumerate(compared):
@@ -173,7 +173,7 @@ def _read(kind: int, side: int, rows: Rows, compared: _Compared, places: int) ->
 
 
 def _places(table: pa.Table, key: Sequence[str], places: int) -> Longs:
-    """Where a row's key is compared: the same for one key, whoever reads it."""
+    """The place at which a row's key is compared: the same for one key, whoever reads it."""
     parts = [table[name].cast(pa.string()).fill_null("") for name in key]
     keys = pc.binary_join_element_wise(*parts, _SEPARATOR).to_pylist()
     return np.array([crc32(one.encode()) % places for one in keys], np.int64)

@@ -21,7 +21,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What differs in one kind.
+    """The differences in one kind.
 
     Attributes:
         counts: rows by `only_a`, `only_b`, `changed`. by_field: changed rows by field; one row may count in several.
@@ -78,7 +78,7 @@ def report(a: Side, b: Side, matched_by: str, found: Sequence[Differences], not_
 
 
 def not_compared_text(kinds: Sequence[str]) -> str:
-    """Which kinds were not compared, and why."""
+    """The kinds that were not compared, and why."""
     return f"Not compared, for tables of history do not hold them: {', '.join(kinds).replace('_', ' ')}"
 
 

@@ -47,7 +47,7 @@ _READ_ERRORS: Final = (
 
 
 class Form(Enum):
-    """How a file on disk holds what is in it."""
+    """The form in which a file on disk holds its content."""
 
     PLAIN = "plain"
     GZIP = "gzip"
@@ -57,7 +57,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileLocation:
-    """Where a log file's bytes are."""
+    """The location of a log file's bytes."""
 
     #: Of the file on disk, as it was given: that is how it is named.
     path: str
@@ -73,7 +73,7 @@ class FileLocation:
         return self.path if storage.is_remote(self.path) else os.path.join(self.working_directory, self.path)
 
     def __str__(self) -> str:
-        """How errors and rows name it: ``archive.zip!member``."""
+        """The name in errors and rows: ``archive.zip!member``."""
         return f"{self.path}!{self.member}" if self.member else self.path
 
 

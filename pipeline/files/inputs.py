@@ -63,7 +63,7 @@ class InputFile:
 
     @property
     def name(self) -> str:
-        """How rows and errors name it."""
+        """The name in rows and errors."""
         return str(self.place)
 
 
@@ -83,7 +83,7 @@ class InputCluster:
 
     @property
     def first_offset(self) -> int | None:
-        """Where the log begins, None when there is no segment."""
+        """The begin of the log, None when there is no segment."""
         return self.segments[0].offset if self.segments else None
 
 
@@ -130,7 +130,7 @@ def find_inputs(
 
 @dataclass(frozen=True, slots=True)
 class Bearing:
-    """What becomes of errors: they are raised, or noted, by path or cluster."""
+    """The way in which errors are borne: they are raised, or noted, by path or cluster."""
 
     refused: dict[str, QuorateError] | None
 

@@ -49,7 +49,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one worker reads at a stretch."""
+    """The ranges that one worker reads at a stretch."""
 
     #: From 0 on, in the order of the log; those of checkpoints are numbered apart.
     number: int
@@ -91,7 +91,7 @@ def task_to_json(task: Task) -> str:
 
 
 def task_from_json(text: str) -> Task:
-    """What ``task_to_json`` wrote."""
+    """The task that ``task_to_json`` wrote."""
     data = json.loads(text)
     ranges = []
     for one in data["ranges"]:
@@ -139,7 +139,8 @@ def _cut(whole: Range, range_bytes: int) -> Iterator[Range]:
 
 
 def _cuts(file: InputFile, range_bytes: int) -> Iterator[tuple[int, int, int]]:
-    """Where a file may be cut, about ``range_bytes`` apart: position, offset and epoch of the batch that begins there.
+    """The places at which a file may be cut, about ``range_bytes`` apart: position, offset and epoch of the batch that
+    begins there.
 
     There are none behind the first header that is wrong: whoever reads the last piece says what is.
     """

@@ -9,7 +9,7 @@ from quorate.pipeline.files.inputs import InputCluster, InputError, InputFile
 
 @dataclass(frozen=True, slots=True)
 class ReplayBase:
-    """What a replay begins with."""
+    """The state that a replay begins with."""
 
     #: None = from offset 0, with nothing.
     checkpoint: InputFile | None
@@ -18,7 +18,7 @@ class ReplayBase:
 
 
 def replay_base(cluster: InputCluster, end_offset: int | None = None) -> ReplayBase:
-    """What the state before ``end_offset`` (exclusive; None = all of the log) is replayed from.
+    """The base from which the state before ``end_offset`` (exclusive; None = all of the log) is replayed.
 
     The newest checkpoint whose tail is there, else offset 0.
 

@@ -69,7 +69,7 @@ def is_file(path: str) -> bool:
 
 
 def names(directory: str) -> list[str]:
-    """What is in a directory, sorted."""
+    """The names in a directory, sorted."""
     if not is_remote(directory):
         return sorted(os.listdir(directory))
     from pyarrow.fs import FileSelector
@@ -184,7 +184,7 @@ def opened(path: str) -> Iterator[tuple[Any, str]]:
 
 
 def _first_line(error: Exception) -> str:
-    """What a store's client says, without the places at which it looked for its parts."""
+    """The first line of a store client's error, without the places at which it looked for its parts."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0] if len(lines[0]) <= _SAID_MAX else f"{lines[0][:_SAID_MAX]}..."
 
@@ -194,7 +194,7 @@ def _remedy(path: str) -> str:
 
 
 def _key(path: str) -> str:
-    """What Arrow calls it in the store: behind the bucket, the container, or the root."""
+    """Arrow's name for it in the store: behind the bucket, the container, or the root."""
     return f"{_store_of(path)[1]}{path.partition('://')[2].partition('/')[2]}".rstrip("/") or "/"
 
 

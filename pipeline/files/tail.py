@@ -62,7 +62,7 @@ def readable_end(cluster: InputCluster, *, uncommitted: bool) -> int | None:
 
 
 def first_place(cluster: InputCluster, offset: int | None) -> TailPosition:
-    """Where following begins: at ``offset``, or where the log does."""
+    """The position at which following begins: at ``offset``, or at the begin of the log."""
     first = cluster.first_offset or 0
     return TailPosition(first if offset is None else offset)
 

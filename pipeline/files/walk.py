@@ -79,7 +79,7 @@ class BatchTable:
 
 @dataclass(frozen=True, slots=True)
 class RecordSelection:
-    """Which records are wanted. All are checked; what is not wanted is not decoded."""
+    """The records that are wanted. All are checked; those that are not wanted are not decoded."""
 
     first_offset: int = 0
     #: Exclusive; None = no end.

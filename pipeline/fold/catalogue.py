@@ -71,7 +71,7 @@ class Catalogue:
 
 
 class _Refused(Exception):
-    """Why a record cannot be; ``apply_all`` knows its offset."""
+    """The reason why a record cannot be; ``apply_all`` knows its offset."""
 
 
 def _topic(state: Catalogue, record: r.TopicRecord) -> None:

@@ -55,7 +55,7 @@ def state_cell(state: Elements | None, others: list[Located]) -> bytes:
 
 
 def join(cells: Iterable[bytes | pa.Buffer]) -> tuple[Elements, list[Located]]:
-    """What some cells of one bucket hold: the elements, and the other records in order."""
+    """The content of some cells of one bucket: the elements, and the other records in order."""
     batches: list[pa.RecordBatch] = []
     records: list[Located] = []
     for cell in cells:

@@ -106,7 +106,7 @@ class Elements:
 
     @classmethod
     def from_arrow(cls, batch: pa.RecordBatch) -> Elements:
-        """What ``to_arrow`` gave."""
+        """The elements that ``to_arrow`` gave."""
         scalars = {name: batch.column(name).to_numpy() for name in ("flags", *_LONG_COLUMNS, *_INT_COLUMNS)}
         return cls(
             topic_ids=uuid_bytes(batch.column("topic_ids")),

@@ -45,7 +45,7 @@ class FoldFindings:
 
 
 def bucket_findings(elements: Elements, records: list[Located], moments: Sequence[int]) -> Iterator[FoldFindings]:
-    """What is found at each moment, in order; the last one that can be told where a record is refused."""
+    """The findings at each moment, in order; the last one that can be told where a record is refused."""
     before = empty_elements()
 
     def find(moment: int) -> FoldFindings:
@@ -85,7 +85,7 @@ def catalogue_findings(records: list[Located], moments: Sequence[int]) -> Iterat
 
 
 def _at_moments(moments: Sequence[int], end: int, find: Callable[[int], FoldFindings]) -> Iterator[FoldFindings]:
-    """What is found at each moment; a moment before which nothing happened since the last one has what that had.
+    """The findings at each moment; a moment before which nothing happened since the last one has those of that.
 
     Args:
         end: offset of the last record. find: called in order.

@@ -43,7 +43,7 @@ def fallen_epochs(before: Elements, after: Elements) -> Longs:
 
 
 def partition_name(state: Elements, row: int, topic: str | None = None) -> str:
-    """How people call a partition: by its topic's name where that is known, else by its id."""
+    """The name of a partition for people: by its topic's name where that is known, else by its id."""
     return f"{topic or uuid_text(state.topic_ids[row].tobytes())}-{int(state.partition_ids[row])}"
 
 

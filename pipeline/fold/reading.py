@@ -12,7 +12,7 @@ from quorate.pipeline.fold.task import FoldedTask, TaskFold
 
 @dataclass(frozen=True, slots=True)
 class ReadCounts:
-    """What was read of a log; of a base nothing is counted."""
+    """The counts of the reading of a log; of a base nothing is counted."""
 
     records: int = 0
     batches: int = 0
@@ -61,7 +61,7 @@ def read_task(task: Task, wanted: RecordSelection, moments: Iterable[int]) -> tu
 
 
 def joined_counts(counts: Sequence[ReadCounts]) -> ReadCounts:
-    """What was read together, of parts in order."""
+    """The counts of parts in order, added up."""
     parts = [part for part in counts if not part.is_empty]
     if not parts:
         return ReadCounts()

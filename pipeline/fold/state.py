@@ -52,7 +52,7 @@ def state_at(tasks: Sequence[FoldedTask], moment: int) -> FoldedState:
 
 
 def replayed(counted: Sequence[Located]) -> Catalogue:
-    """What some records in order add up to.
+    """The catalogue that some records in order add up to.
 
     Raises:
         FoldRefused: a record that cannot be.

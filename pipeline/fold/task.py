@@ -35,7 +35,7 @@ _STATELESS: Final = (NoOpRecord, LeaderChangeMessage, SnapshotHeaderRecord, Snap
 
 @dataclass(frozen=True, slots=True)
 class FoldedTask:
-    """What a task comes to."""
+    """The result of a task."""
 
     elements: Elements
     #: In order, transaction markers among them.

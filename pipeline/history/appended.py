@@ -97,7 +97,7 @@ class AppendedTables:
 
     @property
     def held(self) -> dict[str, ClusterRead]:
-        """What the tables hold, by cluster."""
+        """The history that the tables hold, by cluster."""
         return {one["cluster_id"]: ClusterRead.from_json(one) for one in self._manifest["clusters"]}
 
     def state_of(self, cluster: ClusterRead) -> str:

@@ -20,7 +20,7 @@ def partition_keys(partitions: int) -> list[int]:
 
 
 def spark_hash(number: int) -> int:
-    """What Spark's ``hash`` says of an int: MurmurHash3 of its four bytes."""
+    """The value of Spark's ``hash`` for an int: MurmurHash3 of its four bytes."""
     mixed = _rotated(number * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
     found = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64 & _MASK) ^ 4
     found = (found ^ found >> 16) * 0x85EBCA6B & _MASK

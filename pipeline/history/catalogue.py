@@ -38,7 +38,7 @@ class _Versions:
         self._open: dict[Hashable, dict[str, Any]] = {}
 
     def put(self, key: Hashable, state: dict[str, Any], place: _Place) -> None:
-        """What is about ``key`` is so from here on; nothing happens where it is so already."""
+        """Let ``about`` hold for ``key`` from here on; nothing happens where it holds already."""
         before = self._open.get(key)
         if before is not None and all(before[name] == value for name, value in state.items()):
             return
@@ -75,7 +75,7 @@ def _close(row: dict[str, Any], place: _Place, *, removed: bool) -> None:
 
 
 class _Place:
-    """Where a record stands, and from where on it holds."""
+    """The place of a record, and the offset from which on it holds."""
 
     def __init__(self, record_offset: int, timeline: Timeline, base: tuple[int, int] | None) -> None:
         self.is_base = record_offset < 0

@@ -78,7 +78,7 @@ class HistoryCounts:
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table]) -> Self:
-        """What is in a bucket's tables of versions."""
+        """The counts of a bucket's tables of versions."""
         found = cls()
         for name, table in tables.items():
             if not table.num_rows:
@@ -106,7 +106,7 @@ class HistoryCounts:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What ``to_json`` wrote."""
+        """The counts that ``to_json`` wrote."""
         last_us, days, topics = json.loads(text)
         by_table = {
             name: {int(day): DayCounts(*values) for day, values in counts.items()} for name, counts in days.items()

@@ -22,7 +22,7 @@ BUCKET_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HistoryOptions:
-    """How a history is made.
+    """The options of a history.
 
     Attributes:
         end_offset: only records below it; None = all. cluster_id: of files that do not tell. mixed: there may be
@@ -45,7 +45,7 @@ class HeldTables(Protocol):
 
     @property
     def held(self) -> dict[str, ClusterRead]:
-        """What they hold, by cluster."""
+        """The history that they hold, by cluster."""
 
     def state_of(self, cluster: ClusterRead) -> str:
         """The file with a cluster's state where its history ends."""
@@ -56,7 +56,7 @@ class HeldTables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClusterHistoryPlan:
-    """What is read of one cluster, and into which buckets."""
+    """The records to be read of one cluster, and the buckets they go into."""
 
     cluster_id: str
     buckets: range
@@ -76,7 +76,7 @@ class ClusterHistoryPlan:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPlan:
-    """What is read, and how it is shared out. Travels to the workers."""
+    """The records to be read, and their division among tasks. Travels to the workers."""
 
     clusters: list[ClusterHistoryPlan]
     #: By bucket the number of its cluster.

@@ -28,7 +28,7 @@ _STATELESS: Final = (NoOpRecord, LeaderChangeMessage, SnapshotHeaderRecord, Snap
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """What a task holds."""
+    """The content of a task."""
 
     #: With a column of times.
     rows: RowTable

@@ -12,7 +12,7 @@ from quorate.pipeline.tables.written import Written
 
 @dataclass(frozen=True, slots=True)
 class HistoryReport:
-    """What a history came to."""
+    """The result of a history."""
 
     #: By id; where tables were gone on with, what was read now.
     clusters: list[ClusterRead]

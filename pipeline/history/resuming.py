@@ -18,7 +18,7 @@ from quorate.pipeline.files.walk import RecordSelection, read_range
 
 @dataclass(frozen=True, slots=True)
 class LastBatch:
-    """What tells a batch from another at its place."""
+    """The marks that tell a batch from another at its place."""
 
     base_offset: int
     epoch: int
@@ -30,7 +30,7 @@ class LastBatch:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """What an append begins with."""
+    """The point from which an append goes on."""
 
     #: Of the first record to be read: the end, or where a transaction begins that is still open there.
     offset: int
@@ -42,7 +42,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRead:
-    """What a history has of one cluster."""
+    """The part of a cluster's log that a history has."""
 
     cluster_id: str
     #: Offsets: from the first record that is in it, to the end (exclusive).
@@ -54,7 +54,7 @@ class ClusterRead:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What ``dataclasses.asdict`` made of one; raises ``KeyError``, ``TypeError`` where it is none."""
+        """The value of which ``dataclasses.asdict`` made this; raises ``KeyError``, ``TypeError`` where it is none."""
         resume = data.get("resume")
         if resume is not None:
             batch = resume["batch"]

@@ -63,7 +63,9 @@ def history_series(counts: HistoryCounts) -> HistorySeries:
 
 
 def _standing(of_table: Mapping[int, DayCounts], days: list[int]) -> list[int]:
-    """How many there are at the end of each day; what began before the first of them counts from it on."""
+    """The number that there are at the end of each day; a version that began before the first of them counts from it
+    on.
+    """
     count = sum(one.made - one.ended for day, one in of_table.items() if day < days[0])
     found = []
     for day in days:

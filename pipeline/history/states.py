@@ -23,7 +23,7 @@ class States:
         self._directory, self._run, self._count = directory, run, 0
 
     def note(self, read: ClusterRead, settled: int, state: bytes) -> ClusterRead:
-        """What was read of a cluster, with where to go on.
+        """The part of a cluster's log that was read, with where to go on.
 
         Args:
             settled: as ``Timeline.settled``. state: of ``cells.encode_rare``, all records of the state but partitions'.

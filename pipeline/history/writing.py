@@ -24,7 +24,7 @@ _STATISTICS: Final = ["cluster_id", "valid_from_offset", "valid_to_offset", "val
 
 
 def part_name(bucket: int) -> str:
-    """What tells the files of a bucket from others'."""
+    """The part of a file name that tells the files of a bucket from others'."""
     return f"{bucket:04d}"
 
 

@@ -45,7 +45,7 @@ class BrokerVersion(NamedTuple):
 
 
 class BrokerEvent(NamedTuple):
-    """What one record says of one broker."""
+    """The event of one broker in one record."""
 
     cluster_id: str
     broker_id: int

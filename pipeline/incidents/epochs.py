@@ -98,7 +98,7 @@ def _of_chunk(cluster_id: str, chunk: LogChunk) -> Iterator[Epoch]:
 
 
 def _leaders(chunk: LogChunk) -> dict[int, int]:
-    """Who was elected, by epoch."""
+    """The elected leaders, by epoch."""
     table = chunk.batches
     found = {}
     for placed in chunk.records():

@@ -56,7 +56,7 @@ class VersionTables:
         return replace(self, wanted=frozenset(clusters))
 
     def clusters(self) -> set[str]:
-        """Who is in the tables."""
+        """The clusters in the tables."""
         found: set[str] = set()
         for name in (_PARTITIONS, _BROKERS, _CONFIGS):
             found.update(pc.unique(read_table(f"{self.directory}/{name}", ["cluster_id"])["cluster_id"]).to_pylist())

@@ -60,7 +60,7 @@ _COMPRESSION: Final[Mapping[str, Any]] = {"compression": "zstd", "compression_le
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found, and what stands behind it as long as the context that gave it."""
+    """The findings, and the data behind them as long as the context that gave it."""
 
     findings: IncidentFindings
     use: WorkerUse
@@ -90,7 +90,7 @@ class Search:
         return found
 
     def series(self) -> dict[str, ClusterSeries]:
-        """What the page draws, by cluster."""
+        """The series that the page draws, by cluster."""
         spans = self.findings.spans
         widths = widths_us(spans)
         tables = _together(
@@ -197,7 +197,7 @@ def _read_task(files: list[str], wanted: frozenset[str] | None, keys: list[int],
 
 
 def _results(cells: DataFrame, keys: list[int], known: Known, use: WorkerUse) -> DataFrame:
-    """What is found in each bucket."""
+    """The findings in each bucket."""
 
     def search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         gc.disable()

@@ -27,7 +27,7 @@ class Told:
 
     @classmethod
     def by(cls, directory: str) -> Told:
-        """What the manifest of the history job tells.
+        """The account in the manifest of the history job.
 
         Raises:
             OtherStretch: there is none.

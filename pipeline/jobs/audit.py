@@ -45,7 +45,7 @@ _DAMAGE: Final = re.compile(r": damaged at byte \d+, offset (\d+): ")
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What is audited, and how.
+    """The options of an audit.
 
     Attributes:
         at: offset up to which the log is read; None = its end. cluster_id: as ``inputs.find_inputs`` takes it.
@@ -79,7 +79,7 @@ class DigestComparison:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What an audit found. A certificate without its seal."""
+    """The result of an audit. A certificate without its seal."""
 
     cluster_id: str
     base: ReplayBase
@@ -303,7 +303,7 @@ def _explained(
     comparisons: list[DigestComparison],
     replay: OtherReplay | None,
 ) -> Iterator[Problem]:
-    """What differs first where a digest does. Of a digest that was given there is no state to look into."""
+    """The first difference where a digest differs. Of a digest that was given there is no state to look into."""
     wrong = [one for one in comparisons if not one.holds and one.found is not None and one.source != "given"]
     if not wrong:
         return

@@ -45,7 +45,7 @@ class NoTables(PipelineError):
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the job found.
+    """The result of the job.
 
     Attributes:
         trend: None where there are no version tables. records: empty where no log was read.
@@ -91,7 +91,7 @@ class _Tables:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the plan is to follow besides the rules.
+    """The wishes that the plan is to follow besides the rules.
 
     Attributes:
         at: plan for the state of all records below this offset; None: the last. drained, excluded: broker ids (see

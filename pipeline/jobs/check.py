@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 @dataclass(frozen=True, slots=True)
 class SparkFound:
-    """What a session turned out to be made of."""
+    """The parts that a session turned out to be made of."""
 
     spark_version: str
     master: str

@@ -15,7 +15,7 @@ from quorate.pipeline.spark.scratch import scratch_directory
 
 @dataclass(frozen=True, slots=True)
 class StateComparison:
-    """What was compared, and what differs."""
+    """The two sides that were compared, and their differences."""
 
     a: Side
     b: Side

@@ -175,7 +175,7 @@ def _of_history(spark: SparkSession, asked: RequestedSide, option: str) -> Compa
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What a cluster's history begins with: the last offset of a checkpoint and its time, or nothing."""
+    """The begin of a cluster's history: the last offset of a checkpoint and its time, or nothing."""
 
     offset: int | None = None
     time: datetime | None = None

@@ -49,7 +49,9 @@ def folded_state(spark: SparkSession, plan: FoldPlan, moment: int) -> FoldedStat
 
 
 def first_difference(ours: FoldedState, theirs: FoldedState, moment: int, whose: str) -> Problem:
-    """What differs and was changed first in the log; what is only in the other state was changed before the moment."""
+    """The difference that was changed first in the log; one that is only in the other state was changed before the
+    moment.
+    """
     entries = _entries(ours.catalogue, theirs.catalogue, moment, whose)
     found = chain(_partitions(ours, theirs, moment, whose), entries)
     unknown = Problem(moment, f"the digest is not that of {whose}, though no entry differs")
@@ -73,7 +75,7 @@ def _partitions(ours: FoldedState, theirs: FoldedState, moment: int, whose: str)
 
 
 def _topics(state: Elements) -> dict[Uuid, Longs]:
-    """Where each topic's partitions are."""
+    """The rows of each topic's partitions."""
     numbers = topic_codes(state.topic_ids)
     rows = np.argsort(numbers, kind="stable")
     parts = np.split(rows, np.cumsum(np.bincount(numbers))[:-1]) if len(rows) else []

@@ -18,7 +18,7 @@ from quorate.pipeline.jobs.audit import AuditOptions, AuditResult, audit_cluster
 
 @dataclass(frozen=True, slots=True)
 class FleetAudit:
-    """What the audits found."""
+    """The results of the audits."""
 
     #: By cluster id.
     results: list[AuditResult]

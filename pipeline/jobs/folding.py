@@ -49,7 +49,7 @@ _CELL_SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class FoldPlan:
-    """What is read, for which moments."""
+    """The records to be read, and the moments they are read for."""
 
     #: Tasks as JSON, and the records that each reads.
     tasks: tuple[tuple[str, RecordSelection], ...]

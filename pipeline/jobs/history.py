@@ -123,7 +123,7 @@ def _made(
 
 
 def _failed(plan: HistoryPlan, rows: Sequence[Any], refused: Mapping[str, QuorateError]) -> dict[str, str]:
-    """Why nothing is made of some clusters.
+    """The reasons why nothing is made of some clusters.
 
     Raises:
         QuorateError: there is no other.

@@ -39,7 +39,7 @@ _SCHEMA: Final = pa.schema([("leaves", pa.binary()), ("written", pa.string()), (
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """Which moment, and what to begin with.
+    """The moment, and the base to begin with.
 
     Attributes:
         at: offset; the state before it. time: milliseconds since 1970; the state after the last batch not later.
@@ -58,7 +58,7 @@ class ReplayOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What was written; the manifest of the tables."""
+    """The tables that were written; their manifest."""
 
     cluster_id: str
     #: The state is that before this offset.
@@ -140,7 +140,7 @@ def _base(cluster: InputCluster, at: int | None, given: str | Path | None) -> tu
 
 
 def state_manifest(tables: str | Path) -> dict[str, Any]:
-    """What the tables of a state say of themselves: ``cluster_id``, ``offset`` and the rest of ``ReplayResult``.
+    """The manifest of a state's tables: ``cluster_id``, ``offset`` and the rest of ``ReplayResult``.
 
     Raises:
         PipelineError: they are none.

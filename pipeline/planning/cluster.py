@@ -22,7 +22,7 @@ NONE: Final = -1
 
 
 class BrokerRole(IntEnum):
-    """What a plan may do with a broker."""
+    """The part that a plan may give to a broker."""
 
     #: Gets its share, and no more.
     TAKES = 0
@@ -130,13 +130,15 @@ class ClusterLayout:
 
     @cached_property
     def widths(self) -> Counts:
-        """How many replicas each partition has."""
+        """The number of replicas of each partition: int[partitions]."""
         return np.asarray(np.count_nonzero(self.replicas != NONE, axis=1))
 
 
 @dataclass(frozen=True)
 class ReassignmentPlan:
-    """Where the replicas of a cluster are to be: `after` has the rows of `before.replicas`, in the same order."""
+    """The places where the replicas of a cluster are to be: `after` has the rows of `before.replicas`, in the same
+    order.
+    """
 
     before: ClusterLayout
     after: Indexes
@@ -155,7 +157,7 @@ class ReassignmentPlan:
 
     @property
     def moves(self) -> int:
-        """How many replicas are copied."""
+        """The number of replicas that are copied."""
         return int(self.moves_by_row.sum())
 
 

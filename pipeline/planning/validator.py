@@ -46,7 +46,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class PlanVerdict:
-    """What is to be said of a plan.
+    """The verdict on a plan.
 
     Attributes:
         problems: a sentence for each rule that is broken; a plan with one must not be carried out.

@@ -23,7 +23,7 @@ _KNOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What ``option(...)`` was called with.
+    """The options that ``option(...)`` was called with.
 
     Attributes:
         paths: of any form that ``pipeline.files.inputs`` knows.

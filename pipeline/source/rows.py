@@ -26,7 +26,7 @@ _NAMES: Final = pa.array(
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """Which columns of which records."""
+    """The columns wanted, and of which records."""
 
     #: Names, in order; the types must be those of ``schema.COLUMN_TYPES``.
     schema: pa.Schema
@@ -101,7 +101,7 @@ class _Rows:
         raise AssertionError(name)
 
     def _spread(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What is one for a batch, for each of its records that are wanted."""
+        """The value of each batch, for each of its records that are wanted."""
         spread: npt.NDArray[Any] = column[self._wanted(self._batch_rows)]
         return spread
 

@@ -20,7 +20,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which records are wanted; all conditions hold together."""
+    """The records that are wanted; all conditions hold together."""
 
     wanted: RecordSelection = EVERYTHING
     #: Names; None = all.

@@ -36,7 +36,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ends: dict[str, int | None] | None = None
 
     def initialOffset(self) -> Offsets:  # noqa: N802
-        """Where a new query begins."""
+        """The position at which a new query begins."""
         return {one.cluster_id: _as_json(first_place(one, self._options.start_offset)) for one in self._clusters()}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -49,7 +49,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ends = {one.cluster_id: self._end_now(one) for one in self._clusters()}
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
-        """How far the next step goes: all clusters share what it may have."""
+        """The end of the next step: all clusters share what it may have."""
         clusters = self._clusters()
         end = dict(start)
         # No cluster waits for another one that has more: each has its share, about.
@@ -61,7 +61,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def reportLatestOffset(self) -> Offsets:  # noqa: N802
-        """What could be read, for the lag in the query's progress."""
+        """The end of all that could be read, for the lag in the query's progress."""
         return {one.cluster_id: _as_json(TailPosition(self._end_now(one))) for one in self._clusters()}
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:

@@ -14,7 +14,7 @@ from types import FrameType
 
 
 class Interrupts:
-    """What Ctrl-C does at the moment: it is kept for later, until there is something to end."""
+    """The effect of Ctrl-C at the moment: it is kept for later, until there is something to end."""
 
     def __init__(self) -> None:
         self._has_come = False

@@ -45,7 +45,7 @@ _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """What a session is started with.
+    """The settings that a session is started with.
 
     Attributes:
         name: what Spark calls the job. master: `local[N]`, `local[*]`, `spark://HOST:PORT` and what else Spark knows.

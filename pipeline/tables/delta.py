@@ -89,7 +89,7 @@ def open_files(table: str, cluster_id: str) -> dict[str, int]:
 
 
 def table_sum(table: str) -> Written:
-    """What is in a Delta table."""
+    """The files and rows in a Delta table."""
     live = live_files(table)
     return Written(sum(one.rows for one in live), len(live), sum(one.size for one in live))
 

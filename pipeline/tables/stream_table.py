@@ -74,7 +74,7 @@ class StreamTable:
 
     @property
     def checkpoint(self) -> Path:
-        """Where Spark keeps how far the stream is."""
+        """The place where Spark keeps how far the stream is."""
         return self.path / "_checkpoint"
 
     def chunks(self) -> list[TableChunk]:
@@ -122,7 +122,7 @@ class StreamTable:
 
 
 def _checked(writing: Path, number: int, ends: Mapping[str, int]) -> TableChunk:
-    """What the rows are, each offset once and none left out."""
+    """The rows as a chunk, each offset once and none left out."""
     files = [str(path) for path in writing.glob("*.parquet")]
     if not files:
         return TableChunk(number, {}, dict(ends))

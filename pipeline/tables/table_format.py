@@ -23,7 +23,7 @@ class DeltaMissing(PipelineError):
 
 
 class TableFormat(StrEnum):
-    """What the directory of a table is."""
+    """The format of a table's directory."""
 
     PARQUET = "parquet"
     DELTA = "delta"

@@ -31,7 +31,7 @@ class NotShared(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written of one table, by one worker or by all."""
+    """The files and rows that were written of one table, by one worker or by all."""
 
     rows: int
     files: int

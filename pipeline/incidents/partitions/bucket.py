@@ -47,7 +47,7 @@ _FOREVER_MS: Final = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What must be known of a cluster beside its partitions. Travels to the workers."""
+    """The facts about a cluster that are needed beside its partitions. Travels to the workers."""
 
     timeline: BrokerTimeline
     steps: MinIsrSteps
@@ -57,7 +57,7 @@ class Known:
 
     @classmethod
     def of(cls, events: list[BrokerEvent], steps: MinIsrSteps, thresholds: Thresholds, now_us: int) -> Known:
-        """What a bucket is searched with."""
+        """The facts that a bucket is searched with."""
         return cls(BrokerTimeline(events), steps, thresholds, now_us)
 
     def changes(self, versions: PartitionVersions) -> Changes:
@@ -79,7 +79,7 @@ def tables_of(changes: Changes, known: Known) -> dict[str, pa.Table]:
 
 
 def parts_of(changes: Changes, tables: Mapping[str, pa.Table], known: Known) -> dict[str, pa.Table]:
-    """What is small, by the names that ``merging`` knows it by."""
+    """The small tables, by the names that ``merging`` knows them by."""
     groups = grouped_elections(map(of_one_election, rows_of(tables["risky_elections"])))
     return {
         "spans": spans(changes.versions),
@@ -95,7 +95,7 @@ def parts_of(changes: Changes, tables: Mapping[str, pa.Table], known: Known) -> 
 
 
 def by_time_of(changes: Changes, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """What can be as long as the log, and comes together by time."""
+    """The tables that can be as long as the log, and come together by time."""
     return {"instants": instants(changes), "steps": steps_of(changes, tables)}
 
 

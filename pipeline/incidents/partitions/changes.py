@@ -45,7 +45,7 @@ class Changes:
 
     @classmethod
     def of(cls, versions: PartitionVersions, timeline: BrokerTimeline, within_us: int) -> Self:
-        """What changed.
+        """The changes, each from the version before it.
 
         Args:
             versions: of whatever partitions.
@@ -116,7 +116,7 @@ def _broker_causes(seen: _VersionPairs, subject: Ints, timeline: BrokerTimeline,
 
 
 def _own_causes(seen: _VersionPairs, lost: Ints, gained: Ints, dropped: Ints) -> Longs:
-    """What each change says of itself: of the first rule that holds."""
+    """The cause of each change by itself: of the first rule that holds."""
     versions = seen.versions
     was_led = seen.led >= 0
     taken = np.flatnonzero(seen.is_moved & (versions.leader >= 0) & ~was_led)

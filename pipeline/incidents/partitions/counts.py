@@ -42,7 +42,7 @@ def instants(changes: Changes) -> pa.Table:
 
 
 def effects(changes: Changes) -> pa.Table:
-    """What each broker's event took away: a table of ``EFFECTS``."""
+    """The losses by each broker's event: a table of ``EFFECTS``."""
     rows = np.flatnonzero(changes.cause_offset != NONE)
     spans = dict.fromkeys(("from_time", "to_time"), changes.versions.time_us)
     return table_of(_grouped(BY_EFFECT, changes, rows, changes.subject, spans), EFFECTS)
@@ -108,7 +108,7 @@ def grouped_flapping(flapping: pa.Table) -> pa.Table:
 
 
 def outcomes(reassignments: pa.Table) -> pa.Table:
-    """How many reassignments ended in what way."""
+    """The number of reassignments by the way in which they ended."""
     return BY_OUTCOME.of(reassignments.append_column("count", _ones(len(reassignments))))
 
 

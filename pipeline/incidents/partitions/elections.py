@@ -49,7 +49,7 @@ def _table(versions: PartitionVersions, found: list[Row]) -> pa.Table:
 
 
 def _cost(versions: PartitionVersions, row: int, versions_of: Longs) -> Row:
-    """What others may have written before one election, by all versions of its partition."""
+    """The records that others may have written before one election, by all versions of its partition."""
     past = versions_of[versions.offset[versions_of] < versions.offset[row]]
     ends = versions.time_us[np.minimum(past + 1, versions_of[-1])]
     begins, leader = versions.time_us[past], int(versions.leader[row])

@@ -23,7 +23,7 @@ _OFFSET_BITS: Final = 44
 
 @dataclass(frozen=True, slots=True)
 class IntervalBounds:
-    """What a run may begin or end with: changes, or whatever lies between them; in order."""
+    """The points at which a run may begin or end: changes, or whatever lies between them; in order."""
 
     versions: PartitionVersions
     #: The change in which each lies.
@@ -65,7 +65,8 @@ def under_replicated(versions: PartitionVersions) -> Bools:
 
 
 def edges(group: Longs, holds: Bools) -> tuple[Longs, Longs]:
-    """Where the condition begins to hold, and where it ends; ``NEVER`` if it does not within the partition.
+    """The points at which the condition begins to hold, and at which it ends; ``NEVER`` if it does not within the
+    partition.
 
     Args:
         group: number of each row's partition.

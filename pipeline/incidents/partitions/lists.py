@@ -18,7 +18,7 @@ NOBODY: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Where each row's list begins in ``values``, and how long it is; rows may share values."""
+    """The begin of each row's list in ``values``, and its length; rows may share values."""
 
     values: Ints
     starts: Longs

@@ -157,7 +157,7 @@ def _held(steps: Steps, times: Sequence[datetime]) -> list[int]:
 
 
 def broker_spans(events: Iterable[BrokerEvent], stretch: HistorySpan) -> Iterator[TimelineSpan]:
-    """What each broker was, from its registration to the end of the history."""
+    """The states of each broker, from its registration to the end of the history."""
     for broker, group in groupby(events, key=lambda event: event.broker_id):
         known = [(at(event.at_us), _STATES[event.kind]) for event in group if event.kind in _STATES]
         for (start, state), end in zip(known, [*(start for start, _ in known[1:]), stretch.end], strict=True):
@@ -166,7 +166,7 @@ def broker_spans(events: Iterable[BrokerEvent], stretch: HistorySpan) -> Iterato
 
 
 def controller_spans(changes: Sequence[Failover], stretch: HistorySpan) -> Iterator[TimelineSpan]:
-    """Who led the quorum from when to when."""
+    """The leaders of the quorum, each from when to when."""
     starts = [stretch.begin, *(at(change.elected_us) for change in changes)]
     ends = [*(at(change.last_us) for change in changes), stretch.end]
     leaders = [changes[0].old_leader, *(change.new_leader for change in changes)]
@@ -178,7 +178,7 @@ def controller_spans(changes: Sequence[Failover], stretch: HistorySpan) -> Itera
 
 
 def leader_spans(leaders: Mapping[str, Steps], stretch: HistorySpan) -> Iterator[TimelineSpan]:
-    """Who led each partition from when to when."""
+    """The leaders of each partition, each from when to when."""
     for name, steps in leaders.items():
         for (start, leader), (end, _) in pairwise([*steps, (stretch.end, 0)]):
             if end > start:
