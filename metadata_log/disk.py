@@ -106,7 +106,7 @@ class Disk(Protocol):
 
 
 def removed(path: str) -> OSError:
-    """What a sync says of a file that somebody has removed under whoever writes to it."""
+    """The error of a sync whose file somebody has removed under whoever writes to it."""
     return OSError(errno.ESTALE, "it was removed while it was written to", path)
 
 

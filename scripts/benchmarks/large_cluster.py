@@ -88,7 +88,7 @@ def _partitions(count: int, topic_ids: list[Uuid], directories: list[Uuid]) -> P
 
 
 def partitions_of(broker_id: int, count: int) -> int:
-    """How many of ``count`` partitions have a replica on a broker: a quarter, give or take a few."""
+    """The number of ``count`` partitions that have a replica on a broker: a quarter, give or take a few."""
     return int((_places(count) + FIRST_BROKER_ID == broker_id).sum())
 
 

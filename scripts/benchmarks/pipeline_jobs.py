@@ -139,7 +139,7 @@ def _run(arguments: list[str]) -> _Ran:
 
 
 def workers_of(text: str) -> dict[str, float]:
-    """What a job says of its workers at its end."""
+    """A job's account of its workers at its end."""
     said = re.search(r"^Processor seconds of the workers: (.*?);", text, re.MULTILINE)
     if said is None:
         return {}
@@ -176,7 +176,7 @@ def _measured(job: str, log: Path, start: _Ran, ran: _Ran) -> MeasuredJob:
 
 
 def end_of(log: Path) -> int:
-    """Where the log ends: how many records it has."""
+    """The end of the log: the number of its records."""
     *_, last = (file for file in find_files(log) if not file.is_checkpoint)
     end = last.offset or 0
     for batch in iter_batches(last):

@@ -94,7 +94,7 @@ class Watch:
         await self._session.close()
 
     async def quorum(self, node_id: int) -> QuorumReply | None:
-        """What one controller itself says; None while it says nothing."""
+        """The quorum as one controller itself sees it; None while it says nothing."""
         request = Request("GET", "/v1/quorum", _LOOK_MS, {"local": "true"})
         try:
             return (await self.connections[node_id].send(request)).model(QuorumReply)

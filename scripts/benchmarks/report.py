@@ -10,7 +10,7 @@ from quorate.scripts.benchmarks.machine import MachineDescription
 
 
 def print_machine(console: Console, machine: MachineDescription) -> None:
-    """What the numbers below it were measured on."""
+    """Print the machine that the numbers below it were measured on."""
     console.print(machine.sentence(), highlight=False, soft_wrap=True)
 
 

@@ -40,7 +40,7 @@ class SilentController(BaseModel):
 
 
 class FeedReaders(BaseModel):
-    """What all controllers say, in the output for programs."""
+    """The readers of all controllers' feeds, in the output for programs."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -158,7 +158,9 @@ def _replicas(states: StatesReply) -> Text:
 
 
 def doubtful_elections(elections: ElectionsReply) -> list[str]:
-    """What elections of leaders that were not in sync mean for the records: a sentence for each kind there was."""
+    """The consequences of elections of leaders that were not in sync for the records: a sentence for each kind there
+    was.
+    """
     told = (
         (elections.from_eligible, "by eligible replicas, with all that was acknowledged"),
         (elections.last_known, "by their last known leaders: what these had not flushed when they went down is lost"),

@@ -60,7 +60,7 @@ class ExportedVoter:
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """What is wanted."""
+    """The export that is wanted."""
 
     cluster_id: str
     voters: tuple[ExportedVoter, ...]

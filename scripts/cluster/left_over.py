@@ -38,7 +38,7 @@ class LeftOver(NamedTuple):
 
 
 def note_path(log_path: Path) -> Path:
-    """Where the process of a log is noted."""
+    """The file in which the process of a log is noted."""
     return log_path.with_suffix(_SUFFIX)
 
 
@@ -97,7 +97,7 @@ def _ends_within(seconds: float, one: LeftOver) -> bool:
 
 
 def _mark(pid: int) -> str:
-    """What no other process is; empty when there is none, or it has ended and nobody has asked how."""
+    """The mark that no other process has; empty when there is none, or it has ended and nobody has asked how."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

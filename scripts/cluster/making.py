@@ -267,7 +267,7 @@ def _clear_leftovers(directory: Path) -> None:
 
 
 def logs_directory(directory: Path) -> Path:
-    """Where the processes of a cluster's directory write what they do."""
+    """The directory for the logs of the processes of a cluster's directory."""
     return directory / _LOGS
 
 

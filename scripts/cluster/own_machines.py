@@ -125,7 +125,7 @@ def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_fo
 
 
 def _sign_of_life(one: FoundController, cluster_id: str) -> str | None:
-    """Why a cluster is not a new one, by what one of its addresses answered; None: nothing there says so."""
+    """The reason why a cluster is not a new one, by the answer of one of its addresses; None: nothing there says so."""
     if one.is_silent:
         return None
     if one.status is None:

@@ -165,7 +165,7 @@ class ManagedProcess:
             raise ProcessFailed(self.obituary())
 
     def obituary(self) -> str:
-        """How it ended, with the last line of its log."""
+        """The end of the process, with the last line of its log."""
         code = self.exit_code
         # What a signal ended did not know of it: its last line is where it was, not why.
         words = ", the last line of its log" if code is not None and code < 0 else ""
@@ -173,7 +173,7 @@ class ManagedProcess:
 
     @property
     def end(self) -> str:
-        """How it ended: "ended with exit code 1", "was ended by SIGKILL"; empty while it runs, and before."""
+        """The end of the process: "ended with exit code 1", "was ended by SIGKILL"; empty while it runs, and before."""
         code = self.exit_code
         if code is None:
             return ""

@@ -21,7 +21,7 @@ class VoterSettings:
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettingsText:
-    """What a controller's settings file is to say."""
+    """The content of a controller's settings file."""
 
     node_id: int
     cluster_id: str

@@ -20,7 +20,7 @@ from quorate.snapshots.image.image import MetadataImage
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """What the source has behind the state that is taken."""
+    """The records that the source has behind the state that is taken."""
 
     #: Records of the log behind it, as far as the log can be read.
     records: int
@@ -51,7 +51,7 @@ class SourceState:
 
     @property
     def generation(self) -> int:
-        """How often its quorum was founded anew, as ``MetaProperties.generation``."""
+        """The number of times that its quorum was founded anew, as ``MetaProperties.generation``."""
         return 0 if self.meta is None else self.meta.generation
 
     @property
@@ -88,7 +88,7 @@ def known_commit(source: Path) -> int | None:
 
 
 def _behind(files: list[LogFile], end: int) -> tuple[LeftBehind, int]:
-    """What comes after an offset, and the log's last epoch. Epochs never fall: only the end of a log is read."""
+    """The records after an offset, and the log's last epoch. Epochs never fall: only the end of a log is read."""
     segments = [file for file in files if not file.is_checkpoint]
     ends = [*(file.offset or 0 for file in segments[1:]), end + 1]
     reaching = [segment for segment, segment_end in zip(segments, ends, strict=False) if segment_end > end]
@@ -117,7 +117,7 @@ def _log_directory(source: Path) -> Path | None:
 
 
 def source_quorum_state(source: Path) -> QuorumState | None:
-    """What the source's node must not forget; None where that is not there, or cannot be read."""
+    """The election state that the source's node must not forget; None where it is not there, or cannot be read."""
     directory = _log_directory(source)
     path = None if directory is None else directory / QUORUM_STATE_NAME
     if path is None or not path.is_file():

@@ -52,7 +52,7 @@ def record_of_form(form: Form) -> VersionedRecord:
 
 
 def change_form(record: PartitionChangeRecord, names: Names) -> Form:
-    """What a PartitionChangeRecord changes, without the partition's name."""
+    """The changes of a PartitionChangeRecord, without the partition's name."""
     form: Form = {
         "isr": record.isr,
         "replicas": record.replicas,

@@ -129,7 +129,7 @@ class CommandControl:
             raise CommandFailed(f"{shlex.join(words)}: exit code {process.returncode}" + (f": {why}" if why else ""))
 
     async def _require_gone(self, node: LocalNode) -> None:
-        """What answers all the time was not ended: a drill must not pass because its fault had no effect."""
+        """Require that a process was ended, by its silence: a drill must not pass because its fault had no effect."""
         if node.url is None:
             return  # a broker: the drills look at whether it is fenced
         end = time.monotonic() + _GONE_S

@@ -37,7 +37,7 @@ _STARTED: Final = Expectation(name="started_anyway", meaning="starts that should
 
 
 def no_read_only_mount() -> str:
-    """Why no directory can be mounted read only for one process here; empty: it can."""
+    """The reason why no directory can be mounted read only for one process here; empty: it can."""
     command = [*_READ_ONLY, "/tmp", "true"]
     try:
         tried = subprocess.run(command, check=False, capture_output=True, text=True, timeout=DEADLINE_S)

@@ -77,7 +77,7 @@ class Drill:
 
 
 def outage(at_most_ms: float) -> Expectation:
-    """How long nothing could be written, from the first fault until all was well again."""
+    """The time in which nothing could be written, from the first fault until all was well again."""
     return Expectation(name="outage_ms", meaning="longest wait of a write, ms", at_most=at_most_ms)
 
 

@@ -206,7 +206,9 @@ class Ground:
             await self.cluster.client.delete_topics(DeleteTopicsRequest(topic_ids=ours))
 
     def _measure_writes(self, well_again: float) -> None:
-        """What the writes saw from the first fault until all was well again, and whether they saw all of it."""
+        """Measure the writes from the first fault until all was well again, and the part of it that they do not
+        cover.
+        """
         times = self.load.times
         fault = next((self.begun + event.at_s for event in self.events if event.kind == "fault"), times[0] + LEAD_S)
         self.measure("outage_ms", longest_wait_ms(times, fault, times[-1]))

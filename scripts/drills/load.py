@@ -79,7 +79,7 @@ class Load:
 
     @property
     def times(self) -> list[float]:
-        """When writes were acknowledged."""
+        """The times at which writes were acknowledged."""
         return [at for stream in self.streams for at in stream.times]
 
     def forget_unheld(self, held: set[str]) -> int:
@@ -107,7 +107,8 @@ def longest_wait_ms(times: Sequence[float], begin: float, end: float) -> float:
 
 
 def unwritten_ms(times: Sequence[float], fault: float, well_again: float) -> float:
-    """How much (ms) of the time from ``LEAD_S`` before the fault until all was well again lies outside of the writes.
+    """The part (ms) of the time from ``LEAD_S`` before the fault until all was well again that lies outside of the
+    writes.
 
     Then the longest wait of a write is none of the fault: it began too late, or nobody wrote during the recovery.
     """

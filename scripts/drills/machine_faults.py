@@ -27,7 +27,7 @@ _NEVER: Final = threading.Event()
 
 @dataclass(slots=True)
 class MachineFaults:
-    """What is wrong at the moment. Written by one thread, read by others; every field stands for itself."""
+    """The faults of the moment. Written by one thread, read by others; every field stands for itself."""
 
     #: Every sync takes so much longer.
     sync_delay_ms: float = 0.0

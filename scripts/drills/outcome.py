@@ -35,7 +35,7 @@ class DrillMeasurement(OutcomePart):
 
 
 class DrillEvent(OutcomePart):
-    """What happened when, in seconds since the drill began."""
+    """An event, and its time in seconds since the drill began."""
 
     at_s: float
     kind: EventKind

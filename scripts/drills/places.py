@@ -117,7 +117,7 @@ async def _named(drill: Drill, on: ForeignCluster, workplace: Path) -> Ground:
 
 
 async def find_members(urls: Sequence[str]) -> Members:
-    """Who belongs to a running cluster: its voters, and the brokers that are active."""
+    """The members of a running cluster: its voters, and the brokers that are active."""
     async with ControllerClient(urls) as client:
         status = await client.status()
     controllers = {

@@ -195,7 +195,7 @@ class _Running:
 
 
 def _settings(directory: Path, plan: ClusterPlan, number: int, wanted: Mapping[str, Setting]) -> ControllerSettings:
-    """What a process would be told: a settings file, and what somebody sets on top of it."""
+    """The settings that a process would be told: a settings file, and those that somebody sets on top of it."""
     planned = next(one for one in plan.controllers if one.id == number)
     for name in wanted:
         if "." not in name:

@@ -72,12 +72,12 @@ class ExchangeStage:
         self._addresses = PeerAddresses({})
 
     def messages(self, broker: int) -> Iterator[tuple[Link, FollowMessage, bytes]]:
-        """What a follower sends now, also as it goes over the wire."""
+        """The messages that a follower sends now, also as they go over the wire."""
         for link, message in self.followers[broker].core.messages(self.now_ms):
             yield link, message, encode_message(message)
 
     def answer(self, frame: bytes) -> bytes:
-        """What the leader's process answers.
+        """The answer of the leader's process.
 
         Raises:
             MalformedMessage: nothing, for that is no message.
@@ -112,7 +112,7 @@ class ExchangeStage:
 
     @property
     def log_end(self) -> int:
-        """Where the leader's logs end now."""
+        """The end of the leader's logs now."""
         return _LOG.end(_WALL_MS + self.now_ms)
 
     @staticmethod

@@ -32,7 +32,9 @@ _NUMBERS: Final = (*EDGES, -1, 2**53 + 1, 2**62, 2**63 - 2)
 
 
 class FollowMessageTarget:
-    """What a process says that plays a follower, at one that plays its leader, which is followed by another, too."""
+    """The messages of a process that plays a follower, at one that plays its leader, which is followed by another,
+    too.
+    """
 
     def __init__(self) -> None:
         said = _conversation()
@@ -63,7 +65,7 @@ class FollowMessageTarget:
 
 
 class FollowAnswerTarget:
-    """What a process says that plays a leader, at one that follows; then the leader is honest again."""
+    """The answers of a process that plays a leader, at one that follows; then the leader is honest again."""
 
     def __init__(self) -> None:
         self._corpus = _conversation()[1::2]
@@ -101,7 +103,7 @@ class FollowAnswerTarget:
 
 
 def _conversation() -> list[bytes]:
-    """What the second follower and the leader say while all are honest: messages and answers in turn."""
+    """The words of the second follower and the leader while all are honest: messages and answers in turn."""
     stage, said = ExchangeStage(), list[bytes]()
     for _ in range(_EXCHANGES):
         said += stage.exchange(HOSTILE)

@@ -30,7 +30,7 @@ _EDGES: Final = (0, 1, 2**31 - 1, 2**31, 2**32, 2**53, 2**61, 2**63 - 1, 2**63, 
 
 @dataclasses.dataclass(slots=True)
 class OverheardState:
-    """What the cluster's own messages say of its state."""
+    """The state of the cluster by its own messages."""
 
     epoch: int = 0
     round: int = 0

@@ -53,7 +53,7 @@ _TAIL_LINES: Final = 30
 
 @dataclass(slots=True)
 class Seen:
-    """What became of the cluster."""
+    """The observations of the cluster during a run."""
 
     acknowledged: int = 0
     failed: int = 0
@@ -169,7 +169,7 @@ async def _look(cluster: LocalCluster, watch: Watch, honest: list[int], seen: Se
 
 
 def _judge(seen: Seen, seconds: float, directory: Path, honest: list[int]) -> None:
-    """What can be said at the end."""
+    """Judge the run at its end."""
     believed = _LEAPS_MAX + _LEAPS_PER_SECOND * (seconds + _READY_S)
     if seen.last_epoch - seen.first_epoch > believed:
         seen.findings.append(f"epoch {seen.first_epoch} became {seen.last_epoch}")

@@ -35,7 +35,7 @@ class FuzzFinding:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of inputs."""
+    """The numbers of inputs by their outcome."""
 
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[FuzzFinding] = field(default_factory=list)

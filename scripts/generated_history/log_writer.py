@@ -35,7 +35,7 @@ class HistoryIsFull(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LogPlan:
-    """What the log is to be."""
+    """The properties of the log that is to be written."""
 
     #: Records, exactly.
     records: int

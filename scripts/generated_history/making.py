@@ -36,7 +36,7 @@ _LATER_BROKERS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class GenerationPlan:
-    """What a history is made from: the same plan gives the same bytes."""
+    """The parameters of a history: the same plan gives the same bytes."""
 
     records: int
     seed: int
@@ -62,7 +62,7 @@ class GenerationPlan:
 
 @dataclass(frozen=True, slots=True)
 class MadeHistory:
-    """What has become of a plan."""
+    """The history that was made by a plan."""
 
     operations: GeneratedCluster
     end_offset: int

@@ -122,7 +122,9 @@ class GeneratedCluster:
         return self.change(rows, wish, sorts_isr=True)
 
     def _leaves_eligible(self, columns: Columns, joins: Masks) -> Flags:
-        """Where a replica that is taken out with this would stay eligible: the pool knows of replicas only."""
+        """The rows in which a replica that is taken out with this would stay eligible: the pool knows of replicas
+        only.
+        """
         isr, gone = columns.isr | joins, columns.removing
         completes = (columns.adding & ~isr) == 0
         is_small = np.bitwise_count(isr & ~gone) < self.topics.min_isrs_of(columns.topic)

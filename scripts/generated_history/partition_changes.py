@@ -1,4 +1,4 @@
-"""What becomes of a wish for some partitions: decided by the controllers' own rules, written as they write it.
+"""The fulfilment of a wish for some partitions: decided by the controllers' own rules, written as they write it.
 
 ``controller.partitions.rules`` sees a row's slots, and behind them two more for brokers that are no replicas (any
 more): one that a cancelled reassignment takes out, and the last known leader.
@@ -55,7 +55,7 @@ _ORDERS: Final = np.array(
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is the same for all partitions at this moment."""
+    """The rules that are the same for all partitions at this moment."""
 
     #: By broker id: whether it is there and not fenced. The last element stands for NOBODY.
     is_up: Flags
@@ -68,7 +68,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class DecidedRows:
-    """What some rows become, and what says so."""
+    """The new values of some rows, and the records that say so."""
 
     names: PartitionNames
     decided: PartitionChanges

@@ -16,7 +16,7 @@ HOUR: Final = 60 * MINUTE
 
 
 class IncidentStage:
-    """Where incidents take place."""
+    """The cluster on which incidents take place."""
 
     def __init__(self, operations: GeneratedCluster, partitions: int) -> None:
         """``partitions``: about how many the cluster has."""

@@ -62,7 +62,7 @@ class TopicPool:
         return row.tobytes()
 
     def min_isrs_of(self, numbers: IntColumn) -> IntColumn:
-        """What ``min.insync.replicas`` says, int32[n]."""
+        """The values of ``min.insync.replicas``, int32[n]."""
         return self._min_isrs[numbers]
 
     def set_min_isr(self, number: int, min_isr: int) -> None:

@@ -22,7 +22,7 @@ _BROKER_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[RunningController]:
-    """What each of the controllers says that answers, within a second."""
+    """The answers of those of the controllers that give one within a second."""
     if not urls:
         return []
 
@@ -46,7 +46,7 @@ def _answer(url: str, status: StatusReply) -> RunningController:
 
 
 def ask_brokers(urls: Sequence[str]) -> list[RunningController]:
-    """How far broker processes have followed the log: what they applied was committed.
+    """The offsets to which broker processes have followed the log: what they applied was committed.
 
     Raises:
         RecoveryError: one does not answer, or not as a broker does. It was named to be heard.

@@ -46,7 +46,7 @@ class SurveyPart(BaseModel):
 
 
 class EpochStart(SurveyPart):
-    """Where an epoch begins in a log."""
+    """The begin of an epoch in a log."""
 
     epoch: int
     start_offset: int
@@ -65,7 +65,9 @@ class HeldCheckpoint(SurveyPart):
 
 
 class Holding(SurveyPart):
-    """What a quorum could be founded on from one directory. Offsets are record offsets, ends exclusive."""
+    """The log and state of one directory that a quorum could be founded on. Offsets are record offsets, ends
+    exclusive.
+    """
 
     path: str
     #: None of these three where nothing says whose directory it is.
@@ -254,7 +256,7 @@ class _Look:
         return _Sound(survey.first_base, CheckpointId(survey.end_offset, survey.last_epoch), _epochs(survey), first)
 
     def _behind_damage(self, whole: LogSurvey, bases: list[int], newest: CheckpointId | None) -> LogSurvey:
-        """What a checkpoint covers may be damaged: the log behind it counts, if that is sound."""
+        """The log behind a checkpoint, if it is sound: the part that the checkpoint covers may be damaged."""
         if whole.bad is None or newest is None or whole.end_offset >= newest.end_offset:
             return whole
         before = [base for base in bases if base <= newest.end_offset]

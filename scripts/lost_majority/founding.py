@@ -49,7 +49,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class FoundedDirectory:
-    """What became of one voter's directory."""
+    """The outcome for one voter's directory."""
 
     node_id: int
     directory: str
@@ -93,7 +93,7 @@ def _making(voter: PlannedVoter) -> Path:
 
 
 def kept_path(plan: RecoveryPlan, voter: PlannedVoter) -> Path:
-    """Where that is kept which was in the voter's place."""
+    """The path at which the directory is kept that was in the voter's place."""
     return Path(f"{voter.directory}.before-{plan.generation}")
 
 

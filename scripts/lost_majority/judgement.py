@@ -16,7 +16,7 @@ from quorate.scripts.terminal.output import format_time
 
 
 class RunningController(SurveyPart):
-    """What a running controller said of itself."""
+    """A running controller's account of itself."""
 
     url: str
     node_id: int
@@ -27,7 +27,7 @@ class RunningController(SurveyPart):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What follows from a survey."""
+    """The conclusions from a survey."""
 
     seed: Holding
     #: All voters, as far as they are known.
@@ -131,7 +131,7 @@ def _losses(
     voters: Sequence[int],
     intact: Sequence[int],
 ) -> list[str]:
-    """What the seed lacks, surely or perhaps."""
+    """The records that the seed lacks, surely or perhaps."""
     end = seed.end_offset
     said = []
     if _rank(seed) < _rank(best):
@@ -174,7 +174,7 @@ def _committed_end(
 
 
 def _kept(seed: Holding, committed_end: int) -> list[str]:
-    """What becomes of the seed's records, each of which is counted once."""
+    """The state of the seed's records, each of which is counted once: committed for sure, or perhaps."""
     start, end = seed.start_offset, seed.state_offset
     known_end = min(committed_end, end)
     parts = [
@@ -194,7 +194,7 @@ def _records(start: int, end: int) -> str:
 
 
 def _not_as_left(one: Holding, seed: Holding) -> str:
-    """What a directory is worth that may be a copy from before."""
+    """The worth of a directory that may be a copy from before."""
     before = "" if one is seed else f", {seed.end_offset - one.end_offset:,} records before the seed"
     return (
         f"{one.name} ends at {format_time(one.end_time_ms)}{before}, and is taken for a copy: it counts for what it"
@@ -203,7 +203,7 @@ def _not_as_left(one: Holding, seed: Holding) -> str:
 
 
 def _left_behind(one: Holding, seed: Holding, generation: int) -> list[str]:
-    """What another directory holds that the seed does not."""
+    """The records of another directory that the seed does not have."""
     if one.generation < generation:
         return [f"{one.name} is of generation {one.generation}, before the quorum was last founded anew: left out"]
     if one.end_epoch == seed.end_epoch:

@@ -116,7 +116,7 @@ class RecoveryPlan(SurveyPart):
 
 
 class Targets(SurveyPart):
-    """Who is to vote, and where."""
+    """The future voters and their directories."""
 
     #: (id, directory), by id.
     voters: tuple[tuple[int, str], ...]

@@ -114,6 +114,6 @@ def _wanted(names: list[str]) -> list[str]:
 
 
 def _keep_logs(report: Path | None, name: str, directory: Path) -> None:
-    """What the processes of a run said that did not pass."""
+    """Keep the logs of the processes of a run that did not pass."""
     if report is not None:
         shutil.copytree(directory / "logs", report / f"{name}-logs", dirs_exist_ok=True)

@@ -50,7 +50,7 @@ class NetworkLink:
     _free_at: float = 0.0
 
     def deliveries(self, now: float, size: int) -> tuple[float, ...]:
-        """When a frame of so many bytes arrives, in seconds of the clock of ``now``: never, once or twice."""
+        """The times at which a frame of so many bytes arrives, in seconds of the clock of ``now``: none, one or two."""
         rule = self.rule
         if rule is WIRE:
             return (now,)
@@ -83,7 +83,7 @@ class Flow(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """What a middle-box looks at."""
+    """The facts about a segment that a middle-box looks at."""
 
     flow: Flow
     #: The first of a connection.

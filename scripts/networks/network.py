@@ -27,7 +27,7 @@ class SwitchGone(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class SwitchFigures:
-    """What the switch did, and whether it kept up."""
+    """The switch's work so far, and whether it kept up."""
 
     forwarded: int
     #: By rules and middle-boxes.
@@ -113,7 +113,7 @@ class VirtualNetwork:
         return self._at(answer), int(answer["forgotten"])
 
     def figures(self) -> SwitchFigures:
-        """What the switch did so far."""
+        """The switch's work so far."""
         answer = self._order()
         return SwitchFigures(
             forwarded=int(answer["forwarded"]),

@@ -54,7 +54,7 @@ class Site(WatchedCluster):
         self.processes = {node.name: self._process(node) for node in self.members.nodes}
 
     def metadata_directory(self, controller: int) -> Path:
-        """Where a controller's log is."""
+        """The directory of a controller's log."""
         return self.directory / f"controller-{controller}"
 
     async def start(self) -> None:

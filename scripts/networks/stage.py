@@ -108,7 +108,7 @@ class NetworkStage:
         await self.site.processes[machine].start()
 
     def note_writes(self, begun: float, ended: float) -> None:
-        """What writes took between two moments."""
+        """Note the durations of writes between two moments."""
         took = self.workload.latencies(begun)
         if took:
             self.noted["write_s_median"] = round(took[len(took) // 2], 3)

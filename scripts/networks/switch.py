@@ -34,7 +34,7 @@ _OWN_MAC_HEAD: Final = b"\x02\x00\x00\x00\x00"
 
 @dataclass(slots=True)
 class FrameCounts:
-    """What became of the frames. Only ``overload`` and ``late_ms_max`` are not what the rules wanted."""
+    """The numbers of frames by their fate. Only ``overload`` and ``late_ms_max`` are not what the rules wanted."""
 
     forwarded: int = 0
     #: By a rule or a middle-box.

@@ -124,7 +124,7 @@ def _run_scenario(name: str, seed: int) -> int:
 
 
 def _find(mutation: str) -> tuple[str, str | None]:
-    """Which scenario or seed notices that a measure is missing, and what it says; None if none does."""
+    """The scenario or seed that notices that a measure is missing, and its words; None if none does."""
     runs: list[tuple[str, Callable[[], object]]] = [
         (f"scenario {name}, seed {seed}", partial(SCENARIOS[name], seed))
         for name in SCENARIOS

@@ -1,4 +1,4 @@
-"""What this process keeps between calls, and how it forgets it: what patched code answered must reach nobody else.
+"""The caches of this process, and how they are emptied: what patched code answered must reach nobody else.
 
 Forgotten are the functions of ``functools.cache`` and ``functools.lru_cache`` at the top level of Quorate's modules,
 and the memos listed here, which are kept by hand.

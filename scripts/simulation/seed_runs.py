@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class SeedOutcome(Generic[R]):
-    """What became of one seed: its result, or what it died of."""
+    """The outcome of one seed: its result, or the error that ended it."""
 
     seed: int
     result: R | None
@@ -36,7 +36,7 @@ class SeedOutcome(Generic[R]):
 
 @dataclass(slots=True)
 class SeedRuns(Generic[R]):
-    """What became of all seeds. A run that was broken off has fewer outcomes than seeds."""
+    """The outcomes of all seeds. A run that was broken off has fewer outcomes than seeds."""
 
     results: list[R] = field(default_factory=list)
     failed: int = 0

@@ -16,7 +16,7 @@ from quorate.scripts.terminal.output import show
 
 
 class ItemOutcome(NamedTuple):
-    """What came of one of them."""
+    """The outcome for one of them."""
 
     #: How people call it.
     subject: str
@@ -32,7 +32,7 @@ class ItemOutcome(NamedTuple):
 
 
 def only(subjects: Sequence[str]) -> str | None:
-    """How the only one of them is called, however often it was named; None where there are several."""
+    """The name of the only one of them, however often it was named; None where there are several."""
     return subjects[0] if len(set(subjects)) == 1 else None
 
 

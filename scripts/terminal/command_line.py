@@ -43,6 +43,6 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
 
 
 def system_sentence(error: OSError) -> str:
-    """What the system said, and of which file where it said that, without the form of Python's errors."""
+    """The system's message, with its file where it names one, without the form of Python's errors."""
     said = error.strerror or str(error) or type(error).__name__
     return said if error.filename is None else f"{error.filename}: {said}"

@@ -64,7 +64,7 @@ def terminal_of(stream: TextIO) -> TextIO:
 
 @contextmanager
 def harmless_output() -> Iterator[None]:
-    """What the program prints while the block lasts is harmless."""
+    """A block during which all that the program prints is harmless."""
     out, err = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = HarmlessStream(out), HarmlessStream(err)
     try:

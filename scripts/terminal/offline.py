@@ -68,7 +68,7 @@ def _route_of(request: Request) -> tuple[Route, dict[str, str]]:
 
 
 def _cluster_id(path: Path) -> str:
-    """Whose directory it is, or is in; "" where nothing says so."""
+    """The cluster that the directory belongs to, or is in; "" where nothing says so."""
     for directory in (path, *path.absolute().parents[:2]):
         file = directory / META_PROPERTIES_NAME
         if file.is_file():

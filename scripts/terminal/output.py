@@ -39,7 +39,7 @@ def or_dash(number: int | None) -> str:
 
 
 def ago(milliseconds: int | None) -> str:
-    """How long ago something was, a dash where it was not."""
+    """The time since something was, a dash where it was not."""
     if milliseconds is None:
         return "-"
     return f"{milliseconds} ms ago" if milliseconds < 10_000 else f"{milliseconds // 1000} s ago"

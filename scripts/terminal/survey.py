@@ -42,7 +42,7 @@ class AskedController(BaseModel):
 
 
 class ControllerSurvey(BaseModel):
-    """What all of them together say."""
+    """The answers of all of them together."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -122,7 +122,7 @@ def judge(asked: Sequence[ControllerProbe]) -> ControllerSurvey:
 
 
 def of_state(status: StatusReply) -> ControllerSurvey:
-    """What is known of an old state, or of the state of files."""
+    """The facts about an old state, or about the state of files."""
     return ControllerSurvey(
         verdict=status.verdict,
         reasons=status.reasons,

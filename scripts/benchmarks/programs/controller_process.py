@@ -75,7 +75,7 @@ class BenchmarkController(MemberProcess):
         return {"status": self.status, "write": self.write, "wait_applied": self.wait_applied}
 
     async def status(self) -> dict[str, Any]:
-        """Who is active, as far as this one knows, and processor time so far."""
+        """The active controller, as far as this one knows, and processor time so far."""
         return {
             "leader": self.controller.active_id,
             "leads": self.controller.is_active,
@@ -116,7 +116,7 @@ class BenchmarkController(MemberProcess):
             latencies.append((clock() - start) * 1000)
 
     async def wait_applied(self, offset: int) -> dict[str, Any]:
-        """When this controller had applied everything below an offset."""
+        """The time at which this controller had applied everything below an offset."""
         applied = asyncio.Event()
 
         def look() -> None:

@@ -188,7 +188,7 @@ def _passes(image: MetadataImage) -> _Found:
 
 
 def _written(clock: _Clock, state: ReplayState, records: Sequence[BatchItem]) -> tuple[ReplayState, int]:
-    """What ``controller.engine.head`` does with the records of a decision."""
+    """Do with the records of a decision as ``controller.engine.head`` does."""
     items, count = counted(records)
     if not count:
         return state, 0

@@ -31,7 +31,7 @@ class PacedProcess(MemberProcess):
         return {"status": self.status, "begin": self.begin, "end": self.end, "bounds": self.bounds}
 
     async def status(self) -> dict[str, Any]:
-        """How this voter stands, and what it has in memory."""
+        """The state of this voter, and the memory that it uses."""
         status = self.runtime.node.status()
         return {
             "leader": self._leader,

@@ -31,7 +31,7 @@ class QuorumProcess(MemberProcess):
         return {"status": self.status, "append": self.append}
 
     async def status(self) -> dict[str, Any]:
-        """Who leads, as far as this voter knows, and processor time so far."""
+        """The leader, as far as this voter knows, and processor time so far."""
         return {"leader": self._leader, "leads": self.runtime.node.is_leader, "cpu_s": time.process_time()}
 
     async def append(self, payload_bytes: int, in_flight: int, seconds: float) -> dict[str, Any]:

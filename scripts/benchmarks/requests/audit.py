@@ -61,7 +61,7 @@ def _bytes_in(directory: Path) -> int:
 
 
 def _nobody(write: DecidedWrite) -> None:
-    """What a controller without an audit log would call."""
+    """Do nothing: called where a controller has no audit log."""
 
 
 def _handed(take: Callable[[DecidedWrite], None], writes: Sequence[DecidedWrite]) -> float:

@@ -22,7 +22,7 @@ def partition_count(workspace: Workspace) -> int:
 
 
 def run_decisions(name: str, workspace: Workspace) -> tuple[list[dict[str, Any]], int]:
-    """What each run found, and the rows of a slice; see ``decision_process``."""
+    """The results of each run, and the rows of a slice; see ``decision_process``."""
     count = partition_count(workspace)
     workspace.say(f"{name}: {workspace.runs} runs on {count:,} partitions in a fresh process")
     command = [

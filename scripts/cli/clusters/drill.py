@@ -220,7 +220,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _keep_logs(name: str, target: Path | None, directory: Path) -> None:
-    """What the processes of a drill said that did not pass."""
+    """Keep the logs of the processes of a drill that did not pass."""
     if target is not None:
         shutil.copytree(directory / "logs", target / f"{name}-logs", dirs_exist_ok=True)
 

@@ -17,7 +17,7 @@ _URL: Final = "http://"
 
 
 def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequence[Drill], *, may_destroy: bool) -> On:
-    """Where drills are run.
+    """The place at which drills are run.
 
     Args:
         commands: what was given of `--kill-with` and its like.

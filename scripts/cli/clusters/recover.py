@@ -253,7 +253,7 @@ def _require_no_majority(made: RecoveryPlan, secret: bytes | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SurveyedCluster:
-    """What a survey found, and of which cluster of `quorate up` it is, if any."""
+    """The results of a survey, and the cluster of `quorate up` that they are about, if any."""
 
     holdings: list[Holding]
     answers: list[RunningController]

@@ -66,7 +66,7 @@ def rejoin(
 
 
 class _Lost(NamedTuple):
-    """What is known of a directory that is gone."""
+    """The facts known about a directory that is gone."""
 
     directory: Path
     cluster_id: str

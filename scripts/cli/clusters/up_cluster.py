@@ -25,7 +25,7 @@ _TWIN_CHOICES: Final = ("live", "all", "none")
 
 @dataclass(frozen=True, slots=True)
 class WantedCluster:
-    """What was asked for; None: nothing was said."""
+    """The cluster that was asked for; None: nothing was said."""
 
     directory: Path
     fresh: bool = False

@@ -18,7 +18,7 @@ class SourceSilent(QuorateError):
 
 
 class AuditSource(Protocol):
-    """What one controller has written down."""
+    """One controller's own account."""
 
     #: Which controller; None where nothing says so.
     node_id: int | None
@@ -49,7 +49,7 @@ class FileSource:
 
 
 def _node_of(directory: Path) -> int | None:
-    """Whose directory it is; None where nothing says so."""
+    """The node that the directory belongs to; None where nothing says so."""
     file = directory / META_PROPERTIES_NAME
     return decode_meta_properties(file.read_bytes(), str(file)).node_id if file.is_file() else None
 
@@ -105,7 +105,9 @@ class AllSources:
         return sorted({at for source in self.sources for at in source.within(*wanted).ends_within(*wanted, epoch)})
 
     def why_unknown(self, step: HistoryStep) -> str | None:
-        """Why nobody says by which event a step was made; None where somebody does, or nobody knows who decided it."""
+        """The reason why nobody says by which event a step was made; None where somebody does, or nobody knows who
+        decided it.
+        """
         if step.line is not None or step.decided_by is None:
             return None
         who = f"controller {step.decided_by}"

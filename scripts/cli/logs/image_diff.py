@@ -106,7 +106,7 @@ def _part_lines(part: PartDifference, limit: int) -> Iterator[str]:
 
 
 def fields_text(entry: Entry) -> str:
-    """What is said of an entry behind its name."""
+    """The text about an entry behind its name."""
     if entry.change == "changed":
         texts = [f"{name} {_value_text(field.old)} -> {_value_text(field.new)}" for name, field in entry.fields.items()]
     else:

@@ -57,12 +57,12 @@ class _Extent:
             self.end, self.last_epoch = header.end_offset, header.epoch
 
     def mark_at(self, offset: int) -> int | None:
-        """What tells the batch that begins at an offset; None where none does."""
+        """The mark that tells the batch that begins at an offset from others; None where none begins there."""
         at = bisect_left(self._bases, offset)
         return self._marks[at] if at < len(self._bases) and self._bases[at] == offset else None
 
     def why_not_before(self, later: _Extent) -> str | None:
-        """Why this log cannot go before one that begins later; None where it can."""
+        """The reason why this log cannot go before one that begins later; None where it can."""
         if self.end < later.begin:
             return f"it ends at offset {self.end}, and what is read of the others begins at {later.begin}"
         if self.end == later.begin and self.last_epoch <= later.first_epoch:
@@ -81,7 +81,7 @@ class _Extent:
 
 
 def log_of_directories(paths: Sequence[Path]) -> JoinedFiles:
-    """What the directories have between them.
+    """The log that the directories have between them.
 
     Raises:
         OtherCluster: they are of several. ImageNotAvailable, StorageError: none of them can be read; the reason why

@@ -35,7 +35,7 @@ class JoinedLog(NamedTuple):
 
 
 def log_of_quorum(controllers: Sequence[str], secret_file: Path | None) -> JoinedLog:
-    """What the controllers of a quorum have between them, all that these know of.
+    """The log that the controllers of a quorum have between them, all that these know of.
 
     Raises:
         NotController: none of them answers. UntrustworthyAnswer, ReplayError: one answers what cannot be.
@@ -45,7 +45,7 @@ def log_of_quorum(controllers: Sequence[str], secret_file: Path | None) -> Joine
 
 
 def log_of_controllers(urls: Sequence[str], secret_file: Path | None) -> JoinedLog:
-    """What these controllers have between them.
+    """The log that these controllers have between them.
 
     Raises:
         As ``log_of_quorum``. ImageNotAvailable: no log begins at the beginning, or where there is a checkpoint.

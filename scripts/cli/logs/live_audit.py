@@ -25,7 +25,7 @@ _PATIENCE_MS: Final = 2_000.0
 
 @contextmanager
 def live_sources(url: str, secret_file: Path | None) -> Iterator[list[LiveSource]]:
-    """What the controllers of a quorum have written down; they are asked while the context is open.
+    """The accounts of the controllers of a quorum; they are asked while the context is open.
 
     Raises:
         NotController: the controller at ``url`` does not say who belongs to its quorum. ApiError: it refuses to.

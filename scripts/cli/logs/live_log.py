@@ -54,7 +54,7 @@ class LiveLog:
         return await self._first(await self._checkpoints(), "the log")
 
     async def nearest(self, at: Moment | None) -> FeedPosition:
-        """Where reading begins for the state at a moment, or for the newest one.
+        """The position at which reading begins for the state at a moment, or for the newest one.
 
         Raises:
             As ``earliest``: the log begins after the moment.

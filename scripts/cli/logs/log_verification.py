@@ -19,7 +19,7 @@ from quorate.snapshots.replay.replay_state import ReplayState
 
 @dataclass(slots=True)
 class LogVerdict:
-    """What was found. Each finding and note is a sentence that names its file and, where there is one, the place."""
+    """The results. Each finding and note is a sentence that names its file and, where there is one, the place."""
 
     segments: int = 0
     checkpoints: int = 0

@@ -128,7 +128,7 @@ class JobRun:
 
 
 def workers_line(processor_seconds: Mapping[str, float], mb_max: int) -> str:
-    """Where the workers' time went, for people."""
+    """The use of the workers' time, for people."""
     spent = ", ".join(f"{name} {seconds:.1f}" for name, seconds in processor_seconds.items())
     return f"Processor seconds of the workers: {spent}; the largest worker took {mb_max:,} MB."
 

@@ -39,7 +39,7 @@ class Listed(BaseModel):
 
 
 def of_controller(url: str, reply: CheckpointsReply | None, failure: str = "") -> Listed:
-    """What a controller says, or why it does not."""
+    """A controller's checkpoints, or the reason why it does not list them."""
     return Listed(
         place=url,
         failure=failure,

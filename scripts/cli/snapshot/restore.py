@@ -133,14 +133,14 @@ def restore(
 
 
 class _Insisted(NamedTuple):
-    """What goes with --with-vote."""
+    """The options that go with --with-vote."""
 
     controllers: str | None
     secret_file: Path | None
 
 
 class _Wanted(NamedTuple):
-    """What is to be restored."""
+    """The cluster that is to be restored."""
 
     state: SourceState
     #: None: a new one.

@@ -48,7 +48,7 @@ def loaded(source: Path, at: str | None) -> SourceState:
 
 
 def left_lines(state: SourceState) -> Iterator[str]:
-    """What the source has behind the state, for people."""
+    """The records that the source has behind the state, for people."""
     left = state.left
     if left.records:
         yield f"left out: {left.records} records after it, up to offset {left.end_offset}"

@@ -19,7 +19,7 @@ _LOOK_S: Final = 0.2
 
 
 class Taken(BaseModel):
-    """What came of asking one controller, in the output for programs."""
+    """The outcome of asking one controller, in the output for programs."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -26,7 +26,7 @@ LogVerdict = Literal["same", "different", "out-of-reach"]
 
 
 class CheckpointVerdict(BaseModel):
-    """What was found in one checkpoint, in the output for programs. Every field is always there."""
+    """The findings in one checkpoint, in the output for programs. Every field is always there."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -109,7 +109,7 @@ def _verdict(file: LogFile, log: LogVerification) -> CheckpointVerdict:
 
 
 def _damage_beside(log: LogVerification) -> list[str]:
-    """What is wrong with the segments."""
+    """The damage of the segments."""
     segments = tuple(f"{file.path}:" for file in log.segments)
     return [finding for finding in log.verdict.findings if finding.startswith(segments)]
 

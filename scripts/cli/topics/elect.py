@@ -27,7 +27,7 @@ from quorate.scripts.terminal.output import counted
 
 
 class ElectionType(StrEnum):
-    """Who is to lead."""
+    """A kind of election, by which the leader is chosen."""
 
     PREFERRED = "preferred"
     UNCLEAN = "unclean"

@@ -37,7 +37,7 @@ class PlannedPartition(_Form):
 
 
 class ReassignmentFile(_Form):
-    """What kafka-reassign-partitions takes and gives."""
+    """The file that kafka-reassign-partitions takes and gives."""
 
     version: Literal[1] = 1
     partitions: Annotated[list[PlannedPartition], Field(min_length=1, max_length=RECORDS_PER_OPERATION_MAX)]

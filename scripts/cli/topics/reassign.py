@@ -104,7 +104,7 @@ def plan(
 
 
 class Applied(BaseModel):
-    """What was asked for and how to go back, in the output for programs."""
+    """The moves that were asked for and the way back, in the output for programs."""
 
     model_config = ConfigDict(frozen=True)
 

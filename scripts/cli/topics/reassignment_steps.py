@@ -40,7 +40,7 @@ def settled_replicas(partition: DescribedPartition) -> list[int]:
 async def propose(
     client: ControllerClient, names: str, onto: list[int], *, ignore_racks: bool
 ) -> tuple[ReassignmentFile, ReassignmentFile]:
-    """Where the partitions of some topics are, and where they would go.
+    """The places of the partitions of some topics, and those that they would go to.
 
     Raises:
         NotNow: there is no such topic or broker, or too many partitions. CannotSpread.
@@ -81,7 +81,7 @@ async def check_none_is_open(client: ControllerClient) -> None:
 
 
 async def current_assignment(client: ControllerClient, wanted: ReassignmentFile) -> ReassignmentFile:
-    """Where the partitions of a plan are now.
+    """The present places of the partitions of a plan.
 
     Raises:
         NotNow: one of them does not exist.
@@ -144,7 +144,7 @@ class MovedPartitions(BaseModel):
 
 
 async def verify_moves(client: ControllerClient, wanted: ReassignmentFile) -> MovedPartitions:
-    """How far the partitions of a plan are."""
+    """The progress of the partitions of a plan."""
     found = by_name(await topics_described(client, [one.topic for one in wanted.partitions]))
     return MovedPartitions(partitions=[_moved(one, found.get((one.topic, one.partition))) for one in wanted.partitions])
 

@@ -73,7 +73,7 @@ async def _run(vector: Any) -> VectorOutcome:
 
 
 async def _step(stage: ScenarioStage, op: Form, expected: Form, place: str) -> tuple[list[Difference], bool]:
-    """Where the step differs, and whether nowhere but in a repetition."""
+    """The differences of the step, and whether they are in a repetition only."""
     operation = _OPERATIONS.get(op["op"])
     if operation is None:
         return [Difference(place, expected, "the controller has no such operation yet")], False

@@ -109,7 +109,7 @@ def slot_brokers(case: PartitionCase) -> list[int]:
 
 
 def decide_cases(cases: list[PartitionCase], settings: RuleSettings) -> list[Form]:
-    """What the kernel changes in each case, in the form of the vectors' records; {} = nothing."""
+    """The kernel's changes in each case, in the form of the vectors' records; {} = nothing."""
     names = Names()
     return [
         {} if versioned is None else change_form(_change(versioned), names)

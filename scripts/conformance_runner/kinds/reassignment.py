@@ -49,7 +49,7 @@ def _complete(given: Form) -> Form:
 
 
 def _completed(given: Form) -> Form | None:
-    """What the kernel makes of a partition whose leader asks for this ISR, and whose replicas may all lead."""
+    """The kernel's decision for a partition whose leader asks for this ISR, and whose replicas may all lead."""
     case = PartitionCase(
         replicas=given["replicas"],
         isr=given["target_isr"],

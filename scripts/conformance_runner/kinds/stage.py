@@ -104,7 +104,7 @@ class ScenarioStage:
         self.controller.close()
 
     def take_records(self) -> list[Form]:
-        """What was written since the last call, as it lies in the log; new topics get their names."""
+        """The records written since the last call, as they lie in the log; new topics get their names."""
         batches = self.log.batches[self._batches_seen :]
         self._batches_seen += len(batches)
         records = [record for batch in batches for record in iter_records(batch)]

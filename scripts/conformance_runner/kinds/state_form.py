@@ -11,7 +11,7 @@ from quorate.snapshots.image.image_parts import Topic
 
 
 def state_form(stage: ScenarioStage) -> Form:
-    """What is committed, and the soft state."""
+    """The committed state, and the soft state."""
     image = stage.controller.stable
     table = image.partitions
     topics = dict(image.topics.by_id.items())

@@ -23,7 +23,7 @@ _ROTTEN: Final = -1
 
 
 class BatchFact(NamedTuple):
-    """What identifies a batch of the log."""
+    """The facts that identify a batch of the log."""
 
     base_offset: int
     epoch: int
@@ -36,7 +36,7 @@ def fact_of(header: BatchHeader) -> BatchFact:
 
 
 class Held(NamedTuple):
-    """What a disk held at some moment."""
+    """The log that a disk held at some moment."""
 
     batches: dict[int, BatchFact]
     #: End offset of the newest whole checkpoint.

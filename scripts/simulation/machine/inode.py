@@ -11,7 +11,7 @@ _PAGE: Final = 4096
 
 
 class CrashPolicy(Enum):
-    """What a power cut leaves of the pending changes of one file or directory."""
+    """The rule by which a power cut leaves some of the pending changes of one file or directory."""
 
     #: None of them: the least that a disk must keep.
     NOTHING = "nothing"
@@ -79,12 +79,12 @@ class Inode:
 
 
 def drawn(policy: CrashPolicy, rng: Random) -> CrashPolicy:
-    """What a mixed policy means for one file or directory."""
+    """The policy for one file or directory: drawn where the given one is mixed."""
     return rng.choice(_MIXED_CHOICES) if policy is CrashPolicy.MIXED else policy
 
 
 def kept(policy: CrashPolicy, count: int, rng: Random) -> int:
-    """How many of the first ``count`` pending changes a power cut leaves."""
+    """The number of the first ``count`` pending changes that a power cut leaves."""
     if policy is CrashPolicy.NOTHING:
         return 0
     return count if policy is CrashPolicy.EVERYTHING else rng.randint(0, count)

@@ -166,11 +166,11 @@ class MemoryDisk:
         self.durable_changes += 1
 
     def content(self, path: str) -> bytes:
-        """What a process reads now."""
+        """The bytes that a process reads now."""
         return bytes(self._names[path].cached)
 
     def durable_content(self, path: str) -> bytes:
-        """What is sure to be there after a power cut, under whatever name."""
+        """The bytes that are sure to be there after a power cut, under whatever name."""
         return bytes(self._names[path].durable)
 
     def durable_files(self, directory: str) -> list[tuple[str, Inode]]:

@@ -132,7 +132,9 @@ class Checks:
             self._count_handles(node)
 
     def _start_of(self, node: SimulatedNode, log: dict[int, BatchFact]) -> int:
-        """Where a disk's log may begin: everything before is in a whole checkpoint of a state that was committed."""
+        """The offset at which a disk's log may begin: everything before is in a whole checkpoint of a state that was
+        committed.
+        """
         checkpoints = node.durable.checkpoints
         # Without a batch the log begins with the newest checkpoint; an older one may still lie beside it.
         newest = checkpoints[-1].end_offset if checkpoints else 0

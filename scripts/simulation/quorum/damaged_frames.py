@@ -32,7 +32,7 @@ class DamagedFrame(bytes):
 
 
 def damaged(rng: Random, payload: bytes) -> DamagedFrame:
-    """What arrives in place of the message ``payload``."""
+    """The frame that arrives in place of the message ``payload``."""
     makers: tuple[Callable[[Random, bytes], DamagedFrame | None], ...] = (
         _too_long,
         _too_short,

@@ -121,7 +121,7 @@ class SimulatedNode:
         self._begin(self.storage)
 
     def _begin(self, storage: NodeStorage) -> None:
-        """What the process consists of, over its opened directory."""
+        """Make the parts of the process over its opened directory."""
         self.machine = StateMachine(self)
         self.node = QuorumNode(self.config, storage, self, self.machine, Random(self.world.rng.getrandbits(64)))
         self.node.start()
@@ -165,7 +165,7 @@ class SimulatedNode:
         self.is_bulk_hung = is_bulk_hung
 
     def wake_disk(self) -> None:
-        """What was called returns."""
+        """Let the call that hangs in the disk return."""
         self.is_disk_hung = False
         waiting, self._hung = self._hung, []
         for resume in waiting:
@@ -299,7 +299,7 @@ class SimulatedNode:
                 self.world.violation(f"node {self.node_id} goes on behind a frame of node {peer} that is no message")
 
     def _standing(self, node: QuorumNode) -> tuple[object, ...]:
-        """What a message may change."""
+        """The state that a message may change."""
         ends = (node.log_end_offset, node.high_watermark, node.applied_end)
         return node.epoch, node.leader_id, node.is_leader, node.is_voter, node._votes.staged_generation, *ends
 

@@ -77,7 +77,7 @@ class MemoryBounds:
         )
 
     def _weigh_connections(self, owner: SimulatedNode, node: QuorumNode) -> None:
-        """What was sent to each peer, and lies in sockets, its own or the peer's: a peer may be frozen.
+        """Weigh the bytes that were sent to each peer and lie in sockets, its own or the peer's: a peer may be frozen.
 
         Twice what may be unmatched: behind a conflict a leader begins anew, with the rest still on its way.
         """
@@ -101,5 +101,5 @@ def _chunks(steps: Iterable[DiskStep]) -> list[int]:
 
 
 def _message(append_bytes: int, largest: int) -> int:
-    """What may come on top of a bound: the message, or the batches of a turn, with which it was reached."""
+    """The bytes that may come on top of a bound: the message, or the batches of a turn, with which it was reached."""
     return max(append_bytes, _OF_ONE_TURN * largest)

@@ -90,7 +90,7 @@ class Options:
 
 
 def draw(rng: Random) -> Options:
-    """What the quorum of a seed plays with, alone or under the whole system."""
+    """The options that the quorum of a seed plays with, alone or under the whole system."""
     voters = rng.choices((1, 3, 5), weights=(6, 64, 30))[0]
     # Only from five voters on are the others more than a majority: that is where forgotten votes are tried hardest.
     wipe_rate = _scaled(rng, 1.5) if voters == 5 and rng.random() < 0.5 else _sometimes(rng, 0.25, _scaled(rng, 0.3))

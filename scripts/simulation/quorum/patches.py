@@ -28,7 +28,7 @@ def patched(patches: Patches) -> Iterator[None]:
 
 
 def notices_patches(patches: Patches, run: Callable[[], object]) -> str | None:
-    """What promise ``run`` finds broken once a measure is taken out; None when it finds none.
+    """The promise that ``run`` finds broken once a measure is taken out; None when it finds none.
 
     Only a broken promise counts: not a situation that was not reached, and not a run that fails with the measure too.
 
@@ -47,7 +47,7 @@ def notices_patches(patches: Patches, run: Callable[[], object]) -> str | None:
 
 
 def first_to_notice(patches: Callable[[], Patches], runs: Iterable[tuple[str, Callable[[], object]]]) -> str | None:
-    """Which of some named runs notices first, and what it says; None if none does. See ``notices_patches``."""
+    """The first of some named runs that notices, and its words; None if none does. See ``notices_patches``."""
     for who, run in runs:
         said = notices_patches(patches(), run)
         if said is not None:

@@ -13,7 +13,7 @@ from quorate.scripts.simulation.quorum.world import World
 
 @dataclass(frozen=True, slots=True)
 class SeedResult:
-    """What one clean seed did."""
+    """The counts of one clean seed."""
 
     seed: int
     events: int

@@ -82,13 +82,15 @@ class QuorumStage:
                     self.world.network.break_connection(a, b)
 
     def hold(self, one: int, *others: int) -> None:
-        """What ``one`` and the others say to each other stays on its way until ``release``, as in TCP's back-off."""
+        """Keep all messages between ``one`` and the others on their way until ``release``, as in TCP's back-off."""
         for other in others:
             self._held.setdefault((one, other), [])
             self._held.setdefault((other, one), [])
 
     def release(self, one: int, *others: int) -> None:
-        """What waits between ``one`` and the others arrives, if its sender's end of the connection is still open."""
+        """Deliver the messages that wait between ``one`` and the others, if the sender's end of the connection is still
+        open.
+        """
         first, network = self.nodes[0].node_id, self.world.network
         for source, target in [pair for other in others for pair in ((one, other), (other, one))]:
             for connection, payload in self._held.pop((source, target), []):
@@ -152,7 +154,7 @@ class QuorumStage:
             raise NotReached(f"{message}:\n{self.world.describe()}")
 
     def claim(self, fact: bool, message: str) -> None:
-        """What the scenario claims; ``message`` says what is wrong when it does not hold."""
+        """Require that the scenario's claim holds; ``message`` is said when it does not."""
         if not fact:
             raise Violation(f"{message}:\n{self.world.describe()}")
 

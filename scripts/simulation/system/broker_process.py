@@ -73,7 +73,9 @@ class BrokerProcess:
         return self.host is not None and self.host.is_ready
 
     def counts_on_session_ms(self, broker_epoch: int) -> float:
-        """How long, by its own clock, it will count on its session under this epoch; a frozen process, too."""
+        """The time, by its own clock, for which it will count on its session under this epoch; a frozen process,
+        too.
+        """
         if self.host is None or self.loop is None or self.broker_id not in self.host.sessions:
             return 0.0
         lifecycle = self.host.sessions[self.broker_id].lifecycle

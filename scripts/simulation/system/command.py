@@ -40,7 +40,7 @@ def again(seed: int) -> str:
 
 
 def story_path(stories: Path, seed: int) -> Path:
-    """Where the story of a seed is written."""
+    """The file for the story of a seed."""
     return stories / f"system-seed-{seed}.txt"
 
 
@@ -105,7 +105,7 @@ def run_system_mutations(jobs: int) -> int:
 
 
 def find_system_mutation(name: str) -> tuple[str, str | None]:
-    """Which scenario or seed notices a mutation, and what it says; None if none does."""
+    """The scenario or seed that notices a mutation, and its words; None if none does."""
     runs: list[tuple[str, Callable[[], object]]] = [
         (f"scenario {scenario}", partial(run_system_scenario, scenario, 0)) for scenario in SYSTEM_SCENARIOS
     ]

@@ -60,7 +60,7 @@ _WATCH_SECONDS: Final = 0.7
 
 
 def url_of(node_id: int) -> str:
-    """Where a controller serves HTTP."""
+    """The URL at which a controller serves HTTP."""
     return f"http://127.0.0.1:{node_id}"
 
 
@@ -104,7 +104,7 @@ class SimulatedController(SimulatedNode):
         self.loop.freeze()
 
     def thaw(self) -> None:
-        """What waited in the sockets is read: those of HTTP before those of the quorum, or after them."""
+        """Read all that waited in the sockets: those of HTTP before those of the quorum, or after them."""
         if not self.is_frozen:
             return
         self.loop.thaw()

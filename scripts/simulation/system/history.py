@@ -64,7 +64,9 @@ class CallHistory:
         ]
 
     def check(self) -> tuple[str | None, int]:
-        """What is wrong with it, None if it is linearizable; and how many topics' histories were too long to decide."""
+        """The problem of the history, None if it is linearizable; and the number of topics whose histories were too
+        long to decide.
+        """
         undecided = 0
         actions = [asked.action for asked in self.asked]
         known_ids = frozenset(a.topic_id for a in actions if isinstance(a, Create) and a.topic_id is not None)

@@ -34,7 +34,7 @@ _RESET_SECONDS: Final = 0.002
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """What a client sends."""
+    """A request of a client."""
 
     method: str
     path: str
@@ -44,7 +44,7 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True)
 class WireAnswer:
-    """What a server sends."""
+    """An answer of a server."""
 
     status: int
     headers: Mapping[str, str]
@@ -158,7 +158,7 @@ class HttpWire:
 
 
 class WireSession:
-    """What production uses of an ``aiohttp.ClientSession``."""
+    """The part of an ``aiohttp.ClientSession`` that production uses."""
 
     def __init__(self, wire: HttpWire, caller: int) -> None:
         self._wire = wire
@@ -220,7 +220,7 @@ class _ServedRequest:
 
 
 class _Answer:
-    """What production uses of an ``aiohttp.ClientResponse``."""
+    """The part of an ``aiohttp.ClientResponse`` that production uses."""
 
     def __init__(self, answer: WireAnswer) -> None:
         self.status = answer.status

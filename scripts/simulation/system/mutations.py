@@ -229,7 +229,7 @@ def _a_forgotten_broker_does_not_register_again() -> Patches:
 
 
 def _loaders_believe_every_answer() -> Patches:
-    """What an answer holds is replayed up to its last batch but one, and taken for all of it."""
+    """The records of an answer are replayed up to its last batch but one, and taken for all of it."""
     usual = feed.check_batches
 
     def check(data: Any, position: Any, status: Any) -> Any:

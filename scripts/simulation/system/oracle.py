@@ -62,7 +62,7 @@ class ReplayedLog:
         self.unfenced_ends: dict[BrokerSessionId, int] = {}
 
     def take_entered(self) -> list[SaidMember]:
-        """Who has entered an ISR since this was asked last, other than by being elected."""
+        """The replicas that have entered an ISR since this was asked last, other than by being elected."""
         entered, self._entered = self._entered, []
         return entered
 
@@ -143,7 +143,7 @@ def _partition(image: MetadataImage, topic_id: Uuid, number: int) -> Partition |
 
 
 def _check_step(before: MetadataImage, after: MetadataImage, record: object, unfenced: int | None) -> None:
-    """What one record may do."""
+    """Check one record against what records may do."""
     if isinstance(record, PartitionRecord | PartitionChangeRecord):
         old = _partition(before, record.topic_id, record.partition_id)
         new = _partition(after, record.topic_id, record.partition_id)
@@ -209,7 +209,7 @@ def _check_reassignment(old: Partition, new: Partition) -> None:
 
 
 def check_image(image: MetadataImage) -> None:
-    """What holds of every image at the end of a batch."""
+    """Check the conditions that hold for every image at the end of a batch."""
     broken = list(broken_rules(image))
     assert not broken, broken
     partitions = {

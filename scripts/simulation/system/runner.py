@@ -13,7 +13,7 @@ from quorate.scripts.simulation.system.world import SystemWorld
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """What one clean seed did."""
+    """The counts of one clean seed."""
 
     seed: int
     events: int

@@ -34,7 +34,7 @@ class _SaidSession:
 
 
 class SaidLevel:
-    """Who has ever said to be level, by answered messages."""
+    """The replicas that have ever said to be level, by answered messages."""
 
     def __init__(self) -> None:
         self._sessions: dict[int, _SaidSession] = {}

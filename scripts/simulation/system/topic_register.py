@@ -106,7 +106,7 @@ Action = Create | Delete | Grow | Configure | Swap | ReadTopic | Found | Missing
 
 
 def claim_of(action: Action, error: ApiError) -> Action | None:
-    """What a refusal of the action says of the topic; None: nothing."""
+    """The statement about the topic in a refusal of the action; None: nothing."""
     match action, error.code:
         case Create(), ErrorCode.TOPIC_ALREADY_EXISTS:
             return Found()

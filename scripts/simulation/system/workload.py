@@ -218,7 +218,7 @@ class AdminClient:
     # --- what disturbs it ----------------------------------------------------------------------------
 
     def _believed(self) -> MetadataImage:
-        """What somebody might know of the cluster."""
+        """The image that somebody might have of the cluster."""
         return self._world.checks.reference.newest.stable
 
     async def _send(self, work: Awaitable[object]) -> bool:
@@ -243,7 +243,7 @@ class AdminClient:
         await self._send(self._client().describe_topic(self._world.topic_names.any(self._rng)))
 
     async def look(self) -> None:
-        """What an operator's screen asks."""
+        """Ask as an operator's screen does."""
         await self._send(self._rng.choice((self._client().status, self._client().describe_quorum))())
 
     async def reassign(self) -> None:

@@ -61,7 +61,7 @@ class SystemWorld(World):
 
     @property
     def controller_urls(self) -> list[str]:
-        """Where every controller serves HTTP."""
+        """The URL at which each controller serves HTTP."""
         return [url_of(node_id) for node_id in self.nodes]
 
     def broker(self, broker_id: int) -> BrokerProcess:

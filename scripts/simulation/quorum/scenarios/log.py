@@ -21,7 +21,7 @@ _PART_BYTES: Final = 200
 
 
 class _Calls:
-    """What a node's disk was called for since this was made: (operation, path)."""
+    """The calls of a node's disk since this was made: (operation, path)."""
 
     def __init__(self, node: SimulatedNode) -> None:
         self._made: list[tuple[str, str]] = []

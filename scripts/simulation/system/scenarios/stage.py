@@ -53,7 +53,7 @@ class SystemStage:
 
     @property
     def active(self) -> SimulatedController:
-        """Who decides."""
+        """The controller that decides."""
         for node in self.world.controllers:
             if not node.is_frozen and node.controller.is_active:
                 return node
