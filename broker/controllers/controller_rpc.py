@@ -34,7 +34,7 @@ class ControllerRpc(Protocol):
         """Keep the session alive, and ask for what the broker wants."""
 
     async def alter_partition(self, broker_epoch: int, proposals: IsrProposals) -> NDArray[np.int16]:
-        """Ask for other ISRs as their leader; one of Kafka's error codes for each partition, in order."""
+        """Ask for other ISRs as their leader; int16[n], one of Kafka's error codes for each partition, in order."""
 
     async def assign_replicas_to_dirs(
         self, broker_id: int, broker_epoch: int, directories: Mapping[Replica, Uuid]

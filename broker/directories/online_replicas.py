@@ -32,7 +32,7 @@ class Online:
     __hash__ = None  # type: ignore[assignment]
 
     def has(self, brokers: NDArray[np.int32], codes: NDArray[np.int32]) -> Flags:
-        """Whether each replica lies in a directory that is online, by broker and directory code."""
+        """bool[n]: whether each replica lies in a directory that is online, by broker and directory code."""
         here = is_among(brokers, self.brokers)
         at = np.flatnonzero(here)
         brokers, codes = brokers[at], codes[at]

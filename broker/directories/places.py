@@ -75,7 +75,7 @@ def _is_moved(page: Page, before: Page | None, rows: Ints) -> Flags | None:
 
 
 def is_among(ids: NDArray[Any], wanted: NDArray[Any]) -> Flags:
-    """Whether each of the ids is among the sorted ``wanted``: bool, in the shape of ``ids``."""
+    """bool[...], as ``ids``: whether each of them is among the sorted ``wanted``."""
     if not len(wanted):
         return np.zeros(ids.shape, np.bool_)
     if len(wanted) == 1:  # a process that plays one broker: a tenth of the time
@@ -86,7 +86,7 @@ def is_among(ids: NDArray[Any], wanted: NDArray[Any]) -> Flags:
 
 
 def in_slots(masks: NDArray[np.unsignedinteger], slot: int) -> Flags:
-    """Whether each set (a mask over slots) holds a slot."""
+    """bool[n]: whether each set (a mask over slots) holds a slot."""
     held: Flags = (masks & masks.dtype.type(1 << slot)) != 0
     return held
 

@@ -60,7 +60,7 @@ class Leaders:
     links: NDArray[np.int32]
 
     def links_of(self, leaders: Brokers) -> NDArray[np.int32]:
-        """The link of each broker; NO_LINK."""
+        """int32[n]: the link of each broker; NO_LINK."""
         links = np.full(len(leaders), NO_LINK, np.int32)
         is_known = is_among(leaders, self.brokers)
         links[is_known] = self.links[np.searchsorted(self.brokers, leaders[is_known])]

@@ -15,7 +15,7 @@ class RandomSource(Protocol):
         """A number from 0 to ``bound`` (exclusive), all equally likely."""
 
     def next_ints(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-        """``next_int`` of each bound, in order."""
+        """int64[n]: ``next_int`` of each bound, in order."""
 
 
 def shuffle(items: list[Any], random: RandomSource) -> None:

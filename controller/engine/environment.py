@@ -34,7 +34,7 @@ class OsRandom:
         return int(self._generator.random() * bound)
 
     def next_ints(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-        """``next_int`` of each bound."""
+        """int64[n]: ``next_int`` of each bound."""
         # Uniform to 53 bits. A bulk request draws some thousand numbers: one by one they would be half of its cost.
         return (self._generator.random(len(bounds)) * bounds).astype(np.int64)
 

@@ -45,7 +45,11 @@ class LogInMemory:
             self._scheduler.call_soon(partial(controller.on_commit, _Committed(batch)))
 
     def append(self, epoch: int, payload: bytes, record_count: int) -> int:
-        """As leader; its last offset."""
+        """As leader; its last offset.
+
+        Raises:
+            NotController: this node does not lead.
+        """
         if self.leader_id is None:
             raise NotController(None)
         self.write(epoch, payload)

@@ -24,7 +24,7 @@ class BrokerColumns:
     online: OnlineDirectories
 
     def active_with(self, to_add: int | None, to_remove: int | None) -> NDArray[np.int32]:
-        """The active brokers, one more and one less, ascending."""
+        """int32[n], ascending: the active brokers, one more and one less."""
         ids = self.active_ids
         if to_add is not None:
             ids = np.union1d(ids, np.array([to_add], np.int32))

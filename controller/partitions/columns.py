@@ -143,12 +143,12 @@ def join_changes(parts: list[PartitionChanges]) -> PartitionChanges:
 
 
 def bits(slot: Slots) -> Masks:
-    """The mask of one slot per row; empty for slot -1."""
+    """uint64[n]: the mask of one slot per row; empty for slot -1."""
     return ONE << slot.view(np.uint64)  # numpy shifts by 64 and more (here -1) to 0
 
 
 def lowest(masks: Masks) -> Slots:
-    """The first slot of each mask, -1 where it is empty."""
+    """int64[n]: the first slot of each mask, -1 where it is empty."""
     return np.where(masks, np.bitwise_count(~masks & (masks - ONE)), np.int64(-1))
 
 
@@ -165,7 +165,7 @@ def ordered_in(order: Orders, masks: Masks) -> Flags:
 
 
 def compact(values: NDArray[Any], keep: Flags, padding: int) -> NDArray[Any]:
-    """Move the kept values of each row to its front, in order, and fill the rest with ``padding``."""
+    """[n, width]: move the kept values of each row to its front, in order, and fill the rest with ``padding``."""
     compacted = np.empty_like(values)
     compacted.fill(padding)
     rows, columns = keep.nonzero()
@@ -175,5 +175,5 @@ def compact(values: NDArray[Any], keep: Flags, padding: int) -> NDArray[Any]:
 
 
 def filter_order(order: Orders, masks: Masks) -> Orders:
-    """Each list of slots without those that are not in its mask."""
+    """uint8[n, width]: each list of slots without those that are not in its mask."""
     return compact(order, ordered_in(order, masks), NO_SLOT)

@@ -46,7 +46,7 @@ class PartitionView:
 
     @property
     def election(self) -> Slots:
-        """ELECT_UNCLEAN where the topic allows it."""
+        """int64[n]: ELECT_UNCLEAN where the topic allows it."""
         return np.where(self.allows_unclean, ELECT_UNCLEAN, ELECT_ONLINE)
 
 

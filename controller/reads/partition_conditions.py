@@ -28,12 +28,12 @@ REPLICAS_MAX: Final = 64
 
 
 def is_offline(page: Page) -> Flags:
-    """Without a leader."""
+    """bool[PAGE_ROWS]: without a leader."""
     return has_leader(page, NO_LEADER)
 
 
 def is_under_replicated(page: Page) -> Flags:
-    """With a replica outside the ISR that is not only being added."""
+    """bool[PAGE_ROWS]: with a replica outside the ISR that is not only being added."""
     replicas = _first_slots(page.isr.dtype)[_replica_counts(page)]
     has_missing: Flags = (replicas & ~(page.isr | page.adding)) != 0
     return has_missing
@@ -53,13 +53,12 @@ def _first_slots(kind: np.dtype[Any]) -> AnyColumn:
 
 
 def is_not_led_by_preferred(page: Page) -> Flags:
-    """Led by another than the first replica, or by none."""
+    """bool[PAGE_ROWS]: led by another than the first replica, or by none."""
     return holds_partition(page) & ~is_led_by_preferred(page)
 
 
 def isr_above_min(isr: NDArray[Any], replica_counts: NDArray[Any], min_isr: MinIsr) -> NDArray[np.int8]:
-    """The number of members of the ISR beyond those that must be: ``min.insync.replicas``, or all replicas if those are
-    fewer.
+    """int8[n]: members of the ISR beyond those that must be, ``min.insync.replicas`` or all replicas if they are fewer.
 
     Args:
         isr: sets of slots.
@@ -71,7 +70,7 @@ def isr_above_min(isr: NDArray[Any], replica_counts: NDArray[Any], min_isr: MinI
 
 
 def above_min_isr(page: Page, min_isr: MinIsr) -> NDArray[np.int8]:
-    """``isr_above_min`` of every row; 0 where it holds no partition."""
+    """int8[PAGE_ROWS]: ``isr_above_min`` of every row; 0 where it holds no partition."""
     return isr_above_min(page.isr, _replica_counts(page), min_isr)
 
 
@@ -86,12 +85,12 @@ _PREDICATES: Final[Mapping[Condition, Callable[[Page, MinIsr], Flags]]] = {
 
 
 def is_in(page: Page, condition: Condition, min_isr: MinIsr) -> Flags:
-    """The rows of a page that are in a condition."""
+    """bool[PAGE_ROWS]: the rows of a page that are in a condition."""
     return _PREDICATES[condition](page, min_isr)
 
 
 def min_isr_by_row(image: MetadataImage, config: ControllerConfig) -> MinIsr:
-    """``min.insync.replicas`` of every row of the table; one number where no topic has its own."""
+    """int64[rows]: ``min.insync.replicas`` of every row of the table; one number where no topic has its own."""
     table, default = image.partitions, np.int64(min_insync_replicas(image, config, ""))
     rows: NDArray[np.int64] | None = None
     for (kind, name), configs in image.configs.resources.items():

@@ -151,7 +151,7 @@ class _TopicOrder:
 
 
 def matching_rows(image: MetadataImage, config: ControllerConfig, wanted: PartitionFilter) -> Rows:
-    """Ascending rows of all partitions that fit, whatever their topic's name."""
+    """int64[n], ascending: rows of all partitions that fit, whatever their topic's name."""
     table = image.partitions
     if not wanted.is_about_partitions:
         return table.all_rows()

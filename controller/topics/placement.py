@@ -130,7 +130,11 @@ class Racks:
         return offsets, random.next_int(len(self.lists)) if self.lists else 0
 
     def check(self, replication_factor: int) -> None:
-        """Refuse what cannot be placed."""
+        """Refuse what cannot be placed.
+
+        Raises:
+            ApiError: INVALID_REPLICATION_FACTOR, and the reason.
+        """
         if replication_factor <= 0:
             problem = f"Invalid replication factor {replication_factor}: the replication factor must be positive."
         elif self.unfenced_count == 0:

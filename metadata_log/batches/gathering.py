@@ -33,7 +33,7 @@ def gather_runs(array: ByteColumn, starts: Positions, sizes: Positions) -> list[
 def gather_numbered_runs(
     array: ByteColumn, starts: Positions, sizes: Positions
 ) -> tuple[list[tuple[Run, Positions]], list[int]]:
-    """As ``gather_runs``, each run with the numbers of its rows among those given, and the numbers no run can hold."""
+    """As ``gather_runs``, each run with the numbers of its rows, int64[k], and the numbers no run can hold."""
     runs: list[tuple[Run, Positions]] = []
     left: list[int] = []
     for size in np.flatnonzero(np.bincount(sizes)).tolist():

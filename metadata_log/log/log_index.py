@@ -62,7 +62,11 @@ class LogIndex:
         return len(self._entries)
 
     def entry(self, index: int) -> BatchRef:
-        """The batch with this number, 0 <= index < ``entry_count``."""
+        """The batch with this number.
+
+        Raises:
+            IndexError: not 0 <= index < ``entry_count``.
+        """
         if not 0 <= index < len(self._entries):
             raise IndexError(f"entry {index} of {len(self._entries)}")
         return self._entries.ref(index)

@@ -93,7 +93,11 @@ def compact_string(value: str | None) -> bytes:
 
 
 def plain_string(value: str) -> bytes:
-    """As ``compact_string``, where null is not allowed (``AttributeError``)."""
+    """As ``compact_string``, where null is not allowed (``AttributeError``).
+
+    Raises:
+        MalformedData: it cannot be written as UTF-8.
+    """
     try:
         data = value.encode()
     except UnicodeEncodeError as error:
@@ -107,7 +111,11 @@ def plain_string(value: str) -> bytes:
 
 
 def read_string(buf: bytes, pos: int) -> tuple[str, int]:
-    """A string that must not be null."""
+    """A string that must not be null.
+
+    Raises:
+        MalformedData: it is null, or not whole.
+    """
     size, pos = read_size(buf, pos)
     if size < 0:
         raise MalformedData("a string must not be null")
@@ -115,7 +123,11 @@ def read_string(buf: bytes, pos: int) -> tuple[str, int]:
 
 
 def cut_bytes(buf: bytes, pos: int, size: int) -> tuple[bytes, int]:
-    """``size`` bytes from ``pos`` on."""
+    """``size`` bytes from ``pos`` on.
+
+    Raises:
+        MalformedData: fewer are there.
+    """
     end = pos + size
     if end > len(buf):
         raise MalformedData(f"{size} bytes announced, {len(buf) - pos} there")
@@ -123,7 +135,11 @@ def cut_bytes(buf: bytes, pos: int, size: int) -> tuple[bytes, int]:
 
 
 def cut_string(buf: bytes, pos: int, size: int) -> tuple[str, int]:
-    """A string of ``size`` bytes from ``pos`` on."""
+    """A string of ``size`` bytes from ``pos`` on.
+
+    Raises:
+        MalformedData: fewer are there, or it is longer than ``STRING_BYTES_MAX``. UnicodeDecodeError: it is no UTF-8.
+    """
     end = pos + size
     if end > len(buf):
         raise MalformedData(f"{size} bytes announced, {len(buf) - pos} there")
@@ -149,7 +165,11 @@ def read_size(buf: Buffer, pos: int) -> tuple[int, int]:
 
 
 def check_array(buf: Buffer, pos: int, size: int) -> None:
-    """Refuse an array of more elements than there are bytes left: every element takes one at least."""
+    """Refuse an array of more elements than there are bytes left: every element takes one at least.
+
+    Raises:
+        MalformedData: it has more.
+    """
     if size > len(buf) - pos:
         raise MalformedData(f"an array of {size} elements in {len(buf) - pos} bytes")
 
@@ -163,7 +183,11 @@ def read_int32s(buf: bytes, pos: int, size: int) -> tuple[tuple[int, ...], int]:
 
 
 def read_uuids(buf: bytes, pos: int, size: int) -> tuple[tuple[bytes, ...], int]:
-    """``size`` uuids."""
+    """``size`` uuids.
+
+    Raises:
+        MalformedData: fewer bytes are there.
+    """
     end = pos + 16 * size
     if end > len(buf):
         raise MalformedData(f"an array of {size} uuids in {len(buf) - pos} bytes")

@@ -174,7 +174,11 @@ def forget_stores() -> None:
 
 @contextmanager
 def opened(path: str) -> Iterator[tuple[Any, str]]:
-    """The store of a path, and what that calls it; what goes wrong with the store itself is told with the path."""
+    """The store of a path, and what that calls it; what goes wrong with the store itself is told with the path.
+
+    Raises:
+        StorageError: the store failed. FileNotFoundError: there is no such path.
+    """
     try:
         yield _store_of(path)[0], _key(path)
     except FileNotFoundError:

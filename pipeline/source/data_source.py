@@ -40,7 +40,11 @@ class QuorateLogSource(DataSource):
         return LogReader(parse_options(self.options), checked_schema(schema))
 
     def streamReader(self, schema: StructType) -> LogStreamReader:  # noqa: N802
-        """For reading as it grows."""
+        """For reading as it grows.
+
+        Raises:
+            BadSetting: options that no stream has.
+        """
         options = parse_options(self.options)
         if options.end_offset is not None or options.checkpoints:
             raise BadSetting("a stream of quorate-log has neither an endOffset nor checkpoints: it follows the log")

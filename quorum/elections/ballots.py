@@ -62,7 +62,11 @@ class Ballots:
         return self._elections.next_deadline() if self._membership.is_voter else math.inf
 
     def may_campaign(self, now: float) -> bool:
-        """The library's election condition: only after a round was won, on a sound disk, and never as a non-voter."""
+        """The library's election condition: only after a round was won, on a sound disk, and never as a non-voter.
+
+        Raises:
+            FatalFault: no epoch is left.
+        """
         if not self._membership.is_voter or not self._elections.take_permission() or not self._fitness.may_stand(now):
             return False
         if self._core.epoch >= EPOCH_MAX:

@@ -1,4 +1,4 @@
-"""How far a voter is on its way to standing for election, and the edges between: the table of docs/architecture.md.
+"""The states of a voter on its way to standing for election, and the edges between: the table of docs/architecture.md.
 
 An edge that is not in ``STEPS`` does not exist: what happens in a state where it cannot is a mistake in the code that
 reports it, and is refused.
@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Candidacy(Enum):
-    """What a voter that does not lead is about."""
+    """A state of a voter that does not lead."""
 
     #: Nothing is asked: a leader is heard, or its time has not come yet.
     WAITING = "waiting"
@@ -23,7 +23,7 @@ class Candidacy(Enum):
 
 
 class CandidacyEvent(Enum):
-    """What happens to a voter, as docs/architecture.md says it."""
+    """An event in a voter's candidacy, as docs/architecture.md says it."""
 
     ASKS = "it opens a round: would the others vote for it?"
     WINS = "a majority would"
@@ -63,7 +63,7 @@ class WrongCandidacy(RuntimeError):
 
 
 def next_candidacy(state: Candidacy, event: CandidacyEvent) -> Candidacy:
-    """What ``state`` becomes.
+    """The state that follows on ``state``.
 
     Raises:
         WrongCandidacy: there is no such edge.

@@ -175,7 +175,11 @@ class RaftCore(SyncObj):  # type: ignore[misc]  # no type information
         return index
 
     def receive(self, peer: int, message: dict[str, Any]) -> None:
-        """Give the library a message in its own terms."""
+        """Give the library a message in its own terms.
+
+        Raises:
+            FatalFault: it is of the library's own transfer of state, which is not used.
+        """
         if "transmission" in message or "serialized" in message:
             raise FatalFault("the library's pickled transfer was reached")
         self._SyncObj__onMessageReceived(self._voters[peer], message)

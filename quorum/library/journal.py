@@ -135,6 +135,9 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     def conflict_hint(self, prev_end: int) -> int:
         """The place that a leader whose log has no match at ``prev_end`` should try next: the end of what may still
         match.
+
+        Raises:
+            FatalFault: nothing may: the leader's log differs where this node's committed log begins.
         """
         log = self._log
         if prev_end < log.start_offset or not log.entry_count:
@@ -170,7 +173,11 @@ class LogJournal(Journal):  # type: ignore[misc]  # no type information
     # --- what the library calls ----------------------------------------------------------------------
 
     def add(self, command: BatchRun | bytes, idx: int, term: int) -> None:
-        """A leader's batches, the last of which is entry ``idx``; or the entry with which this node begins to lead."""
+        """A leader's batches, the last of which is entry ``idx``; or the entry with which this node begins to lead.
+
+        Raises:
+            FatalFault: the library wants to append anything else.
+        """
         if isinstance(command, BatchRun):
             self._add_run(command, idx)
         elif command == _LIBRARY_NO_OP and idx == self.last_index + 1:

@@ -1,4 +1,4 @@
-"""What an exploration found: a file each, so that nothing is lost with the terminal it was printed on."""
+"""The findings of an exploration: a file each, so that nothing is lost with the terminal it was printed on."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def written(directory: Path) -> list[Path]:
 
 
 def heading(path: Path) -> str:
-    """How a finding is run again, and how it is kept."""
+    """The head of a finding: how it is run again, and how it is kept."""
     return path.read_text(encoding="utf-8").partition("\n\n")[0]

@@ -31,7 +31,7 @@ class OnlineDirectories:
                     self._owners[code] = broker.id
 
     def replicas(self, columns: PartitionColumns) -> Masks:
-        """Replicas whose directory is online on their broker (Kafka's ``DirectoryId.isOnline``), fenced or not."""
+        """uint64[n]: replicas in a directory that is online on their broker, fenced or not (Kafka's ``isOnline``)."""
         online = np.zeros(len(columns), np.uint64)
         for slot in range(columns.width):
             codes, bit = columns.directories[:, slot], np.uint64(1 << slot)
@@ -44,5 +44,5 @@ class OnlineDirectories:
 
 
 def online_replicas(image: MetadataImage, columns: PartitionColumns) -> Masks:
-    """``OnlineDirectories.replicas`` of partitions of the image."""
+    """uint64[n]: ``OnlineDirectories.replicas`` of partitions of the image."""
     return OnlineDirectories(image).replicas(columns)

@@ -59,7 +59,11 @@ def replay(image: MetadataImage, items: Sequence[BatchItem], provenance: Provena
 
 
 def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
-    """Fold records into an image that is being made: what ``replay`` does, for readers of many batches."""
+    """Fold records into an image that is being made: what ``replay`` does, for readers of many batches.
+
+    Raises:
+        ReplayError: a record that cannot follow on the ones before it. The image in the making is then of no use.
+    """
     runs = [item for item in items if isinstance(item, PartitionRun)]
     stretches = [TopicStretches.of(run.topic_ids) for run in runs]
     if runs:

@@ -88,7 +88,7 @@ class DirectoryDictionary:
         return codes, np.concatenate(wrong)
 
     def codes_in(self, other: DirectoryDictionary) -> NDArray[np.int32]:
-        """For every code here, the code of the same id in ``other``; -2 where it has none."""
+        """int32[codes]: for every code here, the code of the same id in ``other``; -2 where it has none."""
         if other is self:
             return np.arange(len(self), dtype=np.int32)
         return np.array([other._codes.get(uuid, -2) for uuid in self._codes], np.int32)

@@ -105,19 +105,19 @@ def _gather_column(pages: Sequence[Page], touched: list[Span], count: int, name:
 
 
 def search(pages: Sequence[Page], predicate: Callable[[Page], NDArray[np.bool_]]) -> Rows:
-    """The rows, ascending, for which ``predicate`` is true among the rows of their page."""
+    """int64[n], ascending: the rows for which ``predicate`` is true among the rows of their page."""
     parts = [np.flatnonzero(predicate(page)) + (number << PAGE_SHIFT) for number, page in enumerate(pages)]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def holds_partition(page: Page) -> NDArray[np.bool_]:
-    """Rows that hold a partition."""
+    """bool[PAGE_ROWS]: rows that hold a partition."""
     holds: NDArray[np.bool_] = page.partition_ids != NO_PARTITION
     return holds
 
 
 def has_replica(page: Page, broker: int) -> NDArray[np.bool_]:
-    """Rows with the broker among the replicas."""
+    """bool[PAGE_ROWS]: rows with the broker among the replicas."""
     found = np.zeros(len(page.partition_ids), np.bool_)
     for slot, brokers in enumerate(page.slots):
         found |= (brokers == broker) & (page.replica_counts > slot)
@@ -125,7 +125,7 @@ def has_replica(page: Page, broker: int) -> NDArray[np.bool_]:
 
 
 def has_in_set(page: Page, name: str, broker: int) -> NDArray[np.bool_]:
-    """Rows with the broker in one of the mask columns."""
+    """bool[PAGE_ROWS]: rows with the broker in one of the mask columns."""
     masks: AnyColumn = getattr(page, name)
     if masks is blank_column(name, page.width):
         return np.zeros(len(masks), np.bool_)
@@ -142,7 +142,7 @@ def _slot_bits(width: int, kind: np.dtype[Any]) -> AnyColumn:
 
 
 def has_leader(page: Page, broker: int) -> NDArray[np.bool_]:
-    """Rows that the broker leads; ``NO_LEADER`` asks for rows without a leader."""
+    """bool[PAGE_ROWS]: rows that the broker leads; ``NO_LEADER`` asks for rows without a leader."""
     if broker == NO_LEADER:
         return holds_partition(page) & (page.leader_slots < 0)
     found = np.zeros(len(page.partition_ids), np.bool_)
@@ -152,13 +152,13 @@ def has_leader(page: Page, broker: int) -> NDArray[np.bool_]:
 
 
 def is_led_by_preferred(page: Page) -> NDArray[np.bool_]:
-    """Rows led by their first replica."""
+    """bool[PAGE_ROWS]: rows led by their first replica."""
     is_preferred: NDArray[np.bool_] = (page.leader_slots == 0) & (page.replica_counts > 0)
     return is_preferred
 
 
 def is_reassigning(page: Page) -> NDArray[np.bool_]:
-    """Rows with an open reassignment."""
+    """bool[PAGE_ROWS]: rows with an open reassignment."""
     return has_moving(page.adding, page.removing)
 
 

@@ -59,7 +59,7 @@ class PageEditor:
             self.pages.append(Page.blank(max(width, 1)))
 
     def column(self, number: int, name: str) -> AnyColumn:
-        """One page's column, to be written to."""
+        """One page's column, to be written to: [PAGE_ROWS], of lists [width, PAGE_ROWS]."""
         owned = self._own(number)
         page = self.pages[number]
         if name not in owned:
@@ -123,7 +123,7 @@ class PageEditor:
     # --- many rows -----------------------------------------------------------------------------------
 
     def gather(self, rows: Rows, names: Iterable[str] = COLUMNS) -> dict[str, AnyColumn]:
-        """Columns of ascending rows as they are now."""
+        """Columns of ascending rows as they are now: [n], of lists [width, n]."""
         return page_access.gather_spans(self.pages, self._spans(rows), len(rows), names)
 
     def _spans(self, rows: Rows) -> list[Span]:

@@ -145,7 +145,7 @@ def mask_type(width: int) -> np.dtype[Any]:
 
 @cache
 def blank_column(name: str, width: int) -> AnyColumn:
-    """The read-only column that all pages of a width share in which it holds nothing."""
+    """The read-only column [PAGE_ROWS] that all pages of a width share in which it holds nothing."""
     if name in LIST_COLUMNS:
         kind, fill = LIST_COLUMNS[name]
         return _blank_list(kind, fill, width)
@@ -177,7 +177,7 @@ Span = tuple[int, "slice | NDArray[np.int64]", slice]
 
 
 def spans(rows: Rows) -> Iterator[Span]:
-    """Cut strictly ascending rows into pages; a stretch without gaps comes as a slice."""
+    """Cut strictly ascending rows, int64[n], into pages; a stretch without gaps comes as a slice."""
     count = len(rows)
     if count == 0:
         return
@@ -193,7 +193,7 @@ def spans(rows: Rows) -> Iterator[Span]:
 
 
 def ascending_rows(rows: Rows) -> tuple[Rows, Rows]:
-    """The rows in strictly ascending order, and where in it each of those given stands."""
+    """int64[k], int64[n]: the rows in strictly ascending order, and where in it each of those given stands."""
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     is_first = np.ones(len(rows), np.bool_)

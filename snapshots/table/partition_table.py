@@ -105,7 +105,7 @@ class PartitionTable:
         return rows
 
     def reserved_rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
-        """As ``rows_for``; a partition between others of its topic that was never declared has its empty row."""
+        """int64[n]: as ``rows_for``; one between others of its topic that was never declared has its empty row."""
         stretches = TopicStretches.of(topic_ids)
         return stretches.find_rows(self.extent_finder.find(stretches), partition_ids)
 
@@ -157,7 +157,7 @@ class PartitionTable:
         return self.column(rows, "partition_ids")
 
     def column(self, rows: Rows, name: str) -> NDArray[Any]:
-        """One column of some rows as the pages hold it, in the order given."""
+        """One column [n] of some rows as the pages hold it, lists [width, n], in the order given."""
         return self._columns(rows, (name,))[name]
 
     def _columns(self, rows: Rows, names: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -169,18 +169,18 @@ class PartitionTable:
         return {name: column.take(positions, axis=int(name in LIST_COLUMNS)) for name, column in columns.items()}
 
     def select(self, predicate: Callable[[Page], NDArray[np.bool_]]) -> Rows:
-        """Ascending rows for which ``predicate`` is true among the 4096 rows of their page.
+        """int64[n], ascending: rows for which ``predicate`` is true among the 4096 rows of their page.
 
         Empty rows have no brokers, empty sets and no leader; a predicate that holds for such rows must exclude them.
         """
         return page_access.search(self.pages, predicate)
 
     def all_rows(self) -> Rows:
-        """Every row that holds a partition, ascending: topic by topic, each in order of partition number."""
+        """int64[n], ascending: every row that holds a partition, topic by topic, each in order of partition number."""
         return self.select(page_access.holds_partition)
 
     def held_rows(self, size: int) -> Iterator[Rows]:
-        """The same in parts of at most ``size``, each found when it is asked for."""
+        """The same in parts int64[k] of at most ``size``, each found when it is asked for."""
         pages_at_once = max(1, size >> PAGE_SHIFT)
         for first in range(0, len(self.pages), pages_at_once):
             pages = self.pages[first : first + pages_at_once]
@@ -188,19 +188,19 @@ class PartitionTable:
             yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
     def rows_with_replica(self, broker: int) -> Rows:
-        """Rows with the broker among the replicas."""
+        """int64[n], ascending: rows with the broker among the replicas."""
         return self.select(lambda page: page_access.has_replica(page, broker))
 
     def rows_with_isr(self, broker: int) -> Rows:
-        """Rows with the broker in the ISR."""
+        """int64[n], ascending: rows with the broker in the ISR."""
         return self.select(lambda page: page_access.has_in_set(page, "isr", broker))
 
     def rows_with_elr(self, broker: int) -> Rows:
-        """Rows with the broker in the ELR."""
+        """int64[n], ascending: rows with the broker in the ELR."""
         return self.select(lambda page: page_access.has_in_set(page, "elr", broker))
 
     def rows_with_isr_or_elr(self, broker: int) -> Rows:
-        """Rows with the broker in the ISR or the ELR."""
+        """int64[n], ascending: rows with the broker in the ISR or the ELR."""
 
         def is_in(page: Page) -> NDArray[np.bool_]:
             return page_access.has_in_set(page, "isr", broker) | page_access.has_in_set(page, "elr", broker)
@@ -208,19 +208,19 @@ class PartitionTable:
         return self.select(is_in)
 
     def rows_led_by(self, broker: int) -> Rows:
-        """Rows that the broker leads."""
+        """int64[n], ascending: rows that the broker leads."""
         return self.select(lambda page: page_access.has_leader(page, broker))
 
     def rows_without_leader(self) -> Rows:
-        """Rows whose partition has no leader."""
+        """int64[n], ascending: rows whose partition has no leader."""
         return self.rows_led_by(NO_LEADER)
 
     def rows_not_led_by_preferred(self) -> Rows:
-        """Rows whose leader is not the first replica, or that have no leader."""
+        """int64[n], ascending: rows whose leader is not the first replica, or that have no leader."""
         return self.select(lambda page: page_access.holds_partition(page) & ~page_access.is_led_by_preferred(page))
 
     def rows_reassigning(self) -> Rows:
-        """Rows with an open reassignment."""
+        """int64[n], ascending: rows with an open reassignment."""
         return self.select(page_access.is_reassigning)
 
     @property

@@ -53,7 +53,7 @@ class IdColumns:
 
 
 def lay_out(ids: IdColumns) -> dict[str, AnyColumn]:
-    """The list, set, leader and count columns of a page for these rows, as wide as the widest needs.
+    """The list [width, n], set, leader and count columns [n] of a page for these rows, as wide as the widest needs.
 
     Raises:
         ReplayError: a list names a broker twice, or a row has more than 64 slots.
@@ -87,7 +87,7 @@ class SlotPlacer:
         self.unplaced = np.zeros(slots.shape[1], np.bool_)
 
     def find(self, ids: IntColumn) -> NDArray[np.uint8]:
-        """The slot of one broker a row; NO_SLOT for NO_BROKER and where there is none."""
+        """uint8[n]: the slot of one broker a row; NO_SLOT for NO_BROKER and where there is none."""
         found = np.full(len(ids), NO_SLOT, np.uint8)
         for slot, brokers in enumerate(self.slots):
             np.putmask(found, brokers == ids, slot)
@@ -123,7 +123,7 @@ class SlotPlacer:
         return order, mask
 
     def leader(self, ids: IntColumn) -> NDArray[np.int8]:
-        """The leader's slot; -1 where there is none."""
+        """int8[n]: the leader's slot; -1 where there is none."""
         if self._is_in(0, ids) and ids.min(initial=0) != NO_LEADER:
             return np.zeros(len(ids), np.int8)
         slots = self.find(np.where(ids == NO_LEADER, np.int32(NO_BROKER), ids))
@@ -202,7 +202,7 @@ def _trimmed(columns: dict[str, AnyColumn]) -> dict[str, AnyColumn]:
 
 
 def resized(name: str, column: AnyColumn, width: int) -> AnyColumn:
-    """A list column cut or filled up to ``width`` places; itself if it is as wide."""
+    """A list column [width, n] cut or filled up to ``width`` places; itself if it is as wide."""
     if len(column) == width:
         return column
     kind, fill = LIST_COLUMNS[name]

@@ -226,12 +226,12 @@ class TableEditor:
     # --- used by runs --------------------------------------------------------------------------------
 
     def rows_of(self, topic_id: Uuid) -> Rows:
-        """Rows reserved for a topic as they are now, ascending."""
+        """int64[n], ascending: rows reserved for a topic as they are now."""
         extent = self._extents.get(topic_id) or NO_ROWS
         return np.arange(extent.first_row, extent.first_row + extent.size)
 
     def all_rows(self) -> Rows:
-        """Every row that holds a partition now, ascending."""
+        """int64[n], ascending: every row that holds a partition now."""
         return search(self.pages.pages, holds_partition)
 
     def require_held(self, rows: Rows, topic_ids: np.ndarray, partition_ids: np.ndarray) -> None:
@@ -247,7 +247,11 @@ class TableEditor:
 
 
 def check_partition_number(topic_id: Uuid, partition_id: int) -> None:
-    """Refuse a negative partition number."""
+    """Refuse a negative partition number.
+
+    Raises:
+        ReplayError: it is negative.
+    """
     if partition_id < 0:
         raise ReplayError(f"partition {partition_id} of topic {uuid_text(topic_id)}: a number is not negative")
 

@@ -21,7 +21,7 @@ _SHAPE_COLUMNS: Final = ("replica_counts", *MASK_COLUMNS, "recovery_states")
 
 
 def rows_by_shape(table: PartitionTable, rows: Rows, level: int) -> list[Rows]:
-    """Ascending rows gathered by the shape of their records: each part ascends and has one shape.
+    """Ascending rows gathered by the shape of their records: each part int64[k] ascends and has one shape.
 
     Args:
         level: as of ``partition_runs``.
@@ -34,7 +34,7 @@ def rows_by_shape(table: PartitionTable, rows: Rows, level: int) -> list[Rows]:
 
 
 def partition_runs(table: PartitionTable, rows: Rows, level: int) -> Iterator[tuple[NDArray[np.int64], PartitionRun]]:
-    """The partitions of ascending rows, gathered by shape: positions among ``rows``, and their records.
+    """The partitions of ascending rows, gathered by shape: positions int64[k] among ``rows``, and their records.
 
     Args:
         level: of metadata.version, which decides the records' version as in ``snapshots.table.record_versions``.

@@ -20,7 +20,7 @@ _FIRST_DELTA: Final = 8192
 
 
 def partition_values(table: PartitionTable, rows: Rows) -> tuple[memoryview, NDArray[np.int64]]:
-    """PartitionRecord values, newest version, of ascending rows (below a million): all bytes, and each one's end."""
+    """PartitionRecord values, newest version, of ascending rows (below a million): all bytes; ends, int64[n]."""
     groups = [(positions, _values(run)) for positions, run in partition_runs(table, rows, NEWEST_LEVEL)]
     sizes = np.empty(len(rows), np.int64)
     for positions, values in groups:
