@@ -109,9 +109,7 @@ class QuorumController:
 
     @property
     def settled(self) -> MetadataImage | None:
-        """The image that decisions are made on, where all of it is committed; None where it is not, and on a
-        standby.
-        """
+        """The image that decisions are made on, where it is committed; None where not all is, and on a standby."""
         head = self._head
         return None if head is None else head.settled
 
