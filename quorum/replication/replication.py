@@ -17,7 +17,6 @@ from quorate.quorum.host import PeerStatus
 from quorate.quorum.library.core import RaftCore
 from quorate.quorum.library.journal import LogJournal
 from quorate.quorum.messages.messages import (
-    Append,
     AppendConflict,
     AppendReply,
     CheckpointOffer,
@@ -25,6 +24,7 @@ from quorate.quorum.messages.messages import (
     Commit,
 )
 from quorate.quorum.messages.outbox import Outbox
+from quorate.quorum.replication.append_messages import AppendMessages
 from quorate.quorum.replication.commit_notice import CommitNotice
 from quorate.quorum.replication.held_back import HeldBack
 from quorate.quorum.replication.progress import FollowerState, Progress
@@ -78,11 +78,7 @@ class Replication:
         #: Peers in the order they are served: who was the first to answer is the first to be asked.
         self._order = list(self._peers)
         self._held = HeldBack(config.timing.hold_back)
-        #: The message made last in this pass, and the previous index and vouching it was made for: followers that are
-        #: level are sent the same one.
-        self._made: Append | None = None
-        self._made_for = (0, False)
-        self._acknowledged: tuple[tuple[int, int], ...] = ()
+        self._messages = AppendMessages(core, journal)
 
     # --- life of an epoch ----------------------------------------------------------------------------
 
@@ -298,7 +294,7 @@ class Replication:
         self._is_round_wanted = self._is_round_wanted and bool(self._peers) and not has_sent
         if not has_sent and self._peers:
             self.round -= 1
-        self._made = None
+        self._messages.pass_ended()
         self._passed_index, self._passed_commit_end = self._journal.last_index, commit_end
         self._is_pass_due = False
         self._held.pass_ended(now)
@@ -366,20 +362,7 @@ class Replication:
         progress.sent_at = now
         progress.sent_commit_end = commit_end
         is_vouched = not progress.is_voter and self._vouching.holds(peer, self.progress, self.majority_echoed())
-        message = self._made
-        if message is None or message.batches is not batches or self._made_for != (prev_index, is_vouched):
-            journal = self._journal
-            message = self._made = Append(
-                self._core.epoch,
-                self.round,
-                journal.end_of(prev_index),
-                journal.epoch_of(prev_index),
-                commit_end,
-                batches,
-                self._acknowledged,
-                is_vouched,
-            )
-            self._made_for = (prev_index, is_vouched)
+        message = self._messages.after(prev_index, batches, self.round, commit_end, is_vouched=is_vouched)
         self._outbox.put(peer, message)
 
     def _turn_to_checkpoint(self, peer: int, progress: Progress, is_due: bool, now: float, commit_end: int) -> bool:
@@ -397,4 +380,4 @@ class Replication:
         return True
 
     def _refresh_acknowledged(self) -> None:
-        self._acknowledged = tuple((peer, self.progress[peer].acked_end) for peer in self._peers)
+        self._messages.set_acknowledged((peer, self.progress[peer].acked_end) for peer in self._peers)
