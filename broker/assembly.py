@@ -53,7 +53,7 @@ def assemble(
         shared_secret: what its HTTP API asks of who changes anything; None: nothing, it is on loopback.
     """
     host = BrokerHost(settings, environment, publishers, replicas or _rehearsal(settings, environment))
-    watch = ImageDigestWatch(host.digests, environment.feeds, host.loader.feed_name, environment.surroundings)
+    watch = ImageDigestWatch(host.digests, environment.feeds, host.loader.feed_name, environment.machine)
     return BrokerAssembly(host, BrokerHttp(host, shared_secret), watch)
 
 
@@ -67,5 +67,5 @@ def _rehearsal(settings: BrokerSettings, environment: BrokerEnvironment) -> Rehe
         ),
         environment.peers,
         PeerAddresses(parse_peers(settings.peers)),
-        environment.surroundings,
+        environment.machine,
     )

@@ -9,7 +9,7 @@ from quorate.metadata_log.ids import Uuid
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class BrokerMachine:
     """The clock, the waits, the chance and the ids of a process."""
 
     #: Monotonic milliseconds.

@@ -17,7 +17,7 @@ import structlog
 from quorate.broker.controllers.controller_rpc import ControllerRpc
 from quorate.broker.controllers.feed import FollowedFeed
 from quorate.broker.directory_assignments import DirectoryAssignments
-from quorate.broker.environment import Surroundings
+from quorate.broker.environment import BrokerMachine
 from quorate.broker.lifecycle.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
 from quorate.broker.lifecycle.last_run import LastRun
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, LifecycleTiming
@@ -79,7 +79,7 @@ class BrokerEnvironment:
     """The machine that a process of brokers runs on, or the simulation of the whole system."""
 
     #: Clock, chance and ids.
-    surroundings: Surroundings
+    machine: BrokerMachine
     feeds: Sequence[ControllerReads]
     rpc: ControllerRpc
     #: Other processes of brokers.
@@ -98,15 +98,15 @@ class BrokerHost:
         replicas: ReplicaManager,
     ) -> None:
         """``replicas``: what keeps the ISRs."""
-        surroundings, rpc = environment.surroundings, environment.rpc
+        machine, rpc = environment.machine, environment.rpc
         self.settings = settings
         self.cache = MetadataCache()
         self.sessions: dict[int, BrokerSession] = {}
         self.replicas = replicas
         self._serves_at: Endpoint | None = None
-        self.replicas.begin(self._station(rpc, surroundings))
+        self.replicas.begin(self._station(rpc, machine))
         self.deletions = RehearsalDeletions(self._hosted)
-        self.assignments = DirectoryAssignments(rpc, self._epochs, self._begun_anew, surroundings.now_ms)
+        self.assignments = DirectoryAssignments(rpc, self._epochs, self._begun_anew, machine.now_ms)
         watch = RegistrationWatch(lambda: self.sessions, self._changed)
         own: list[MetadataPublisher] = [self.cache, watch, self.replicas, self.deletions, self.assignments]
         self.publishers = PublisherSet([*own, *publishers], environment.faults)
@@ -114,12 +114,12 @@ class BrokerHost:
             environment.feeds,
             self.publishers,
             loader_timing(settings.feed, settings.lifecycle.session_timeout_ms),
-            surroundings,
+            machine,
             first_feed=min(settings.ids),  # so that the processes of a cluster spread over the controllers
         )
         self.digests = ImageDigests(self.loader)
         self._rpc = rpc
-        self._surroundings = surroundings
+        self._machine = machine
         #: Called when a broker here is another state, or its registration is shown in another.
         self.on_change: Callable[[], None] = lambda: None
         self._stop_requests = 0
@@ -231,7 +231,7 @@ class BrokerHost:
         return self.publishers.image.provenance.epoch >= status.epoch
 
     def _identity(self, broker_id: int, endpoint: Endpoint | None, last_run: int | None) -> BrokerIdentity:
-        image, new_uuid = self.publishers.image, self._surroundings.new_uuid
+        image, new_uuid = self.publishers.image, self._machine.new_uuid
         if self.settings.is_imported:
             return imported_identity(broker_id, image, new_uuid, last_run)
         rack, directories = self.settings.rack_of(broker_id), self.settings.log_directories
@@ -241,7 +241,7 @@ class BrokerHost:
         return new_identity(broker_id, image, own, rack, new_uuid, last_run, directories)
 
     def _session(self, identity: BrokerIdentity, cluster_id: str) -> BrokerSession:
-        times, timing = self._surroundings, lifecycle_timing(self.settings.lifecycle)
+        times, timing = self._machine, lifecycle_timing(self.settings.lifecycle)
         lifecycle = BrokerLifecycle(identity.broker_id, identity.incarnation_id, timing, times.now_ms(), times.draw)
         return BrokerSession(
             identity,
@@ -290,14 +290,14 @@ class BrokerHost:
         if session is not None:
             session.ready_to_unfence()
 
-    def _station(self, rpc: ControllerRpc, surroundings: Surroundings) -> Station:
+    def _station(self, rpc: ControllerRpc, machine: BrokerMachine) -> Station:
         return Station(
             rpc,
             lambda: self.loader.cluster_id,
             lambda: self._serves_at,
             self._played,
             self._epochs,
-            surroundings.now_ms,
+            machine.now_ms,
             self._ready_to_unfence,
             self._hold_unfencing,
             self._directories_changed,

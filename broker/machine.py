@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 
 from quorate.broker.controllers.controllers import connect_controllers
-from quorate.broker.environment import Surroundings
+from quorate.broker.environment import BrokerMachine
 from quorate.broker.host import BrokerEnvironment
 from quorate.broker.publisher import LoggedFaults
 from quorate.broker.replicas.peers import HttpPeers
@@ -33,12 +33,12 @@ async def on_this_machine(settings: BrokerSettings, shared_secret: bytes | None)
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session,
     ):
         peers = HttpPeers(lambda: session, shared_secret, settings.replicas.timeout_ms)
-        yield BrokerEnvironment(real_surroundings(), controllers.feeds, controllers.rpc, peers, LoggedFaults())
+        yield BrokerEnvironment(real_machine(), controllers.feeds, controllers.rpc, peers, LoggedFaults())
 
 
-def real_surroundings() -> Surroundings:
+def real_machine() -> BrokerMachine:
     """This machine's clock and chance."""
-    return Surroundings(
+    return BrokerMachine(
         now_ms=lambda: time.monotonic() * 1000,
         wall_ms=lambda: time.time() * 1000,
         sleep_ms=lambda wait_ms: asyncio.sleep(wait_ms / 1000),

@@ -13,7 +13,7 @@ from typing import Final
 
 from quorate.broker.controllers.controllers import connect_controllers
 from quorate.broker.host import loader_timing
-from quorate.broker.machine import real_surroundings
+from quorate.broker.machine import real_machine
 from quorate.broker.metadata.loader import MetadataLoader
 from quorate.broker.publisher import ControllerEpoch, MetadataPublisher, PublisherSet
 from quorate.broker.raised_faults import RaisedFaults
@@ -176,11 +176,11 @@ async def watch(
         WatchTimeout: there was no image within ``catch_up_ms``.
         WatchEnded: the log has what this version cannot replay. The block is cancelled for it.
     """
-    surroundings, request_ms = real_surroundings(), LifecycleSettings().request_timeout_ms
-    timing, first = loader_timing(FeedSettings(), silence_max_ms), int(surroundings.draw() * max(1, len(controllers)))
+    machine, request_ms = real_machine(), LifecycleSettings().request_timeout_ms
+    timing, first = loader_timing(FeedSettings(), silence_max_ms), int(machine.draw() * max(1, len(controllers)))
     faults = RaisedFaults()
     async with connect_controllers(controllers, shared_secret, request_ms) as connected:
-        loader = MetadataLoader(connected.feeds, PublisherSet(publishers), timing, surroundings, first)
+        loader = MetadataLoader(connected.feeds, PublisherSet(publishers), timing, machine, first)
         watcher = Watcher(loader)
 
         def note(task: asyncio.Task[None]) -> None:

@@ -13,7 +13,7 @@ from typing import Final, NoReturn, Protocol
 import structlog
 
 from quorate.broker.controllers.feed import FeedUnavailable
-from quorate.broker.environment import Surroundings
+from quorate.broker.environment import BrokerMachine
 from quorate.broker.metadata.digests import ImageDigests
 from quorate.metadata_log.errors import QuorateError
 
@@ -50,12 +50,12 @@ class ImageDigestWatch:
     """``run`` works until it is cancelled."""
 
     def __init__(
-        self, digests: ImageDigests, controllers: Sequence[DigestSource], followed: str, surroundings: Surroundings
+        self, digests: ImageDigests, controllers: Sequence[DigestSource], followed: str, machine: BrokerMachine
     ) -> None:
         """``followed``: name of the controller to ask first."""
         self._digests = digests
         self._controllers = sorted(controllers, key=lambda controller: controller.name != followed)
-        self._surroundings = surroundings
+        self._machine = machine
         #: Newest offset at which the state was a controller's.
         self._equal_at = 0
 
@@ -68,12 +68,12 @@ class ImageDigestWatch:
         while True:
             begun = self._digests.spent_seconds
             if await self.check() is not None:
-                await self._surroundings.sleep_ms(_CONFIRM_MS)
+                await self._machine.sleep_ms(_CONFIRM_MS)
                 differs = await self.check()
                 if differs is not None:
                     raise ImageDiffers(differs)
             least_ms = 1000 * (self._digests.spent_seconds - begun) / CORE_SHARE
-            await self._surroundings.sleep_ms(max(least_ms, INTERVAL_MS * (0.5 + self._surroundings.draw())))
+            await self._machine.sleep_ms(max(least_ms, INTERVAL_MS * (0.5 + self._machine.draw())))
 
     async def check(self) -> str | None:
         """One comparison at the newest offset; how the state differs from that of most controllers, if it does."""

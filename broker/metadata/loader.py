@@ -24,7 +24,7 @@ from quorate.broker.controllers.feed import (
     check_batches,
 )
 from quorate.broker.controllers.rotation import Rotation
-from quorate.broker.environment import Surroundings
+from quorate.broker.environment import BrokerMachine
 from quorate.broker.library_log import LibraryLog
 from quorate.broker.publisher import UNKNOWN_CONTROLLER, ControllerEpoch, Manifest, PublisherSet
 from quorate.metadata_log.errors import MalformedData, QuorateError, UnsupportedRecord
@@ -80,7 +80,7 @@ class MetadataLoader:
         feeds: Sequence[FollowedFeed],
         publishers: PublisherSet,
         timing: LoaderTiming,
-        surroundings: Surroundings,
+        machine: BrokerMachine,
         first_feed: int = 0,
     ) -> None:
         self.publishers = publishers
@@ -98,14 +98,14 @@ class MetadataLoader:
         self.fault: LoaderFault | None = None
         self._feeds = feeds
         self._timing = timing
-        self._now_ms = surroundings.now_ms
-        self._wall_ms = surroundings.wall_ms
-        self._sleep_ms = surroundings.sleep_ms
-        self._rotation = Rotation(len(feeds), first_feed, timing.retry_first_ms, timing.retry_max_ms, surroundings.draw)
+        self._now_ms = machine.now_ms
+        self._wall_ms = machine.wall_ms
+        self._sleep_ms = machine.sleep_ms
+        self._rotation = Rotation(len(feeds), first_feed, timing.retry_first_ms, timing.retry_max_ms, machine.draw)
         self._state = ReplayState()
         self._position = LOG_BEGIN
         #: When a controller was heard of last; at first, when the loader was made.
-        self._heard_ms = surroundings.now_ms()
+        self._heard_ms = machine.now_ms()
         self._silence: asyncio.TimerHandle
         self._changed = asyncio.Event()
 

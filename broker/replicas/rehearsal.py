@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from quorate.broker.environment import Surroundings
+from quorate.broker.environment import BrokerMachine
 from quorate.broker.publisher import Manifest
 from quorate.broker.replicas.attended import AttendedClock
 from quorate.broker.replicas.follower import FollowerCore, Link
@@ -63,19 +63,19 @@ class RehearsalReplicas(ReplicaManager):
         timing: ExchangeTiming,
         peers: PeerCalls,
         addresses: PeerAddresses,
-        surroundings: Surroundings,
+        machine: BrokerMachine,
     ) -> None:
         super().__init__()
         self._model = model
         self._timing = timing
         self._peers = peers
         self._addresses = addresses
-        self._surroundings = surroundings
+        self._machine = machine
         # Looked at in every turn of ``run``, which comes after every interval at the latest.
-        self._clock = AttendedClock(surroundings.now_ms, 2 * timing.interval_ms)
+        self._clock = AttendedClock(machine.now_ms, 2 * timing.interval_ms)
         self._leader = LeaderCore(model, timing.lag_max_ms)
         self._follower = FollowerCore(
-            pace, timing.interval_ms, timing.retry_max_ms, self._new_session, surroundings.now_ms()
+            pace, timing.interval_ms, timing.retry_max_ms, self._new_session, machine.now_ms()
         )
         self._image = EMPTY_IMAGE
         self._played: frozenset[int] = frozenset()
@@ -92,7 +92,7 @@ class RehearsalReplicas(ReplicaManager):
 
     def set_pace(self, pace: Pace) -> None:
         """Copy at another rate from now on, or not at all."""
-        self._follower.set_pace(pace, self._surroundings.now_ms())
+        self._follower.set_pace(pace, self._machine.now_ms())
         log.info("replicas.pace", copy_bytes_per_s=pace.copy_bytes_per_s, is_stalled=pace.is_stalled)
         self._changed.set()
 
@@ -137,7 +137,7 @@ class RehearsalReplicas(ReplicaManager):
                 self._changed.clear()
                 if self._begun.played() != self._played:
                     self._take(self._image)
-                now_ms, attended_ms = self._surroundings.now_ms(), self._clock.now_ms()
+                now_ms, attended_ms = self._machine.now_ms(), self._clock.now_ms()
                 self._follower.set_followers(self._begun.epochs())
                 for link, message in self._follower.messages(now_ms):
                     tasks.create_task(self._exchange(link, message))
@@ -154,12 +154,12 @@ class RehearsalReplicas(ReplicaManager):
         self._leader.cluster_id = self._follower.cluster_id = self._begun.cluster_id()
         self._leader.update(image, self._played, self._clock.now_ms())
         addresses = self._addresses.in_image(image, self._played, self._leader.heard_from)
-        own_end = self._model.end(self._surroundings.wall_ms())
-        self._follower.update(image, self._played, addresses, own_end, self._surroundings.now_ms())
+        own_end = self._model.end(self._machine.wall_ms())
+        self._follower.update(image, self._played, addresses, own_end, self._machine.now_ms())
 
     def _answer(self, message: FollowMessage) -> FollowAnswer:
         known = dict(self._leader.heard_from)
-        answer = self._leader.answer(message, self._clock.now_ms(), self._surroundings.wall_ms())
+        answer = self._leader.answer(message, self._clock.now_ms(), self._machine.wall_ms())
         if self._leader.heard_from != known:
             self._take(self._image)
         self._changed.set()
@@ -174,15 +174,15 @@ class RehearsalReplicas(ReplicaManager):
             else:
                 answer = decode_answer(await self._peers.exchange(link.address, encode_message(message)))
         except QuorateError as error:
-            self._follower.failed(link, message, self._surroundings.now_ms())
+            self._follower.failed(link, message, self._machine.now_ms())
             if not had_failed:
                 log.warning("replicas.leader_unreachable", address=link.address, reason=str(error))
         else:
-            self._follower.answered(link, message, answer, self._surroundings.now_ms())
+            self._follower.answered(link, message, answer, self._machine.now_ms())
             if had_failed and not link.failures:
                 log.info("replicas.leader_reached", address=link.address)
         finally:
             self._changed.set()
 
     def _new_session(self) -> int:
-        return int.from_bytes(self._surroundings.new_uuid()[8:], "big") >> 1
+        return int.from_bytes(self._machine.new_uuid()[8:], "big") >> 1

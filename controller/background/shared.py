@@ -11,7 +11,7 @@ from quorate.controller.background.digest_memory import DigestMemory
 _DIGEST_WORK_PERCENT: Final = 25
 
 
-class WorkBeside:
+class SharedWork:
     """One per process."""
 
     def __init__(self, checkpoint_work_percent: int) -> None:

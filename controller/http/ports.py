@@ -196,7 +196,7 @@ class Node:
     past: PastImages
     counts: CountedImages
     search: PartitionSearch
-    heard: BrokerReports
+    broker_reports: BrokerReports
     digests: StateDigests
     limits: NodeLimits
     states: CountedStates = field(default_factory=CountedStates)

@@ -30,17 +30,17 @@ def node_at(node: Node, image: MetadataImage, leader_id: int | None) -> Node:
         node,
         controller=controller,
         operations=node.operations.over(controller),
-        cluster=StillCluster(image, leader_id),
-        heard=nobody_heard(controller),
+        cluster=ReadOnlyCluster(image, leader_id),
+        broker_reports=no_broker_reports(controller),
     )
 
 
-def nobody_heard(controller: QuorumController) -> BrokerReports:
+def no_broker_reports(controller: QuorumController) -> BrokerReports:
     """The brokers' reports where no broker speaks: empty."""
     return BrokerReports(controller.scheduler.monotonic_ms)
 
 
-class StillCluster:
+class ReadOnlyCluster:
     """``controller.http.ports.Cluster`` at an image."""
 
     def __init__(self, image: MetadataImage, leader_id: int | None) -> None:

@@ -49,9 +49,9 @@ def keep_account(directory: Path, controller: QuorumController, *, is_logged: bo
     return Account(AuditReading(audit), Refusals(refusals), close)
 
 
-def tell_state(controller: QuorumController, heard: BrokerReports, segments: MetadataLog) -> StateLog:
+def tell_state(controller: QuorumController, broker_reports: BrokerReports, segments: MetadataLog) -> StateLog:
     """Log what happens to the cluster from now on, and which events take long. The caller closes the state log."""
-    state = StateLog(controller, heard.ms_ago, lambda: segments.start_offset)
+    state = StateLog(controller, broker_reports.ms_ago, lambda: segments.start_offset)
     state.start()
     kept = controller.on_decided
 

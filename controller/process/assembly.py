@@ -73,8 +73,8 @@ class ControllerParts:
     shared_secret: bytes | None
 
 
-class BesideTheLoop(Protocol):
-    """The work on the state that is done beside the loop (``controller.background.shared.WorkBeside``)."""
+class BackgroundWork(Protocol):
+    """The work on the state that is done beside the loop (``controller.background.shared.SharedWork``)."""
 
     @property
     def digests(self) -> DigestMemory:
@@ -91,11 +91,11 @@ class BesideTheLoop(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Environment(Generic[Q]):
-    """The surroundings that a controller runs in."""
+    """All that a controller has around it: a machine, its peers, its disk, or those of a simulation."""
 
     machine: Machine[NodeFaults]
     counters: Counters
-    beside: BesideTheLoop
+    background: BackgroundWork
     #: The image that a checkpoint on the disk holds.
     load: Callable[[SnapshotReader], MetadataImage]
     #: A client of the controllers at these URLs. ``assemble`` makes one; it is the caller's to close.
@@ -166,7 +166,7 @@ def _checkpoint_writer(
     controller: QuorumController,
     environment: Environment[Q],
 ) -> CheckpointWriter:
-    beside = environment.beside
+    background = environment.background
     return CheckpointWriter(
         controller,
         storage.log,
@@ -175,8 +175,8 @@ def _checkpoint_writer(
         environment.machine.faults.report_checkpoint,
         parts.checkpoints,
         controller.scheduler,
-        beside.checkpoint_pace,
-        beside.digests,
+        background.checkpoint_pace,
+        background.digests,
     )
 
 
@@ -189,7 +189,7 @@ def _node(
     checkpoints: CheckpointWriter,
     environment: Environment[Q],
 ) -> Node:
-    controller, beside, clock = composed.controller, environment.beside, environment.machine.scheduler
+    controller, background, clock = composed.controller, environment.background, environment.machine.scheduler
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
     log = (storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
     source, history = LogFeedSource(*log), LogHistorySource(*log)
@@ -206,8 +206,8 @@ def _node(
         past=PastImages(history, storage.checkpoints, lambda: controller.stable),
         counts=CountedImages(parts.default_min_isr),
         search=PartitionSearch(parts.config),
-        heard=BrokerReports(clock.monotonic_ms),
-        digests=StateDigests(source, beside.digests, beside.digest_pace),
+        broker_reports=BrokerReports(clock.monotonic_ms),
+        digests=StateDigests(source, background.digests, background.digest_pace),
         limits=parts.api,
         shared_secret=parts.shared_secret,
         audit=audit,

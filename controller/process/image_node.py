@@ -13,7 +13,7 @@ from quorate.controller.engine.environment import OsRandom, new_uuid
 from quorate.controller.engine.purgatory import Reply
 from quorate.controller.feed.feed import FeedChunk, MetadataFeed
 from quorate.controller.http.ports import Node, Peer
-from quorate.controller.http.read_only_node import StillCluster, nobody_heard
+from quorate.controller.http.read_only_node import ReadOnlyCluster, no_broker_reports
 from quorate.controller.operations.active_role import ActiveRole
 from quorate.controller.operations.operations import Operations
 from quorate.controller.operations.read_only_controller import still_controller
@@ -52,14 +52,14 @@ def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None) -> Nod
         peers={id_: Peer(id_, "") for id_ in ids},
         controller=controller,
         operations=Operations(controller, role),
-        cluster=StillCluster(image, leader_id),
+        cluster=ReadOnlyCluster(image, leader_id),
         feed=MetadataFeed(nothing, parts.feed),
         checkpoints=nothing,
         checkpoint_taking=nothing,
         past=PastImages(nothing, nothing, lambda: image),
         counts=CountedImages(parts.default_min_isr),
         search=PartitionSearch(config),
-        heard=nobody_heard(controller),
+        broker_reports=no_broker_reports(controller),
         digests=StateDigests(nothing, DigestMemory(), Unpaced()),
         limits=parts.api,
     )

@@ -36,7 +36,7 @@ class Ending:
         os._exit(_BY_SIGNAL + number)
 
 
-async def beside(what: str, work: Awaitable[None], faults: FaultHandler) -> None:
+async def in_background(what: str, work: Awaitable[None], faults: FaultHandler) -> None:
     """Do ``work`` apart from all else: a typed error is its own to handle, any other ends the process."""
     try:
         await work

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from quorate.controller.background.shared import WorkBeside
+from quorate.controller.background.shared import SharedWork
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import OsRandom, ProcessFaults, new_uuid
@@ -26,7 +26,7 @@ from quorate.controller.process.assembly import Environment, assemble
 from quorate.controller.process.composition import Machine
 from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.open_files import places
-from quorate.controller.process.process_life import Ending, beside
+from quorate.controller.process.process_life import Ending, in_background
 from quorate.controller.process.quorum_parts import quorum_config
 from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import NodeFounding
@@ -77,7 +77,7 @@ async def serve(
     async with AsyncExitStack() as stack:
         registrar, watch = await _start(settings, faults, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
-        on_the_side = asyncio.create_task(beside("start", _work_when_settled(faults, registrar, watch), faults))
+        on_the_side = asyncio.create_task(in_background("start", _work_when_settled(faults, registrar, watch), faults))
         stack.push_async_callback(_cancelled, on_the_side)
         tell_started()
         await is_to_end.wait()
@@ -93,8 +93,8 @@ async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch:
     await asyncio.sleep(_SETTLED_S)
     await warm_up(LoopScheduler(faults), faults)
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(beside("registration", registrar.run(), faults))
-        tasks.create_task(beside("digest watch", watch.run(), faults))
+        tasks.create_task(in_background("registration", registrar.run(), faults))
+        tasks.create_task(in_background("digest watch", watch.run(), faults))
 
 
 async def _start(
@@ -111,7 +111,7 @@ async def _start(
     # Whoever has it closes it: the runtime, once there is one, for only that knows when its threads are through.
     own_storage = stack.enter_context(ExitStack())
     own_storage.callback(storage.close)
-    threads = WorkBeside(settings.log.checkpoint_work_percent)
+    threads = SharedWork(settings.log.checkpoint_work_percent)
 
     def join(listener: QuorumListener) -> QuorumRuntime:
         runtime = QuorumRuntime(agreed, storage, listener, fatal, secret=secret or b"")
@@ -131,7 +131,7 @@ async def _start(
     environment = Environment(
         machine=Machine(LoopScheduler(faults), faults, OsRandom(), new_uuid),
         counters=faults.counters,
-        beside=threads,
+        background=threads,
         load=lambda reader: load_checkpoint(classify(Path(reader.path))),
         connect=lambda urls: ControllerClient(urls, shared_secret=secret),
         join=join,
@@ -140,7 +140,7 @@ async def _start(
     assembly = assemble(parts, _founded(directory, disk), storage, environment)
     stack.callback(threads.close)
     stack.push_async_callback(assembly.client.close)
-    stack.callback(tell_state(assembly.controller, assembly.node.heard, storage.log).close)
+    stack.callback(tell_state(assembly.controller, assembly.node.broker_reports, storage.log).close)
     await assembly.quorum.start()
     address = settings.http_bind
     server = await HttpServer.start(assembly.node, address.host, address.port, _HTTP_GRACE_S)

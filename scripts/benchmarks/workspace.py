@@ -1,4 +1,4 @@
-"""The surroundings of a benchmark: a directory of its own that goes away, a scale, a number of runs, and a listener."""
+"""The workspace of a benchmark: a directory of its own that goes away, a scale, a number of runs, and a listener."""
 
 from __future__ import annotations
 

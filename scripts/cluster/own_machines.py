@@ -15,7 +15,7 @@ from quorate.metadata_log.directory.directory import format_directory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
-from quorate.scripts.cluster.heard_controllers import FoundController, ask_each
+from quorate.scripts.cluster.found_controllers import FoundController, ask_each
 from quorate.scripts.cluster.plan import ClusterError
 from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterSettings, broker_settings_text
 

@@ -13,39 +13,39 @@ from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.formatting import wipe
 from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
-from quorate.scripts.drills.environment import DEADLINE_S, Ground
+from quorate.scripts.drills.environment import DEADLINE_S, DrillEnvironment
 from quorate.scripts.drills.outcome import Expectation
 
 _PAUSE_S: Final = 2.0
 _STEADY_WRITES: Final = 100
 
 
-async def steady(ground: Ground) -> None:
+async def steady(environment: DrillEnvironment) -> None:
     """Nothing but writes: what the other drills' figures are to be compared with."""
-    await ground.load.more(_STEADY_WRITES)
-    await ground.settle(time.monotonic())
+    await environment.load.more(_STEADY_WRITES)
+    await environment.settle(time.monotonic())
 
 
-async def leader_kill(ground: Ground) -> None:
-    active = ground.controllers[await ground.active()]
-    await ground.kill(active)
-    await ground.load.more()
-    await ground.settle(await ground.restart(active))
+async def leader_kill(environment: DrillEnvironment) -> None:
+    active = environment.controllers[await environment.active()]
+    await environment.kill(active)
+    await environment.load.more()
+    await environment.settle(await environment.restart(active))
 
 
-async def leader_pause(ground: Ground) -> None:
+async def leader_pause(environment: DrillEnvironment) -> None:
     """Frozen with open sockets; then thawed, and asked at once for a linearizable read."""
-    node = ground.controllers[await ground.active()]
-    ground.event("fault", f"SIGSTOP {node.name}, for {_PAUSE_S:.0f} s at least")
-    await ground.control.pause(node)
+    node = environment.controllers[await environment.active()]
+    environment.event("fault", f"SIGSTOP {node.name}, for {_PAUSE_S:.0f} s at least")
+    await environment.control.pause(node)
     await asyncio.sleep(_PAUSE_S)  # the fault itself
-    await ground.load.more()
-    written = ground.load.acknowledged[-1]
-    thawed = ground.event("repair", f"SIGCONT {node.name}")
-    await ground.control.resume(node)
-    ground.measure("stale_reads", int(await _reads_stale(node, written)))
-    await ground.load.more()
-    await ground.settle(thawed)
+    await environment.load.more()
+    written = environment.load.acknowledged[-1]
+    thawed = environment.event("repair", f"SIGCONT {node.name}")
+    await environment.control.resume(node)
+    environment.measure("stale_reads", int(await _reads_stale(node, written)))
+    await environment.load.more()
+    await environment.settle(thawed)
 
 
 async def _reads_stale(node: LocalNode, topic: str) -> bool:
@@ -64,54 +64,54 @@ def _client(node: LocalNode) -> ControllerClient:
     return ControllerClient([node.url])
 
 
-async def cold_boot(ground: Ground) -> None:
-    everybody = list(ground.controllers.values())
-    await ground.kill(*everybody)
-    started = await ground.restart(*everybody)
-    await ground.load.more(1)
-    first = min(at for at in ground.load.times if at > started)
-    ground.measure("first_commit_ms", (first - started) * 1000)
-    await ground.load.more()
-    await ground.settle(started)
+async def cold_boot(environment: DrillEnvironment) -> None:
+    everybody = list(environment.controllers.values())
+    await environment.kill(*everybody)
+    started = await environment.restart(*everybody)
+    await environment.load.more(1)
+    first = min(at for at in environment.load.times if at > started)
+    environment.measure("first_commit_ms", (first - started) * 1000)
+    await environment.load.more()
+    await environment.settle(started)
 
 
-async def rolling_restart(ground: Ground) -> None:
+async def rolling_restart(environment: DrillEnvironment) -> None:
     last = time.monotonic()
-    for _, node in sorted(ground.controllers.items()):
-        await ground.stop(node)
-        last = await ground.restart(node)
-        await ground.until_voting()
-        await ground.load.more()
-    await ground.settle(last)
+    for _, node in sorted(environment.controllers.items()):
+        await environment.stop(node)
+        last = await environment.restart(node)
+        await environment.until_voting()
+        await environment.load.more()
+    await environment.settle(last)
 
 
-async def follower_wipe(ground: Ground) -> None:
-    node = await ground.standby()
-    await ground.kill(ground.controllers[node])
-    _wipe(ground, node)
-    started = await ground.restart(ground.controllers[node])
-    await ground.load.more()
-    await ground.votes_again(node, started)
-    await ground.settle(started)
+async def follower_wipe(environment: DrillEnvironment) -> None:
+    node = await environment.standby()
+    await environment.kill(environment.controllers[node])
+    _wipe(environment, node)
+    started = await environment.restart(environment.controllers[node])
+    await environment.load.more()
+    await environment.votes_again(node, started)
+    await environment.settle(started)
 
 
-async def wiped_voter(ground: Ground) -> None:
+async def wiped_voter(environment: DrillEnvironment) -> None:
     """A voter loses its memory and is back at once, while the active controller dies: it must not help an election."""
-    node = await ground.standby()
-    active = ground.controllers[await ground.active()]
-    await ground.kill(ground.controllers[node])
-    _wipe(ground, node)
-    await ground.kill(active)
-    await ground.restart(ground.controllers[node])
-    await _require_no_quorum(ground, node)
-    started = await ground.restart(active)
-    await ground.load.more()
-    await ground.settle(started)
+    node = await environment.standby()
+    active = environment.controllers[await environment.active()]
+    await environment.kill(environment.controllers[node])
+    _wipe(environment, node)
+    await environment.kill(active)
+    await environment.restart(environment.controllers[node])
+    await _require_no_quorum(environment, node)
+    started = await environment.restart(active)
+    await environment.load.more()
+    await environment.settle(started)
 
 
-async def _require_no_quorum(ground: Ground, wiped: int) -> None:
+async def _require_no_quorum(environment: DrillEnvironment, wiped: int) -> None:
     """One voter and one without a memory are no majority of three: for twice the election timeout nobody may lead."""
-    node = ground.controllers[wiped]
+    node = environment.controllers[wiped]
     assert node.url is not None
     end = time.monotonic() + 2.0
     elected = 0
@@ -120,28 +120,28 @@ async def _require_no_quorum(ground: Ground, wiped: int) -> None:
             with suppress(ApiError, NotSent, NoAnswer):
                 elected += (await client.status_of(node.url, 500)).quorum.active_id is not None
             await asyncio.sleep(0.05)
-    ground.event("seen", "nobody was elected with the help of the wiped voter" if not elected else "elected!")
-    ground.measure("elections_with_wiped_voter", int(elected > 0))
+    environment.event("seen", "nobody was elected with the help of the wiped voter" if not elected else "elected!")
+    environment.measure("elections_with_wiped_voter", int(elected > 0))
 
 
-async def follower_far_behind(ground: Ground) -> None:
+async def follower_far_behind(environment: DrillEnvironment) -> None:
     """So far that the log no longer reaches back: it must take a checkpoint."""
-    node = await ground.standby()
-    await ground.kill(ground.controllers[node])
-    ground_end = (await ground.status()).quorum.log_end_offset or 0
+    node = await environment.standby()
+    await environment.kill(environment.controllers[node])
+    ground_end = (await environment.status()).quorum.log_end_offset or 0
 
     async def is_cut() -> bool | None:
-        return ((await ground.status()).quorum.log_start_offset or 0) > ground_end or None
+        return ((await environment.status()).quorum.log_start_offset or 0) > ground_end or None
 
-    await ground.cluster.until(is_cut, "the log begins behind what the stopped controller has", DEADLINE_S)
-    started = await ground.restart(ground.controllers[node])
-    await ground.votes_again(node, started)
-    await ground.settle(started)
+    await environment.cluster.until(is_cut, "the log begins behind what the stopped controller has", DEADLINE_S)
+    started = await environment.restart(environment.controllers[node])
+    await environment.votes_again(node, started)
+    await environment.settle(started)
 
 
-def _wipe(ground: Ground, node: int) -> None:
-    wipe(ground.directory(node))
-    ground.event("fault", f"controller {node}'s directory is wiped, and made again without a vote")
+def _wipe(environment: DrillEnvironment, node: int) -> None:
+    wipe(environment.directory(node))
+    environment.event("fault", f"controller {node}'s directory is wiped, and made again without a vote")
 
 
 DRILLS: Final = (

@@ -16,7 +16,7 @@ from quorate.metadata_log.segments.segment_files import segment_name
 from quorate.scripts.cluster.formatting import new_id
 from quorate.scripts.cluster.process import ProcessFailed
 from quorate.scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
-from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
 from quorate.scripts.drills.machine_drills import faults
 from quorate.scripts.drills.machine_faults import MachineFaults
 from quorate.scripts.drills.outcome import Expectation
@@ -47,26 +47,28 @@ def no_read_only_mount() -> str:
     return f"a read-only mount is not possible here: {said}" if tried.returncode else ""
 
 
-async def read_only_disk(ground: Ground) -> None:
+async def read_only_disk(environment: DrillEnvironment) -> None:
     """The active controller's disk turns read only, as file systems do that met an error; then it is started there."""
-    node = await ground.active()
-    ground.event("fault", f"controller {node}'s disk is read only")
-    faults(ground, node, MachineFaults(is_read_only=True))
-    code = await ground.process(node).wait(DEADLINE_S)
-    ground.event("seen", f"controller {node} ended with exit code {code}: {ground.process(node).last_words()}")
-    await ground.load.more()
-    ground.event("fault", f"controller {node} is started, its directory mounted read only")
-    await _start_read_only(ground, node)
-    faults(ground, node, MachineFaults())
-    started = await ground.restart(ground.controllers[node])
-    await ground.settle(started)
+    node = await environment.active()
+    environment.event("fault", f"controller {node}'s disk is read only")
+    faults(environment, node, MachineFaults(is_read_only=True))
+    code = await environment.process(node).wait(DEADLINE_S)
+    environment.event(
+        "seen", f"controller {node} ended with exit code {code}: {environment.process(node).last_words()}"
+    )
+    await environment.load.more()
+    environment.event("fault", f"controller {node} is started, its directory mounted read only")
+    await _start_read_only(environment, node)
+    faults(environment, node, MachineFaults())
+    started = await environment.restart(environment.controllers[node])
+    await environment.settle(started)
 
 
-async def _start_read_only(ground: Ground, node: int) -> None:
-    settings = ground.local.cluster.directory / f"controller-{node}.toml"
+async def _start_read_only(environment: DrillEnvironment, node: int) -> None:
+    settings = environment.local.cluster.directory / f"controller-{node}.toml"
     command = (sys.executable, "-P", "-m", "quorate.scripts.cli", "controller", "--config", str(settings))
     process = await asyncio.create_subprocess_exec(
-        *(*_READ_ONLY, str(ground.directory(node)), *command),
+        *(*_READ_ONLY, str(environment.directory(node)), *command),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -82,71 +84,71 @@ async def _start_read_only(ground: Ground, node: int) -> None:
             process.kill()
             await process.wait()
     last_words = said.decode(errors="replace").strip().splitlines()[-1:]
-    _note_refusal(ground, node, code, "".join(last_words))
+    _note_refusal(environment, node, code, "".join(last_words))
 
 
-async def doubled_segment(ground: Ground) -> None:
+async def doubled_segment(environment: DrillEnvironment) -> None:
     """A copy of a standby's newest segment lies beside it: first as if it were the next one, then in its middle."""
-    node = await ground.standby()
-    await ground.kill(ground.controllers[node])
-    await _double(ground, node, "behind its end", lambda base, end: end)
-    await ground.load.more()
-    await ground.kill(ground.controllers[node])
-    started = await _double(ground, node, "in its middle", lambda base, end: (base + end) // 2)
-    await ground.load.more()
-    await ground.settle(started)
+    node = await environment.standby()
+    await environment.kill(environment.controllers[node])
+    await _double(environment, node, "behind its end", lambda base, end: end)
+    await environment.load.more()
+    await environment.kill(environment.controllers[node])
+    started = await _double(environment, node, "in its middle", lambda base, end: (base + end) // 2)
+    await environment.load.more()
+    await environment.settle(started)
 
 
-async def _double(ground: Ground, node: int, where: str, offset: Callable[[int, int], int]) -> float:
+async def _double(environment: DrillEnvironment, node: int, where: str, offset: Callable[[int, int], int]) -> float:
     """Put a copy of its newest segment at an offset, and start it until it votes; the moment of the start."""
-    newest = ground.newest_segment(node)
-    name = segment_name(offset(int(newest.stem), survey_directory(ground.directory(node)).end_offset))
+    newest = environment.newest_segment(node)
+    name = segment_name(offset(int(newest.stem), survey_directory(environment.directory(node)).end_offset))
     shutil.copyfile(newest, newest.with_name(name))
-    ground.event("fault", f"{newest.name} of controller {node} is there once more, {where}: {name}")
-    started = await ground.restart(ground.controllers[node])
-    await ground.votes_again(node, started)
+    environment.event("fault", f"{newest.name} of controller {node} is there once more, {where}: {name}")
+    started = await environment.restart(environment.controllers[node])
+    await environment.votes_again(node, started)
     aside = sorted(path.name for path in newest.parent.glob("*.damaged*"))
-    ground.event("seen", f"set aside: {', '.join(aside) or 'nothing'}")
+    environment.event("seen", f"set aside: {', '.join(aside) or 'nothing'}")
     return started
 
 
-async def foreign_directory(ground: Ground) -> None:
+async def foreign_directory(environment: DrillEnvironment) -> None:
     """A standby is given another node's directory, then its own of another cluster: it must start with neither."""
-    node = await ground.standby()
-    await ground.kill(ground.controllers[node])
-    own = ground.directory(node)
+    node = await environment.standby()
+    await environment.kill(environment.controllers[node])
+    own = environment.directory(node)
     aside = own.with_name(f"{own.name}.own")
     own.rename(aside)
     try:
-        other = await ground.active()
-        theirs = ground.directory(other)
-        await _give(ground, node, f"a copy of controller {other}'s directory", lambda: copy_directory(theirs, own))
+        other = await environment.active()
+        theirs = environment.directory(other)
+        await _give(environment, node, f"a copy of controller {other}'s directory", lambda: copy_directory(theirs, own))
         await _give(
-            ground, node, "its directory in another cluster", lambda: _copy_of_another_cluster(aside, own, node)
+            environment, node, "its directory in another cluster", lambda: _copy_of_another_cluster(aside, own, node)
         )
-        await ground.load.more()
+        await environment.load.more()
     finally:
-        ground.process(node).kill()
+        environment.process(node).kill()
         shutil.rmtree(own, ignore_errors=True)
         aside.rename(own)
-    ground.event("repair", f"controller {node} has its own directory again")
-    started = await ground.restart(ground.controllers[node])
-    await ground.votes_again(node, started)
-    await ground.settle(started)
+    environment.event("repair", f"controller {node} has its own directory again")
+    started = await environment.restart(environment.controllers[node])
+    await environment.votes_again(node, started)
+    await environment.settle(started)
 
 
-async def _give(ground: Ground, node: int, what: str, put: Callable[[], None]) -> None:
-    shutil.rmtree(ground.directory(node), ignore_errors=True)
+async def _give(environment: DrillEnvironment, node: int, what: str, put: Callable[[], None]) -> None:
+    shutil.rmtree(environment.directory(node), ignore_errors=True)
     await asyncio.to_thread(put)
-    ground.event("fault", f"controller {node} is started with {what}")
-    process = ground.process(node)
+    environment.event("fault", f"controller {node} is started with {what}")
+    process = environment.process(node)
     await process.start()
     try:
         code: int | None = await process.wait(_REFUSAL_S)
     except ProcessFailed:
         code = None
-        await ground.control.kill([ground.controllers[node]])
-    _note_refusal(ground, node, code, process.last_words())
+        await environment.control.kill([environment.controllers[node]])
+    _note_refusal(environment, node, code, process.last_words())
 
 
 def copy_directory(source: Path, target: Path) -> None:
@@ -162,11 +164,11 @@ def _copy_of_another_cluster(source: Path, target: Path, node: int) -> None:
     (target / META_PROPERTIES_NAME).write_bytes(encode_meta_properties(meta))
 
 
-def _note_refusal(ground: Ground, node: int, code: int | None, said: str) -> None:
+def _note_refusal(environment: DrillEnvironment, node: int, code: int | None, said: str) -> None:
     """A start that must come to nothing: exit code 1, and a sentence. None: it went on running."""
-    ground.event("seen", f"exit code {code}: {said}")
+    environment.event("seen", f"exit code {code}: {said}")
     has_started = code in (0, None)
-    ground.measure("started_anyway", int(has_started))
+    environment.measure("started_anyway", int(has_started))
     if not has_started and not (code == 1 and said.startswith("quorate: ")):
         raise DrillBroken(f"controller {node} ended with exit code {code}, and not with a sentence: {said}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from quorate.scripts.cluster.control import Act
-from quorate.scripts.drills.environment import Ground
+from quorate.scripts.drills.environment import DrillEnvironment
 from quorate.scripts.drills.outcome import Expectation
 
 #: What holds in every drill.
@@ -22,7 +22,7 @@ ALWAYS: Final = (
     Expectation(name="nodes_that_differ", meaning="nodes whose state differs at one offset", at_most=0),
 )
 
-#: Measured by ``Ground.votes_again``.
+#: Measured by ``DrillEnvironment.votes_again``.
 VOTES_AGAIN: Final = Expectation(
     name="votes_again_ms", meaning="from its start until the controller votes again, ms", at_most=10_000
 )
@@ -45,7 +45,8 @@ class Drill:
     """One drill.
 
     Attributes:
-        run: does it all on a ground that is steady and written to, and measures; ends with ``Ground.settle``.
+        run: does it all in an environment that is steady and written to, and measures; ends with
+            ``DrillEnvironment.settle``.
         kind: drills that observe or kill may be run on a cluster that serves others.
         acts: what they do to processes.
         controllers, brokers: of the cluster that is made for it.
@@ -59,7 +60,7 @@ class Drill:
     name: str
     hypothesis: str
     expectations: tuple[Expectation, ...]
-    run: Callable[[Ground], Awaitable[None]]
+    run: Callable[[DrillEnvironment], Awaitable[None]]
     kind: DrillKind
     acts: frozenset[Act] = frozenset()
     controllers: int = 3

@@ -33,10 +33,10 @@ _DELETED_AT_ONCE: Final = 500
 
 
 class DrillBroken(QuorateError):
-    """A drill could not be carried out: its ground was not steady, or what it does had no effect."""
+    """A drill could not be carried out: its environment was not steady, or what it does had no effect."""
 
 
-class Ground:
+class DrillEnvironment:
     """One drill's cluster. Times of events are monotonic seconds; what is noted counts from the begin."""
 
     def __init__(self, cluster: WatchedCluster, control: ProcessControl, workplace: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
-from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, Ground
+from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
 from quorate.scripts.drills.load import longest_wait_ms
 from quorate.scripts.drills.machine_faults import MachineFaults
 from quorate.scripts.drills.outcome import Expectation
@@ -21,50 +21,52 @@ _HOUR_MS: Final = 3_600_000.0
 _TORN: Final = b"a batch of which only the beginning reached the disk"
 
 
-async def full_disk(ground: Ground) -> None:
+async def full_disk(environment: DrillEnvironment) -> None:
     """The active controller's disk takes no byte more: it stops, and says nothing that does not hold."""
-    node = await ground.active()
-    ground.event("fault", f"controller {node}'s disk is full")
-    faults(ground, node, MachineFaults(is_full=True))
-    code = await ground.process(node).wait(DEADLINE_S)
-    ground.event("seen", f"controller {node} ended with exit code {code}")
-    await ground.load.more()
-    faults(ground, node, MachineFaults())
-    started = await ground.restart(ground.controllers[node])
-    await ground.settle(started)
+    node = await environment.active()
+    environment.event("fault", f"controller {node}'s disk is full")
+    faults(environment, node, MachineFaults(is_full=True))
+    code = await environment.process(node).wait(DEADLINE_S)
+    environment.event("seen", f"controller {node} ended with exit code {code}")
+    await environment.load.more()
+    faults(environment, node, MachineFaults())
+    started = await environment.restart(environment.controllers[node])
+    await environment.settle(started)
 
 
-async def slow_disk(ground: Ground) -> None:
+async def slow_disk(environment: DrillEnvironment) -> None:
     """A standby whose syncs take half a second: the others are a majority without it."""
-    node = await ground.standby()
-    ground.event("fault", f"every sync of controller {node} takes 500 ms")
-    faults(ground, node, MachineFaults(sync_delay_ms=500))
-    await ground.load.more(60)
-    healed = ground.event("repair", f"controller {node}'s disk is quick again")
-    faults(ground, node, MachineFaults())
-    await ground.until_voting()
-    await ground.settle(healed)
+    node = await environment.standby()
+    environment.event("fault", f"every sync of controller {node} takes 500 ms")
+    faults(environment, node, MachineFaults(sync_delay_ms=500))
+    await environment.load.more(60)
+    healed = environment.event("repair", f"controller {node}'s disk is quick again")
+    faults(environment, node, MachineFaults())
+    await environment.until_voting()
+    await environment.settle(healed)
 
 
-async def clock_jump(ground: Ground) -> None:
+async def clock_jump(environment: DrillEnvironment) -> None:
     """The active controller's wall clock leaps to and fro, without an election; then it dies an hour ahead."""
-    node, epoch = await ground.active(), (await ground.status()).quorum.epoch
+    node, epoch = await environment.active(), (await environment.status()).quorum.epoch
     for ahead, text in ((-_HOUR_MS, "an hour behind"), (0.0, "right"), (_HOUR_MS, "an hour ahead")):
-        ground.event("fault" if ahead else "repair", f"controller {node}'s clock is {text}")
-        faults(ground, node, MachineFaults(clock_ahead_ms=ahead))
-        await ground.load.more(30)
-    ground.measure("elections", (await ground.status()).quorum.epoch - epoch)
-    killed = await ground.kill(ground.controllers[node])
-    written = len(ground.load.acknowledged)
-    await ground.load.more(30)
-    faults(ground, node, MachineFaults())
-    healed = await ground.restart(ground.controllers[node])
-    await ground.settle(healed)
-    ground.measure("kill_outage_ms", longest_wait_ms(ground.load.times, killed, ground.load.times[-1]))
-    times = _times(ground.directory(await ground.active()))
-    ground.measure("times_backwards", sum(later < earlier for earlier, later in pairwise(times)))
-    now = await _topics_at(ground, times[-1])
-    ground.measure("hidden_writes", len([name for name in ground.load.acknowledged[written:] if name not in now]))
+        environment.event("fault" if ahead else "repair", f"controller {node}'s clock is {text}")
+        faults(environment, node, MachineFaults(clock_ahead_ms=ahead))
+        await environment.load.more(30)
+    environment.measure("elections", (await environment.status()).quorum.epoch - epoch)
+    killed = await environment.kill(environment.controllers[node])
+    written = len(environment.load.acknowledged)
+    await environment.load.more(30)
+    faults(environment, node, MachineFaults())
+    healed = await environment.restart(environment.controllers[node])
+    await environment.settle(healed)
+    environment.measure("kill_outage_ms", longest_wait_ms(environment.load.times, killed, environment.load.times[-1]))
+    times = _times(environment.directory(await environment.active()))
+    environment.measure("times_backwards", sum(later < earlier for earlier, later in pairwise(times)))
+    now = await _topics_at(environment, times[-1])
+    environment.measure(
+        "hidden_writes", len([name for name in environment.load.acknowledged[written:] if name not in now])
+    )
 
 
 def _times(directory: Path) -> list[int]:
@@ -73,11 +75,11 @@ def _times(directory: Path) -> list[int]:
     return [batch.header.timestamp for file in segments for batch in iter_batches(file)]
 
 
-async def _topics_at(ground: Ground, time_ms: int) -> set[str]:
+async def _topics_at(environment: DrillEnvironment, time_ms: int) -> set[str]:
     """The topics that there were at a time of the log, as a controller tells."""
     names: set[str] = set()
     after: str | None = ""
-    async with ControllerClient(ground.cluster.members.controller_urls, at=str(Moment(time_ms=time_ms))) as client:
+    async with ControllerClient(environment.cluster.members.controller_urls, at=str(Moment(time_ms=time_ms))) as client:
         while after is not None:
             page = await client.list_topics(after=after)
             names |= {topic.name for topic in page.topics}
@@ -85,60 +87,62 @@ async def _topics_at(ground: Ground, time_ms: int) -> set[str]:
     return names
 
 
-async def bit_flip(ground: Ground) -> None:
+async def bit_flip(environment: DrillEnvironment) -> None:
     """A bit of a stopped standby's log is not what it was: it neither votes nor serves until it has repaired itself."""
-    node = await ground.standby()
-    await ground.kill(ground.controllers[node])
-    path = ground.newest_segment(node)
+    node = await environment.standby()
+    await environment.kill(environment.controllers[node])
+    path = environment.newest_segment(node)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x10
     path.write_bytes(data)
-    ground.event("fault", f"one bit at byte {len(data) // 2} of {path.name} of controller {node} is flipped")
-    started = await ground.restart(ground.controllers[node])
-    await ground.load.more()
-    await ground.votes_again(node, started)
+    environment.event("fault", f"one bit at byte {len(data) // 2} of {path.name} of controller {node} is flipped")
+    started = await environment.restart(environment.controllers[node])
+    await environment.load.more()
+    await environment.votes_again(node, started)
     if not list(path.parent.glob("*.damaged")):
         raise DrillBroken(f"controller {node} set nothing aside: it did not notice")
-    await ground.settle(started)
+    await environment.settle(started)
 
 
-async def torn_tail(ground: Ground) -> None:
+async def torn_tail(environment: DrillEnvironment) -> None:
     """A write that was cut short: it is taken off, and nothing else."""
-    node = await ground.standby()
-    await ground.kill(ground.controllers[node])
-    with ground.newest_segment(node).open("ab") as file:
+    node = await environment.standby()
+    await environment.kill(environment.controllers[node])
+    with environment.newest_segment(node).open("ab") as file:
         file.write(_TORN)
-    ground.event("fault", f"half a batch at the end of controller {node}'s log")
-    started = await ground.restart(ground.controllers[node])
-    await ground.votes_again(node, started)
-    await ground.settle(started)
+    environment.event("fault", f"half a batch at the end of controller {node}'s log")
+    started = await environment.restart(environment.controllers[node])
+    await environment.votes_again(node, started)
+    await environment.settle(started)
 
 
-async def partition(ground: Ground, *, is_two_way: bool) -> None:
+async def partition(environment: DrillEnvironment, *, is_two_way: bool) -> None:
     """The active controller hears nobody; two-way: and nobody hears it."""
-    node = await ground.active()
-    others = tuple(other for other in ground.controllers if other != node)
-    ground.event("fault", f"controller {node} hears none of the others")
-    faults(ground, node, MachineFaults(deaf_to=others))
+    node = await environment.active()
+    others = tuple(other for other in environment.controllers if other != node)
+    environment.event("fault", f"controller {node} hears none of the others")
+    faults(environment, node, MachineFaults(deaf_to=others))
     if is_two_way:
-        ground.event("fault", f"the others do not hear controller {node}")
+        environment.event("fault", f"the others do not hear controller {node}")
         for other in others:
-            faults(ground, other, MachineFaults(deaf_to=(node,)))
-    await ground.until(lambda s: s.quorum.active_id not in (None, node), "another controller is active")
-    await ground.load.more()
-    healed = ground.event("repair", "all links are whole")
-    for one in ground.controllers:
-        faults(ground, one, MachineFaults())
-    await ground.until_voting()
-    await ground.settle(healed)
+            faults(environment, other, MachineFaults(deaf_to=(node,)))
+    await environment.until(lambda s: s.quorum.active_id not in (None, node), "another controller is active")
+    await environment.load.more()
+    healed = environment.event("repair", "all links are whole")
+    for one in environment.controllers:
+        faults(environment, one, MachineFaults())
+    await environment.until_voting()
+    await environment.settle(healed)
 
 
-def faults(ground: Ground, node: int, now: MachineFaults) -> None:
+def faults(environment: DrillEnvironment, node: int, now: MachineFaults) -> None:
     """Let a controller's machine fail so from now on."""
-    now.save(ground.workplace / f"faults-{node}.json")
+    now.save(environment.workplace / f"faults-{node}.json")
 
 
-def _faulty(name: str, hypothesis: str, run: Callable[[Ground], Awaitable[None]], *expected: Expectation) -> Drill:
+def _faulty(
+    name: str, hypothesis: str, run: Callable[[DrillEnvironment], Awaitable[None]], *expected: Expectation
+) -> Drill:
     return Drill(name, hypothesis, (*expected, healthy_again(20_000)), run, "rigs", is_faulty=True)
 
 

@@ -19,7 +19,7 @@ from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.cluster.watched import WatchedCluster
 from quorate.scripts.drills.commands import CommandControl
 from quorate.scripts.drills.drill import Drill, DrillKind
-from quorate.scripts.drills.environment import Ground
+from quorate.scripts.drills.environment import DrillEnvironment
 
 #: Drills look at what follows from a fault, not at the wait before it: brokers are quick to heartbeat.
 _BROKER_SETTINGS: Final = {"LIFECYCLE__HEARTBEAT_INTERVAL_MS": "500"}
@@ -55,8 +55,8 @@ class GivenDirectory:
 On = GivenDirectory | ForeignCluster | None
 
 
-async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
-    """The ground of a drill. Nothing has been started or changed, except that a cluster was made if there is none.
+async def prepare(drill: Drill, on: On, workplace: Path) -> DrillEnvironment:
+    """The environment of a drill. Nothing has been started or changed, except that a cluster was made if there is none.
 
     Raises:
         NotHere: the drill may not be run there. ClusterError: there is no cluster. PortTaken: somebody else listens.
@@ -82,7 +82,7 @@ async def prepare(drill: Drill, on: On, workplace: Path) -> Ground:
     except NotHere:
         await control.end()
         raise
-    return Ground(LentCluster(plan.members, control), control, workplace)
+    return DrillEnvironment(LentCluster(plan.members, control), control, workplace)
 
 
 def _made(drill: Drill, directory: Path) -> ClusterPlan:
@@ -92,10 +92,10 @@ def _made(drill: Drill, directory: Path) -> ClusterPlan:
     return make_fresh(directory, ports, drill.controllers, drill.brokers)
 
 
-def _local(drill: Drill, directory: Path, plan: ClusterPlan, workplace: Path) -> Ground:
+def _local(drill: Drill, directory: Path, plan: ClusterPlan, workplace: Path) -> DrillEnvironment:
     cluster = LocalCluster(directory, plan, _options(drill, workplace))
     plan.require_ports()
-    return Ground(cluster, LocalControl(cluster), workplace)
+    return DrillEnvironment(cluster, LocalControl(cluster), workplace)
 
 
 def _options(drill: Drill, workplace: Path) -> LocalOptions:
@@ -109,11 +109,11 @@ def _options(drill: Drill, workplace: Path) -> LocalOptions:
     return LocalOptions(drill.controller_settings, {**_BROKER_SETTINGS, **drill.broker_settings}, faulty)
 
 
-async def _named(drill: Drill, on: ForeignCluster, workplace: Path) -> Ground:
+async def _named(drill: Drill, on: ForeignCluster, workplace: Path) -> DrillEnvironment:
     _require_harmless(drill, "a cluster that is named by its addresses runs; run the drill without --on")
     members = await find_members(on.urls)
     _require_members(drill, members, f"cluster {members.cluster_id}")
-    return Ground(WatchedCluster(members), CommandControl(on.commands), workplace)
+    return DrillEnvironment(WatchedCluster(members), CommandControl(on.commands), workplace)
 
 
 async def find_members(urls: Sequence[str]) -> Members:

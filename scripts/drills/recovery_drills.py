@@ -11,7 +11,7 @@ from quorate.scripts.captures import DYNAMIC_SMALL_M1
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.drills.directory_drills import copy_directory
 from quorate.scripts.drills.drill import Drill, healthy_again
-from quorate.scripts.drills.environment import DrillBroken, Ground
+from quorate.scripts.drills.environment import DrillBroken, DrillEnvironment
 from quorate.scripts.drills.outcome import Expectation
 from quorate.scripts.lost_majority.directory_survey import survey_directory
 from quorate.scripts.lost_majority.founding import apply_plan
@@ -22,113 +22,113 @@ from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
 
 
-async def quorum_loss(ground: Ground) -> None:
+async def quorum_loss(environment: DrillEnvironment) -> None:
     """Two of three are killed and wiped under load; brokers go on running."""
-    survivor = await _lose_majority(ground)
-    holding = await asyncio.to_thread(survey_directory, ground.directory(survivor))
-    plan = plan_from_survivors(judge([holding]), [holding], _targets(ground))
-    ground.noted["survivor_end"] = holding.end_offset
-    begun = await _found(ground, plan)
-    await _verify(ground, plan)
+    survivor = await _lose_majority(environment)
+    holding = await asyncio.to_thread(survey_directory, environment.directory(survivor))
+    plan = plan_from_survivors(judge([holding]), [holding], _targets(environment))
+    environment.noted["survivor_end"] = holding.end_offset
+    begun = await _found(environment, plan)
+    await _verify(environment, plan)
     # What the survivor did not hold may be gone, and the survey says so: only what it held must be there.
-    ground.forget_unheld(await asyncio.to_thread(_topics, ground.directory(survivor), plan.end_offset))
-    await ground.settle(begun)
+    environment.forget_unheld(await asyncio.to_thread(_topics, environment.directory(survivor), plan.end_offset))
+    await environment.settle(begun)
 
 
-async def restore_from_backup(ground: Ground) -> None:
+async def restore_from_backup(environment: DrillEnvironment) -> None:
     """An old state takes the place of a newer one, under brokers that hold the newer one."""
-    backup = ground.workplace / "backup"
-    node = await ground.standby()
-    copy_directory(ground.directory(node), backup)
+    backup = environment.workplace / "backup"
+    node = await environment.standby()
+    copy_directory(environment.directory(node), backup)
     at = survey_directory(backup).end_offset
-    ground.event("seen", f"a copy of controller {node}'s directory is taken, at offset {at}")
-    await ground.load.more()
-    await _stop_controllers(ground)
-    holdings = [survey_directory(ground.directory(one)) for one in ground.controllers]
+    environment.event("seen", f"a copy of controller {node}'s directory is taken, at offset {at}")
+    await environment.load.more()
+    await _stop_controllers(environment)
+    holdings = [survey_directory(environment.directory(one)) for one in environment.controllers]
     newer = max(one.end_offset for one in holdings)
-    plan = plan_from_backup(backup, None, judge(holdings), holdings, _targets(ground))
-    begun = await _found(ground, plan)
-    await _verify(ground, plan)
+    plan = plan_from_backup(backup, None, judge(holdings), holdings, _targets(environment))
+    begun = await _found(environment, plan)
+    await _verify(environment, plan)
     held = await asyncio.to_thread(_topics, backup, None)
-    status = await ground.status()
-    ground.measure("offsets_back", max(0, newer - (status.quorum.log_start_offset or 0)))
-    ground.forget_unheld(held)
-    await ground.settle(begun)
-    extra = await ground.cluster.topic_names() - held
-    ground.measure("undone_that_is_there", sum(not name.startswith(ground.load.prefix) for name in extra))
+    status = await environment.status()
+    environment.measure("offsets_back", max(0, newer - (status.quorum.log_start_offset or 0)))
+    environment.forget_unheld(held)
+    await environment.settle(begun)
+    extra = await environment.cluster.topic_names() - held
+    environment.measure("undone_that_is_there", sum(not name.startswith(environment.load.prefix) for name in extra))
 
 
-async def import_and_replay(ground: Ground) -> None:
+async def import_and_replay(environment: DrillEnvironment) -> None:
     """A twin of a real Kafka cluster: what its controllers add up to is what Kafka's files do."""
-    taken_from = ground.local.cluster.plan.source
+    taken_from = environment.local.cluster.plan.source
     assert taken_from is not None
     source = Path(taken_from)
     image = await asyncio.to_thread(load_image, source)
-    ground.noted["source_digest"] = digest_image(image).text
-    ground.noted["partitions"] = len(image.partitions)
+    environment.noted["source_digest"] = digest_image(image).text
+    environment.noted["partitions"] = len(image.partitions)
     at = image.provenance.end_offset
     same = 0
-    for node in ground.controllers:
-        made = await asyncio.to_thread(load_image, ground.directory(node), at)
-        same += digest_image(made).text == ground.noted["source_digest"]
-    ground.measure("twins_that_differ", len(ground.controllers) - same)
-    begun = ground.event("fault", "kill -9 the active controller, on the imported state")
-    active = ground.controllers[await ground.active()]
-    await ground.kill(active)
-    await ground.restart(active)
-    await ground.settle(begun)
+    for node in environment.controllers:
+        made = await asyncio.to_thread(load_image, environment.directory(node), at)
+        same += digest_image(made).text == environment.noted["source_digest"]
+    environment.measure("twins_that_differ", len(environment.controllers) - same)
+    begun = environment.event("fault", "kill -9 the active controller, on the imported state")
+    active = environment.controllers[await environment.active()]
+    await environment.kill(active)
+    await environment.restart(active)
+    await environment.settle(begun)
 
 
 # --- steps -------------------------------------------------------------------------------------------
 
 
-async def _lose_majority(ground: Ground) -> int:
-    await ground.load.more()
-    survivor = await ground.standby()
-    lost = [node for node in ground.controllers if node != survivor]
-    await ground.kill(*(ground.controllers[node] for node in lost))
+async def _lose_majority(environment: DrillEnvironment) -> int:
+    await environment.load.more()
+    survivor = await environment.standby()
+    lost = [node for node in environment.controllers if node != survivor]
+    await environment.kill(*(environment.controllers[node] for node in lost))
     for node in lost:
-        shutil.rmtree(ground.directory(node))
-    ground.event("fault", f"all controllers but {survivor} are wiped")
-    await ground.control.stop(ground.controllers[survivor])
+        shutil.rmtree(environment.directory(node))
+    environment.event("fault", f"all controllers but {survivor} are wiped")
+    await environment.control.stop(environment.controllers[survivor])
     return survivor
 
 
-async def _stop_controllers(ground: Ground) -> None:
-    ground.event("fault", "all controllers are stopped")
-    for node in ground.controllers.values():
-        await ground.control.stop(node)
+async def _stop_controllers(environment: DrillEnvironment) -> None:
+    environment.event("fault", "all controllers are stopped")
+    for node in environment.controllers.values():
+        await environment.control.stop(node)
 
 
-def _targets(ground: Ground) -> Targets:
-    voters = tuple((node, str(ground.directory(node).resolve())) for node in sorted(ground.controllers))
+def _targets(environment: DrillEnvironment) -> Targets:
+    voters = tuple((node, str(environment.directory(node).resolve())) for node in sorted(environment.controllers))
     return Targets(
         voters=voters,
-        controllers=ground.cluster.members.controller_urls,
-        local_cluster=str(ground.local.cluster.directory.resolve()),
+        controllers=environment.cluster.members.controller_urls,
+        local_cluster=str(environment.local.cluster.directory.resolve()),
     )
 
 
-async def _found(ground: Ground, plan: RecoveryPlan) -> float:
-    begun = ground.event("repair", f"the quorum is founded anew, as generation {plan.generation}")
+async def _found(environment: DrillEnvironment, plan: RecoveryPlan) -> float:
+    begun = environment.event("repair", f"the quorum is founded anew, as generation {plan.generation}")
     await asyncio.to_thread(apply_plan, plan)
-    renewed = ClusterPlan.load(ground.local.cluster.directory)
+    renewed = ClusterPlan.load(environment.local.cluster.directory)
     if renewed is None:
         raise DrillBroken("the local cluster's plan is gone")
-    await ground.renew_controllers(renewed)
-    await ground.control.start(list(ground.controllers.values()))
-    await ground.until_voting()
-    led = ground.event("seen", "the new quorum has a leader, and all of it votes")
-    ground.measure("founded_ms", (led - begun) * 1000)
+    await environment.renew_controllers(renewed)
+    await environment.control.start(list(environment.controllers.values()))
+    await environment.until_voting()
+    led = environment.event("seen", "the new quorum has a leader, and all of it votes")
+    environment.measure("founded_ms", (led - begun) * 1000)
     return begun
 
 
-async def _verify(ground: Ground, plan: RecoveryPlan) -> None:
+async def _verify(environment: DrillEnvironment, plan: RecoveryPlan) -> None:
     seen = await asyncio.to_thread(verify, plan, None)
     failing = [finding for finding in seen.findings if finding.verdict != "holds"]
-    ground.measure("findings_against_it", len(failing))
+    environment.measure("findings_against_it", len(failing))
     for finding in failing:
-        ground.event("seen", f"{finding.what}: {finding.detail}")
+        environment.event("seen", f"{finding.what}: {finding.detail}")
 
 
 def _topics(directory: Path, offset: int | None) -> set[str]:

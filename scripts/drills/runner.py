@@ -1,4 +1,4 @@
-"""Running drills: ground, deadline, verdict, clean-up. A drill leaves no process and no file but its report."""
+"""Running drills: environment, deadline, verdict, clean-up. A drill leaves no process and no file but its report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from quorate.scripts.drills.broker_drills import DRILLS as BROKER_DRILLS
 from quorate.scripts.drills.controller_drills import DRILLS as CONTROLLER_DRILLS
 from quorate.scripts.drills.directory_drills import DRILLS as DIRECTORY_DRILLS
 from quorate.scripts.drills.drill import Drill
-from quorate.scripts.drills.environment import Ground
+from quorate.scripts.drills.environment import DrillEnvironment
 from quorate.scripts.drills.machine_drills import DRILLS as MACHINE_DRILLS
 from quorate.scripts.drills.outcome import DrillMeasurement, DrillOutcome, Expectation, Verdict
 from quorate.scripts.drills.places import ForeignCluster, On, prepare
@@ -56,10 +56,10 @@ async def run_drill(
         return skipped(drill, obstacle)
     workplace = Path(tempfile.mkdtemp(prefix=f"quorate-drill-{drill.name}-"))
     try:
-        ground = await prepare(drill, on, workplace)
-        if not isinstance(ground.control, LocalControl):
+        environment = await prepare(drill, on, workplace)
+        if not isinstance(environment.control, LocalControl):
             stricter = {**drill.limits_elsewhere, **stricter}
-        outcome = await _run(drill, ground, stricter, is_guest=on is not None)
+        outcome = await _run(drill, environment, stricter, is_guest=on is not None)
         if outcome.verdict != "passed" and not isinstance(on, ForeignCluster):
             keep(workplace / "var" if on is None else on.path)
         return outcome
@@ -86,19 +86,21 @@ def skipped(drill: Drill, reason: str) -> DrillOutcome:
     )
 
 
-async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, is_guest: bool) -> DrillOutcome:
+async def _run(
+    drill: Drill, environment: DrillEnvironment, stricter: Mapping[str, float], *, is_guest: bool
+) -> DrillOutcome:
     async def work() -> None:
-        async with ground.written_to():
-            await drill.run(ground)
+        async with environment.written_to():
+            await drill.run(environment)
 
     begun_at_ms = time.time_ns() // 1_000_000
     try:
         reason = await why_unfinished(work(), _DRILL_S)
     finally:
-        left = await _end(ground, is_guest=is_guest)
+        left = await _end(environment, is_guest=is_guest)
     expected = {one.name for one in drill.all_expectations}
     measured = tuple(
-        DrillMeasurement(expectation=_limited(one, stricter), value=ground.values.get(one.name))
+        DrillMeasurement(expectation=_limited(one, stricter), value=environment.values.get(one.name))
         for one in drill.all_expectations
     )
     verdict, why = judged(measured, reason or left)
@@ -108,14 +110,14 @@ async def _run(drill: Drill, ground: Ground, stricter: Mapping[str, float], *, i
         verdict=verdict,
         reason=why,
         begun_at_ms=begun_at_ms,
-        seconds=round(time.monotonic() - ground.begun, 1),
-        cluster_id=ground.cluster.members.cluster_id,
-        controllers=len(ground.controllers),
-        brokers=len(ground.cluster.members.broker_ids),
+        seconds=round(time.monotonic() - environment.begun, 1),
+        cluster_id=environment.cluster.members.cluster_id,
+        controllers=len(environment.controllers),
+        brokers=len(environment.cluster.members.broker_ids),
         measured=measured,
-        noted=ground.noted | {name: value for name, value in ground.values.items() if name not in expected},
-        events=tuple(ground.events),
-        acknowledged_s=tuple(round(at - ground.begun, 3) for at in ground.load.times),
+        noted=environment.noted | {name: value for name, value in environment.values.items() if name not in expected},
+        events=tuple(environment.events),
+        acknowledged_s=tuple(round(at - environment.begun, 3) for at in environment.load.times),
     )
 
 
@@ -136,20 +138,20 @@ async def why_unfinished(work: Awaitable[None], seconds: float) -> str:
     return ""
 
 
-async def _end(ground: Ground, *, is_guest: bool) -> str:
+async def _end(environment: DrillEnvironment, *, is_guest: bool) -> str:
     """Leave nothing behind, whatever state it is in; what could not be undone in a cluster that others use."""
     left = ""
     if is_guest:
         try:
             async with asyncio.timeout(_END_S):
-                await ground.control.restore()
-                await ground.remove_topics()
+                await environment.control.restore()
+                await environment.remove_topics()
         except TimeoutError:
-            left = f"topics {ground.prefix}-* could not be deleted within {_END_S:.0f} s"
+            left = f"topics {environment.prefix}-* could not be deleted within {_END_S:.0f} s"
         except QuorateError as error:
-            left = f"the cluster is not as it was, topics {ground.prefix}-* may be there: {error}"
-    await ground.control.end()
-    await ground.cluster.client.close()
+            left = f"the cluster is not as it was, topics {environment.prefix}-* may be there: {error}"
+    await environment.control.end()
+    await environment.cluster.client.close()
     task = asyncio.current_task()
     if left and task is not None and task.cancelling():
         sys.stderr.write(f"quorate: {left}\n")  # after Ctrl-C there is no outcome to say it in

@@ -13,10 +13,10 @@ from typing import Any
 import aiohttp
 
 from quorate.broker.assembly import assemble
-from quorate.broker.environment import Surroundings
+from quorate.broker.environment import BrokerMachine
 from quorate.broker.host import BrokerHost
 from quorate.broker.lifecycle.identity import Endpoint
-from quorate.broker.machine import on_this_machine, real_surroundings
+from quorate.broker.machine import on_this_machine, real_machine
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, ReplicaSettings
@@ -27,9 +27,9 @@ from tests.waiting import eventually
 _uuids = itertools.count(5_000)
 
 
-def surroundings(seed: int = 1) -> Surroundings:
+def seeded_machine(seed: int = 1) -> BrokerMachine:
     """Real time, seeded chance, ids in a row."""
-    return replace(real_surroundings(), draw=Random(seed).random, new_uuid=lambda: next(_uuids).to_bytes(16, "big"))
+    return replace(real_machine(), draw=Random(seed).random, new_uuid=lambda: next(_uuids).to_bytes(16, "big"))
 
 
 @dataclass
@@ -89,7 +89,7 @@ async def playing(
         more["replicas"] = replicas_settings
     settings = broker_settings(ids, urls, **more)
     async with on_this_machine(settings, None) as machine, aiohttp.ClientSession() as session:
-        environment = replace(machine, surroundings=surroundings())
+        environment = replace(machine, machine=seeded_machine())
         assembly = assemble(settings, environment, publishers, replicas, own_secret)
         host, http = assembly.host, assembly.http
         watch(lambda: host.publishers.image)

@@ -264,7 +264,7 @@ class Member:
             past=PastImages(history, self.checkpoints, lambda: self.controller.stable),
             counts=CountedImages(default_min_isr=1),
             search=PartitionSearch(self.role.config),
-            heard=BrokerReports(self.controller.scheduler.monotonic_ms),
+            broker_reports=BrokerReports(self.controller.scheduler.monotonic_ms),
             digests=self.digests,
             limits=limits,
             shared_secret=shared_secret,

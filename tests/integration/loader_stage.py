@@ -21,7 +21,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
 from tests.guards.sound_images import watch
-from tests.integration.broker_stage import surroundings
+from tests.integration.broker_stage import seeded_machine
 from tests.integration.feed_stage import FeedController
 from tests.unit.broker.images import batch, uuid
 from tests.waiting import eventually
@@ -60,7 +60,7 @@ async def following(
     recorder = Recorder()
     watch(lambda: recorder.image)
     async with connect_controllers([c.url for c in controllers], None, timeout_ms) as connected:
-        loader = MetadataLoader(connected.feeds, PublisherSet([recorder]), timing, surroundings())
+        loader = MetadataLoader(connected.feeds, PublisherSet([recorder]), timing, seeded_machine())
         task = asyncio.create_task(loader.run())
         try:
             yield loader, recorder

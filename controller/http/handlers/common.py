@@ -82,7 +82,7 @@ async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) 
     image = node.controller.stable
     counted = await node.counts.count(image)
     quorum = observe_quorum(node)
-    brokers = broker_replies(image, node.heard.sessions(quorum.epoch), quorum.high_watermark)
+    brokers = broker_replies(image, node.broker_reports.sessions(quorum.epoch), quorum.high_watermark)
     verdict, reasons = judge(quorum, brokers, counted.counts, node.cluster.faults())
     return StatusReply(
         verdict=verdict,
@@ -130,14 +130,14 @@ async def list_brokers(call: Call, parameters: PastViewParameters, body: Nothing
     node = call.node
     view = node.cluster.quorum()
     return BrokersReply(
-        brokers=broker_replies(node.controller.stable, node.heard.sessions(view.epoch), view.high_watermark)
+        brokers=broker_replies(node.controller.stable, node.broker_reports.sessions(view.epoch), view.high_watermark)
     )
 
 
 async def get_broker(call: Call, parameters: BrokerViewParameters, body: Nothing) -> BrokerReply:
     node = call.node
     view = node.cluster.quorum()
-    sessions = node.heard.sessions(view.epoch)
+    sessions = node.broker_reports.sessions(view.epoch)
     return broker_reply(node.controller.stable, sessions, view.high_watermark, parameters.broker_id)
 
 
@@ -158,7 +158,7 @@ def broker_heartbeat_at_once(node: Node, body: BrokerHeartbeatRequest) -> Broker
 
 
 def _heard(node: Node, body: BrokerHeartbeatRequest, reply: BrokerHeartbeatResponse) -> BrokerHeartbeatResponse:
-    node.heard.note(node.cluster.position().epoch, body.broker_id, body.current_metadata_offset)
+    node.broker_reports.note(node.cluster.position().epoch, body.broker_id, body.current_metadata_offset)
     return reply
 
 

@@ -298,7 +298,7 @@ async def take_scrape(node: Node) -> Scrape:
 def _silences(node: Node) -> list[tuple[int, float]]:
     if not node.controller.is_active:
         return []
-    sessions = node.heard.sessions(node.controller.epoch)
+    sessions = node.broker_reports.sessions(node.controller.epoch)
     return sorted((broker_id, session.last_heartbeat_ms_ago / 1000) for broker_id, session in sessions.items())
 
 

@@ -28,7 +28,7 @@ def repeated_heartbeat(
     if form is None:
         return None
     broker_id = first.broker_id
-    controller, heard = node.controller, node.heard
+    controller, reports = node.controller, node.broker_reports
     applied_offset_in, answer_at_once = form.first_number, node.operations.repeated_heartbeat
 
     def answer(data: bytes) -> BrokerHeartbeatResponse | None:
@@ -37,7 +37,7 @@ def repeated_heartbeat(
             return None
         reply = answer_at_once(standing, applied_offset)
         if reply is not None:
-            heard.note(controller.epoch, broker_id, applied_offset)
+            reports.note(controller.epoch, broker_id, applied_offset)
         return reply
 
     return answer

@@ -15,7 +15,7 @@ from quorate.metadata_log.errors import InvalidId
 from quorate.metadata_log.ids import uuid_from_text, uuid_text
 from quorate.scripts.cli.snapshot.sources import Source, Target, left_lines, loaded, source_document
 from quorate.scripts.cluster.formatting import new_id
-from quorate.scripts.cluster.heard_controllers import ask_each
+from quorate.scripts.cluster.found_controllers import ask_each
 from quorate.scripts.cluster.making import Ports, controller_directory
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.broker.assembly import assemble
 from quorate.broker.controllers.controllers import BrokerRpc, ControllerFeed
-from quorate.broker.environment import Surroundings
+from quorate.broker.environment import BrokerMachine
 from quorate.broker.host import BrokerEnvironment, BrokerHost
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.lifecycle.transitions import LifecycleState
@@ -127,7 +127,7 @@ class BrokerProcess:
         reader = WireClient(urls, WireSession(wire, self.broker_id), timeout_ms)
         caller = WireClient(urls, WireSession(wire, self.broker_id), timeout_ms)
         feeds = [ControllerFeed(reader, url, timeout_ms, self._settings.ids) for url in reader.urls]
-        surroundings = Surroundings(
+        machine = BrokerMachine(
             now_ms=lambda: loop.time() * 1000,
             wall_ms=lambda: _WALL_MS + self.world.scheduler.now * 1000,
             sleep_ms=lambda ms: asyncio.sleep(ms / 1000),
@@ -137,7 +137,7 @@ class BrokerProcess:
         session = WireSession(wire, self.broker_id)
         peers = HttpPeers(lambda: session, None, self._settings.replicas.timeout_ms)
         rpc = BrokerRpc(caller, timeout_ms)
-        environment = BrokerEnvironment(surroundings, feeds, rpc, peers, _PublisherFaults(self))
+        environment = BrokerEnvironment(machine, feeds, rpc, peers, _PublisherFaults(self))
         assembly = assemble(self._settings, environment, [_ImageWatch(self)])
         self.host = assembly.host
         self.http = WireServer(wire, loop, assembly.http.app, session, self._answered)

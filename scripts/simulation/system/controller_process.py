@@ -144,7 +144,7 @@ class SimulatedController(SimulatedNode):
         environment = Environment(
             machine=Machine(_LoopClock(self), faults, _Chance(rng), lambda: new_uuid(rng)),
             counters=Counters(),
-            beside=_Beside(),
+            background=_SimulatedBackground(),
             load=_image_of,
             connect=connect,
             join=join,
@@ -295,7 +295,7 @@ class _Runtime:
         return None
 
 
-class _Beside:
+class _SimulatedBackground:
     """Nothing is beside the loop: whoever works on the state does it at once."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from quorate.metadata_log.records.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from tests.integration.broker_stage import surroundings
+from tests.integration.broker_stage import seeded_machine
 from tests.integration.feed_stage import FeedController, captured_batches, serving
 from tests.integration.loader_stage import FIRST, TIMING, digest, direct, following, published
 from tests.unit.broker.images import batch, uuid
@@ -177,7 +177,7 @@ async def test_loader_record_that_cannot_be_replayed_is_fatal() -> None:
     """Whole, committed, and impossible: going on would serve an image that is not the cluster's."""
     controller = FeedController(1, [*FIRST, batch(3, 1, RemoveTopicRecord(topic_id=METADATA_TOPIC_ID))])
     async with serving(controller), connect_controllers([controller.url], None, 1_000) as connected:
-        loader = MetadataLoader(connected.feeds, PublisherSet(), TIMING, surroundings())
+        loader = MetadataLoader(connected.feeds, PublisherSet(), TIMING, seeded_machine())
         with pytest.raises(LoaderFault, match="the batch at offset 3 cannot be replayed"):
             async with asyncio.timeout(20):
                 await loader.run()

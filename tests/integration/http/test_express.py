@@ -131,7 +131,7 @@ async def test_heartbeat_that_changes_nothing_is_answered_without_the_queue() ->
         await client.write(request(HEARTBEAT, beat))
         status, _, body = await client.read()
         assert (status, json.loads(body)["is_fenced"], ran) == (200, False, [])
-        assert on.members[1].node.heard.sessions(on.quorum.leader_epoch)[1].applied_offset == 6
+        assert on.members[1].node.broker_reports.sessions(on.quorum.leader_epoch)[1].applied_offset == 6
 
         await client.write(request(HEARTBEAT, beat | {"want_fence": True}))
         status, _, body = await client.read()
@@ -161,7 +161,7 @@ async def test_repeated_heartbeat_is_answered_and_counted_and_noted_as_the_first
             assert (status, unpack(body)["is_fenced"], unpack(body)["is_caught_up"]) == (200, False, True)
             names.add(fields["x-request-id"])
             assert fields["x-quorate-high-watermark"] == str(on.quorum.committed)
-            assert member.node.heard.sessions(on.quorum.leader_epoch)[1].applied_offset == 1_001 + number
+            assert member.node.broker_reports.sessions(on.quorum.leader_epoch)[1].applied_offset == 1_001 + number
             if number == 2:  # what is said of the node is as of now
                 assert (await on.ask(1, "POST", TOPICS, new_topics("a", validate_only=False)))[0] == 200
         assert len(names) == 5

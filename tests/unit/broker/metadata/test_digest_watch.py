@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from quorate.broker.controllers.feed import FeedUnavailable
-from quorate.broker.environment import Surroundings
+from quorate.broker.environment import BrokerMachine
 from quorate.broker.metadata.digest_watch import ImageDiffers, ImageDigestWatch
 from quorate.broker.metadata.digests import ImageDigests
 
@@ -48,8 +48,8 @@ def watch(*digests: str | None) -> tuple[ImageDigestWatch, list[Controller], lis
         if wait_ms > 1_000:
             raise Slept
 
-    surroundings = Surroundings(lambda: 0.0, lambda: 0.0, sleep_ms, lambda: 0.5, lambda: b"")
-    return ImageDigestWatch(cast("ImageDigests", Own()), controllers, "b", surroundings), controllers, sleeps
+    machine = BrokerMachine(lambda: 0.0, lambda: 0.0, sleep_ms, lambda: 0.5, lambda: b"")
+    return ImageDigestWatch(cast("ImageDigests", Own()), controllers, "b", machine), controllers, sleeps
 
 
 async def test_broker_with_the_state_of_the_controller_it_follows_asks_nobody_else() -> None:

@@ -14,7 +14,7 @@ from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import FAULT_EXIT, ProcessFaults
 from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.process.digest_watch import ControllerDigestWatch
-from quorate.controller.process.process_life import beside
+from quorate.controller.process.process_life import in_background
 from quorate.controller.process.registrar import Registrar
 from quorate.scripts.terminal import exit_codes
 from tests.unit.controller.manual_quorum import RecordingFaults
@@ -66,7 +66,7 @@ async def test_work_beside_that_raises_is_fatal() -> None:
     async def fail() -> None:
         raise error
 
-    await beside("some work", fail(), faults)
+    await in_background("some work", fail(), faults)
 
     assert faults.ends == [("some work", error)]
 
