@@ -27,7 +27,9 @@ PART_SUFFIX: Final = ".part"
 DAMAGED_SUFFIX: Final = ".damaged"
 #: The file system, the user's quota, or what one file may hold is full.
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FILE_MODE: Final = 0o644
+#: A log holds credentials: it is for the user that the process runs as, and so is what lies beside it.
+_FILE_MODE: Final = 0o600
+_DIRECTORY_MODE: Final = 0o700
 
 
 class OpenMode(Enum):
@@ -190,7 +192,7 @@ class RealDisk:
         return sorted(os.listdir(path))
 
     def make_directory(self, path: str) -> None:
-        os.mkdir(path)
+        os.mkdir(path, _DIRECTORY_MODE)
 
     def rename(self, old: str, new: str) -> None:
         os.replace(old, new)

@@ -157,4 +157,4 @@ def _founded(directory: MetadataDirectory, disk: RealDisk) -> NodeFounding:
 
 def _token_secret(settings: ControllerSettings) -> bytes | None:
     key_file = settings.tokens.secret_key_file
-    return None if key_file is None else read_secret(key_file, "tokens.secret_key_file", chars_min=1)
+    return None if key_file is None else read_secret(key_file, "tokens.secret_key_file")

@@ -205,7 +205,8 @@ class TokenSettings(Group):
 
     secret_key_file: Path | None = None
     """File with the secret that tokens are made with, the same on all controllers and brokers (Kafka's
-    delegation.token.secret.key). Whoever has it can make up a token; unset: there are none."""
+    delegation.token.secret.key): at least 32 characters, for its owner alone (mode 600). Whoever has it can make up a
+    token; unset: there are none."""
     max_lifetime_ms: int = Field(default=7 * 24 * 3_600_000, ge=1, le=2**50)
     """A token cannot be renewed beyond this age (Kafka's delegation.token.max.lifetime.ms)."""
     renew_period_ms: int = Field(default=24 * 3_600_000, ge=1, le=2**50)
@@ -300,7 +301,8 @@ class ControllerSettings(BaseSettings):
     """All controllers, this one included; the same on each of them."""
     shared_secret_file: Path | None = None
     """File with what the voters prove to know to each other, and what HTTP clients send as `Authorization: Bearer`: at
-    least 32 characters, the same on all nodes. Without it only loopback addresses can be listened on."""
+    least 32 characters, the same on all nodes, for its owner alone (mode 600; root's may be lent to a group with 640).
+    Without it only loopback addresses can be listened on."""
     quorum: QuorumSettings = Field(default_factory=QuorumSettings)
     brokers: BrokerSessionSettings = Field(default_factory=BrokerSessionSettings)
     topics: TopicSettings = Field(default_factory=TopicSettings)

@@ -7,6 +7,7 @@ Works for any settings class whose groups are nested models (`group.name`, `PREF
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ from quorate.metadata_log.errors import QuorateError
 
 #: 128 bits as hexadecimal digits.
 SECRET_CHARS_MIN: Final = 32
+#: More than any secret has.
+_SECRET_BYTES_MAX: Final = 65_536
 
 S = TypeVar("S", bound=BaseSettings)
 
@@ -71,21 +74,32 @@ def load_settings(
     return loaded
 
 
-def read_secret(file: Path, setting: str = "shared_secret_file", chars_min: int = SECRET_CHARS_MIN) -> bytes:
+def read_secret(file: Path, setting: str = "shared_secret_file") -> bytes:
     """The secret in the file that a setting names, without the line end.
 
     Raises:
-        InvalidSettings: it cannot be read, or is too short to be one.
+        InvalidSettings: it cannot be read, others than its owner may use it, or it is too short to be one.
     """
     try:
-        secret = file.read_bytes().strip()
+        with file.open("rb") as opened:
+            _check_private(os.fstat(opened.fileno()), setting, file)
+            secret = opened.read(_SECRET_BYTES_MAX).strip()
     except OSError as error:
         raise InvalidSettings(f"{setting} {file} cannot be read: {error.strerror or error}") from error
     # It is sent in a header, where a line end would end it.
-    if len(secret) < chars_min or not (secret.isascii() and secret.decode("ascii").isprintable()):
-        wanted = f"one line of at least {chars_min} printable ASCII characters"
+    if len(secret) < SECRET_CHARS_MIN or not (secret.isascii() and secret.decode("ascii").isprintable()):
+        wanted = f"one line of at least {SECRET_CHARS_MIN} printable ASCII characters"
         raise InvalidSettings(f"{setting} {file} must hold {wanted}")
     return secret
+
+
+def _check_private(status: os.stat_result, setting: str, file: Path) -> None:
+    """As with the keys of PostgreSQL: for the owner alone; root's may be for a group that this process is in."""
+    is_lent = status.st_uid == 0 and os.geteuid() != 0
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & stat.S_IRWXO or mode & (stat.S_IWGRP | stat.S_IXGRP if is_lent else stat.S_IRWXG):
+        rule = f"it must be for its owner alone: chmod 600 {file}"
+        raise InvalidSettings(f"{setting} {file} has mode {mode:04o}: {rule}")
 
 
 def setting_names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:

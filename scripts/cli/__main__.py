@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -333,6 +334,8 @@ def _only_listed() -> None:
 
 def main() -> None:
     """The command of this process."""
+    # Logs, checkpoints, tables and reports have credentials and names in them: they are for whoever runs the command.
+    os.umask(0o077)
     with ending_at_once():
         from quorate.scripts.terminal.command_line import run
 

@@ -75,6 +75,7 @@ def write_settings(
 
 def _write_new(path: Path, content: str, mode: int) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), mode)  # settings may be read by others, whatever else this command writes
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
