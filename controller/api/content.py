@@ -116,7 +116,7 @@ def decode_body(model: type[M], data: bytes, media: str) -> M:
 
 
 def unpack(data: bytes, **limits: Any) -> Any:
-    """What a msgpack body says. ``limits``: of ``msgpack.unpackb``, beside those that follow from the body's own size.
+    """The content of a msgpack body. ``limits``: of ``msgpack.unpackb``, beside those that follow from its own size.
 
     Raises:
         HttpRefusal: 400, it is not msgpack.

@@ -56,14 +56,14 @@ class Watched(Protocol):
 
     @property
     def frames(self) -> FrameReader:
-        """What cuts its bytes into frames."""
+        """The reader that cuts its bytes into frames."""
 
 
 C = TypeVar("C", bound=Watched)
 
 
 class Look(NamedTuple, Generic[C]):
-    """What is to be done now. No connection is in two of them."""
+    """The connections to be dealt with at one look. No connection is in two of them."""
 
     #: Send a ping.
     idle: list[C]

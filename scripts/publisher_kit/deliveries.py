@@ -33,7 +33,7 @@ class PublisherDiffers(QuorateError, AssertionError):
 
 
 class TestedPublisher(NamedTuple, Generic[P]):
-    """What is tested: how a publisher is made, what it has, and what it should have."""
+    """The publisher that is tested: a way to make it, its state, and the state that it should have."""
 
     make: Callable[[], P]
     seen: Callable[[P], object]
@@ -175,7 +175,7 @@ class _BreakablePublisher(MetadataPublisher, Generic[P]):
 
 
 def _difference(seen: object, expected: object) -> str:
-    """What is wrong, in a few words: of sets and dictionaries only what differs."""
+    """The difference in a few words: of sets and dictionaries only what differs."""
     if isinstance(seen, set | frozenset) and isinstance(expected, set | frozenset):
         sides = (("has too much", seen - expected), ("lacks", expected - seen))
         return "it " + ", and ".join(f"{what}: {_shown(wrong)}" for what, wrong in sides if wrong)

@@ -47,7 +47,7 @@ def made_history(seed: int) -> Iterator[bytes]:
 
 
 class _HistoryMaker:
-    """What has been made so far. Records are chosen by the state that they lead to, so all of them can be replayed."""
+    """The history made so far. Records are chosen by the state that they lead to, so all of them can be replayed."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
