@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.broker.lifecycle.lease import SessionLease
-from quorate.broker.lifecycle.transitions import LifecycleEvent, LifecycleState, next_state
+from quorate.broker.lifecycle.transitions import TRANSITIONS, LifecycleEvent, LifecycleState
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.transitions import next_state
 
 #: First wait after a failure; doubled by each further one (Kafka's ``resendExponentialBackoff``).
 RETRY_FIRST_MS: Final = 100.0
@@ -295,7 +296,7 @@ class BrokerLifecycle:
 
     def _take(self, event: LifecycleEvent) -> None:
         """The one place where the state changes."""
-        self._state = next_state(self._state, event)
+        self._state = next_state(TRANSITIONS, self._state, event)
 
     def _succeeded(self, now_ms: float) -> None:
         self._is_in_flight = False

@@ -96,24 +96,3 @@ TRANSITIONS: Final[Mapping[LifecycleState, Mapping[LifecycleEvent, LifecycleStat
     _S.STOPPED: {},
     _S.FAILED: {},
 }
-
-
-class WrongTransition(RuntimeError):
-    """Something is said to have happened in a state where it cannot: a mistake in the code. Nothing was changed."""
-
-    def __init__(self, state: LifecycleState, event: LifecycleEvent) -> None:
-        super().__init__(f"not in the state {state.name}: {event.name} ({event.value})")
-        self.state = state
-        self.event = event
-
-
-def next_state(state: LifecycleState, event: LifecycleEvent) -> LifecycleState:
-    """The state that follows on ``state``.
-
-    Raises:
-        WrongTransition: there is no such edge.
-    """
-    following = TRANSITIONS[state].get(event)
-    if following is None:
-        raise WrongTransition(state, event)
-    return following

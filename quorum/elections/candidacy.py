@@ -51,24 +51,3 @@ STEPS: Final[Mapping[Candidacy, Mapping[CandidacyEvent, Candidacy]]] = {
         _E.CALLED_OFF: _S.WAITING,
     },
 }
-
-
-class WrongCandidacy(RuntimeError):
-    """Something is said to have happened in a state where it cannot: a mistake in the code. Nothing was changed."""
-
-    def __init__(self, state: Candidacy, event: CandidacyEvent) -> None:
-        super().__init__(f"not in the state {state.name}: {event.name} ({event.value})")
-        self.state = state
-        self.event = event
-
-
-def next_candidacy(state: Candidacy, event: CandidacyEvent) -> Candidacy:
-    """The state that follows on ``state``.
-
-    Raises:
-        WrongCandidacy: there is no such edge.
-    """
-    following = STEPS[state].get(event)
-    if following is None:
-        raise WrongCandidacy(state, event)
-    return following

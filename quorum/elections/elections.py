@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, NamedTuple
 
+from quorate.metadata_log.transitions import next_state
 from quorate.quorum.config import QuorumTiming
-from quorate.quorum.elections.candidacy import Candidacy, CandidacyEvent, next_candidacy
+from quorate.quorum.elections.candidacy import STEPS, Candidacy, CandidacyEvent
 
 #: Fast rounds before the election timeout takes over: 8 x ~35 ms is still well under it.
 FAST_ROUNDS_MAX: Final = 8
@@ -243,7 +244,7 @@ class Elections:
 
     def _take(self, event: CandidacyEvent) -> None:
         """The one place where the state changes."""
-        self._candidacy = next_candidacy(self._candidacy, event)
+        self._candidacy = next_state(STEPS, self._candidacy, event)
 
     def _random_timeout(self) -> float:
         return self._rng.uniform(self._timing.election_timeout_min, self._timing.election_timeout_max)

@@ -13,11 +13,10 @@ from quorate.broker.lifecycle.transitions import (
     TRANSITIONS,
     LifecycleEvent,
     LifecycleState,
-    WrongTransition,
-    next_state,
 )
 from quorate.broker.settings import LifecycleSettings
 from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.transitions import WrongTransition, next_state
 
 PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
 OVER = [LifecycleState.STOPPED, LifecycleState.FAILED]
@@ -130,7 +129,7 @@ def test_edge_that_is_not_in_the_table_is_refused_with_both_names() -> None:
 
     for state, event in missing:
         with pytest.raises(WrongTransition) as refused:
-            next_state(state, event)
+            next_state(TRANSITIONS, state, event)
         assert (refused.value.state, refused.value.event) == (state, event)
         assert state.name in str(refused.value)
         assert event.name in str(refused.value)

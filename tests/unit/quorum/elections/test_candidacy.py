@@ -8,7 +8,8 @@ from typing import Final
 
 import pytest
 
-from quorate.quorum.elections.candidacy import STEPS, Candidacy, CandidacyEvent, WrongCandidacy, next_candidacy
+from quorate.metadata_log.transitions import WrongTransition, next_state
+from quorate.quorum.elections.candidacy import STEPS, Candidacy, CandidacyEvent
 from quorate.quorum.elections.elections import Elections, LogPosition, PreVoteAnswer
 from tests.default_parts import quorum_timing
 
@@ -105,5 +106,5 @@ def test_edge_that_is_not_in_the_table_is_refused_with_both_names() -> None:
 
     assert missing
     for state, event in missing:
-        with pytest.raises(WrongCandidacy, match=f"not in the state {state.name}: {event.name} "):
-            next_candidacy(state, event)
+        with pytest.raises(WrongTransition, match=f"not in the state {state.name}: {event.name} "):
+            next_state(STEPS, state, event)
