@@ -122,10 +122,13 @@ async def _no_task_left() -> AsyncIterator[None]:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups, wherever the run begins
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Watch the tasks of async tests, and keep tests that start processes off each other's cores."""
+    """Watch the tasks of async tests, and have those run in one worker that share what is dear: cores, syntax trees."""
     for item in items:
         if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
             # First in, so torn down last, after the fixtures that close what the test used.
             item.fixturenames.insert(0, "_no_task_left")
         if "integration" in item.path.parts:
             item.add_marker(pytest.mark.xdist_group("processes"))
+        elif "architecture" in item.path.parts and item.get_closest_marker("xdist_group") is None:
+            # They share the syntax trees of all modules, which one worker is to make.
+            item.add_marker(pytest.mark.xdist_group("source"))

@@ -360,6 +360,18 @@ def test_cluster_that_does_not_converge_is_found(stage: QuorumStage) -> None:
         stage.world.converge()
 
 
+def test_largest_batch_ever_appended_is_known_though_smaller_ones_followed(stage: QuorumStage) -> None:
+    """The bounds of what is on its way count with it: it may have left the log since it was sent."""
+    (node,) = stage.world.leaders()
+    for filler in (b"small", bytes(5_000), b"small again"):
+        stage.world.write(node, filler)
+    stage.pass_time(0.3)
+
+    assert node.storage is not None
+    log = node.storage.log
+    assert stage.world.largest_batch == max(log.entry(index).size for index in range(log.entry_count)) > 5_000
+
+
 def test_what_a_check_finds_ends_a_random_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def restarted(self: object, owner: SimulatedNode) -> None:
         owner.world.violation("for a test")

@@ -188,3 +188,23 @@ def test_publisher_of_a_broker_that_raises_is_found(stage: SystemStage, monkeypa
     stage.send(AdminClient.add_partitions)
 
     violation_of(stage, r"broker 1\d: metadata-cache.on_metadata_update: ValueError")
+
+
+def test_rest_is_not_reached_while_a_connection_is_forgotten(stage: SystemStage) -> None:
+    """All nodes are level; but what is sent on it goes nowhere, and will cost somebody an answer."""
+    world = stage.world
+    world.heal()
+    world.run_for(3.0)
+    assert world._is_whole()
+    first, second = [controller.node_id for controller in world.controllers][:2]
+    connection = world.network.connection(first, second)
+    assert connection is not None
+
+    connection.is_forgotten = True
+
+    assert world._is_level()
+    assert not world._is_whole()
+    world.converge()
+    renewed = world.network.connection(first, second)
+    assert renewed is not None
+    assert renewed.number != connection.number
