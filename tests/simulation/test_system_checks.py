@@ -190,7 +190,9 @@ def test_publisher_of_a_broker_that_raises_is_found(stage: SystemStage, monkeypa
     violation_of(stage, r"broker 1\d: metadata-cache.on_metadata_update: ValueError")
 
 
-def test_rest_is_not_reached_while_a_connection_is_forgotten(stage: SystemStage) -> None:
+def test_rest_is_not_reached_while_a_connection_is_forgotten(
+    stage: SystemStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All nodes are level; but what is sent on it goes nowhere, and will cost somebody an answer."""
     world = stage.world
     world.heal()
@@ -204,7 +206,17 @@ def test_rest_is_not_reached_while_a_connection_is_forgotten(stage: SystemStage)
 
     assert world._is_level()
     assert not world._is_whole()
+    whole_at_the_end: list[bool] = []
+    usual = AdminClient.conclude
+
+    def conclude(client: AdminClient) -> None:
+        whole_at_the_end.append(world.network.is_whole())
+        usual(client)
+
+    monkeypatch.setattr(AdminClient, "conclude", conclude)
     world.converge()
+    assert whole_at_the_end
+    assert all(whole_at_the_end)
     renewed = world.network.connection(first, second)
     assert renewed is not None
     assert renewed.number != connection.number

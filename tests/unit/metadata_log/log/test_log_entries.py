@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quorate.metadata_log.log.log_entries import EntryTable
@@ -13,6 +14,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("add"), st.integers(1, 300)),
         st.tuples(st.just("evict"), st.integers(0, 2_000)),
+        st.tuples(st.just("write"), st.integers(0, 40)),
         st.tuples(st.just("truncate"), st.integers(0, 40)),
         st.tuples(st.just("drop"), st.integers(0, 40)),
     ),
@@ -20,17 +22,31 @@ STEPS = st.lists(
 )
 
 
+#: Five of which the first three go; then the log is cut among those, or behind them, and goes on.
+GONE = [*[("add", 100)] * 5, ("write", 3), ("evict", 0)]
+
+
+@example([*GONE, ("truncate", 1), ("add", 50), ("add", 60)])
+@example([*GONE, ("truncate", 4), ("add", 50), ("add", 60)])
+@example([*GONE, ("drop", 2), ("add", 50), ("drop", 2), ("add", 60)])
 @given(STEPS)
 def test_bytes_are_those_of_the_newest_entries_within_the_budget(steps: list[tuple[str, int]]) -> None:
     entries, kept, number = EntryTable(0), list[bytes](), 0
+    written = math.inf
     for step, size in steps:
         if step == "add":
             kept.append(number.to_bytes(2) * size)
             number += 1
             entries.add_resident(entries.end_offset + 1, 1, 0, kept[-1])
         elif step == "evict":
-            entries.evict(size, entries.end_offset)
-            assert entries.resident_bytes <= size
+            entries.evict(size, round(min(written, entries.end_offset)))
+            oldest = next((i for i in range(len(entries)) if entries.resident(i) is not None), len(entries))
+            is_unwritten = oldest < len(entries) and entries.end_of(oldest) > written
+            assert entries.resident_bytes <= size or is_unwritten
+            # What is on no disk stays.
+            assert all(entries.resident(i) is not None for i in range(len(entries)) if entries.end_of(i) > written)
+        elif step == "write":
+            written = entries.base_of(0) + size if len(entries) else math.inf
         elif step == "truncate":
             entries.truncate(size)
             del kept[size:]
@@ -42,6 +58,7 @@ def test_bytes_are_those_of_the_newest_entries_within_the_budget(steps: list[tup
         first = next((index for index, data in enumerate(held) if data is not None), len(held))
         assert held == [None] * first + kept[first:]
         assert entries.resident_bytes == sum(sys.getsizeof(data) + 8 for data in kept[first:])
+        assert sum(map(len, entries._bytes)) == sum(map(len, kept[first:])), "nothing of what has gone is held"
         if first < len(held):
             assert entries.resident_run(first, len(held)) == b"".join(kept[first:])
 
