@@ -31,6 +31,11 @@ MEMBERS_MAX: Final = 100_000
 #: Unpacked, of all files in a compressed tar: tasks of 32 MiB then unpack some 16 times as much together.
 COMPRESSED_TAR_BYTES_MAX: Final = 1024**3
 
+#: Of one long name, or of what is said of a file beside its name: it is read as a whole.
+_TAR_HEADER_BYTES_MAX: Final = 1024**2
+#: LZMA and bzip2 take what memory the archive asks for.
+_ZIP_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
 _PACKED_BLOCK_BYTES: Final = 256 * 1024
 _SKIPPED_BYTES: Final = 1024 * 1024
 
@@ -178,11 +183,29 @@ def unreadable(place: FileLocation, error: Exception) -> StorageError:
     return StorageError(f"{place}: the archive cannot be read ({reason}); copy or pack it again")
 
 
+class _BoundedHeader(tarfile.TarInfo):
+    """A header that is refused where it is larger than any name: compressed, gigabytes of one are a few megabytes."""
+
+    def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        self._check_size()
+        return super()._proc_pax(archive)  # type: ignore[misc,no-any-return]  # the only place to look before it is read
+
+    def _proc_gnulong(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        self._check_size()
+        return super()._proc_gnulong(archive)  # type: ignore[misc,no-any-return]
+
+    def _check_size(self) -> None:
+        if self.size > _TAR_HEADER_BYTES_MAX:
+            raise tarfile.ReadError(f"a header of {self.size} bytes, {_TAR_HEADER_BYTES_MAX} are the most")
+
+
 def _zip_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[ArchiveMember]:
     with zipfile.ZipFile(packed) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
         _require_few(path, len(infos))
         for info in infos:
+            if info.compress_type not in _ZIP_METHODS:
+                raise zipfile.BadZipFile(f"method {info.compress_type} of {info.filename}: only deflate is read")
             with archive.open(info) as stream:
                 yield ArchiveMember(info.filename, info.file_size, stream.read(head_bytes))
 
@@ -208,13 +231,13 @@ def _tar_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[Archi
 
 def _open_tar(packed: BinaryIO) -> tarfile.TarFile:
     is_plain = _is_plain_tar(packed)
-    return tarfile.open(fileobj=packed, mode="r:" if is_plain else "r|*")
+    return tarfile.open(fileobj=packed, mode="r:" if is_plain else "r|*", tarinfo=_BoundedHeader)
 
 
 def _is_plain_tar(packed: BinaryIO) -> bool:
     """Whether it can be sought in; else it is compressed, or none at all."""
     try:
-        with tarfile.open(fileobj=packed, mode="r:"):
+        with tarfile.open(fileobj=packed, mode="r:", tarinfo=_BoundedHeader):
             return True
     except tarfile.ReadError:
         return False
