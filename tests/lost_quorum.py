@@ -16,7 +16,7 @@ from quorate.metadata_log.records.records import (
     VersionedRecord,
 )
 from quorate.scripts.cluster.making import Ports, controller_directory, make_twin
-from quorate.scripts.lost_majority.directory_survey import Holding, survey_directory
+from quorate.scripts.lost_majority.directory_survey import SurveyedDirectory, survey_directory
 from quorate.scripts.lost_majority.judgement import Judgement, RunningController, judge
 from quorate.scripts.lost_majority.plan import RecoveryPlan, Targets, plan_from_survivors
 from tests.log_support import SMALL_SEGMENTS, flush
@@ -43,7 +43,7 @@ class Lost:
         log.close()
         return end
 
-    def look(self, *nodes: int) -> list[Holding]:
+    def look(self, *nodes: int) -> list[SurveyedDirectory]:
         """A survey of these nodes; of all without any."""
         return [survey_directory(self.paths[node]) for node in nodes or self.paths]
 
@@ -51,8 +51,8 @@ class Lost:
         paths = tuple((node, str(path)) for node, path in sorted(self.paths.items()))
         return Targets(voters=paths, local_cluster=str(self.directory))
 
-    def plan(self, holdings: list[Holding], answers: Iterable[RunningController] = ()) -> RecoveryPlan:
+    def plan(self, holdings: list[SurveyedDirectory], answers: Iterable[RunningController] = ()) -> RecoveryPlan:
         return self.plan_of(judge(holdings, list(answers)), holdings)
 
-    def plan_of(self, judgement: Judgement, holdings: list[Holding]) -> RecoveryPlan:
+    def plan_of(self, judgement: Judgement, holdings: list[SurveyedDirectory]) -> RecoveryPlan:
         return plan_from_survivors(judgement, holdings, self.targets())

@@ -16,9 +16,9 @@ How it is found:
    partition may be in each of them once only; then the brokers of a large rack get less.
 2. `forced`: replicas on drained brokers and in a rack twice must go; of those in a rack twice the one on the fuller
    broker. They go to where most is missing.
-3. `evening`: from brokers that have too many straight to those that have too few, between racks first (not every
+3. `balancing`: from brokers that have too many straight to those that have too few, between racks first (not every
    partition may go there), then within racks (every partition may). What is left goes over brokers in between.
-4. `thrift`: replicas change their brokers in rings, counts stay, as long as that saves moves.
+4. `move_count`: replicas change their brokers in rings, counts stay, as long as that saves moves.
 5. `leaders`: the first replica is the preferred leader. Order within a partition moves nothing; where that does not
    suffice, two brokers exchange a replica that leads and one that does not.
 

@@ -64,7 +64,7 @@ class HeldCheckpoint(SurveyPart):
         return CheckpointId(self.end_offset, self.epoch)
 
 
-class Holding(SurveyPart):
+class SurveyedDirectory(SurveyPart):
     """The log and state of one directory that a quorum could be founded on. Offsets are record offsets, ends
     exclusive.
     """
@@ -118,7 +118,7 @@ class Holding(SurveyPart):
         return f"{self.path} (node {'unknown' if self.node_id is None else self.node_id})"
 
 
-def survey_directory(path: Path) -> Holding:
+def survey_directory(path: Path) -> SurveyedDirectory:
     """Look into a metadata directory, or a copy of one.
 
     Raises:
@@ -160,14 +160,14 @@ class _Look:
         self._disk = RealDisk()
         self._damage: list[str] = []
 
-    def holding(self) -> Holding:
+    def holding(self) -> SurveyedDirectory:
         is_in_use = self._is_in_use()
         meta, state, mark = self._meta(), self._state(), self._mark()
         checkpoints = survey_checkpoints(self._disk, self._log_path)
         self._damage += [str(error) for error in checkpoints.damaged]
         sound = self._sound(checkpoints, mark)
         image = self._image(sound)
-        return Holding(
+        return SurveyedDirectory(
             path=str(self._path),
             cluster_id=None if meta is None else meta.cluster_id,
             node_id=None if meta is None else meta.node_id,
@@ -303,7 +303,7 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def survey_kept(holding: Holding) -> LogSurvey:
+def survey_kept(holding: SurveyedDirectory) -> LogSurvey:
     """The segments again that count; they are not changed by it."""
     disk, directory = RealDisk(), str(Path(holding.path) / LOG_DIRECTORY_NAME)
     bases = [base for base in list_segments(disk, directory) if base >= (holding.first_segment or 0)]
@@ -312,7 +312,7 @@ def survey_kept(holding: Holding) -> LogSurvey:
     return survey
 
 
-def log_files(holding: Holding) -> list[tuple[Path, int]]:
+def log_files(holding: SurveyedDirectory) -> list[tuple[Path, int]]:
     """The files that a new directory with the same content is made of, and how many bytes of each count.
 
     The newest segment ends where the sound part does: a torn tail, or what is damaged, stays behind.

@@ -31,7 +31,7 @@ from quorate.metadata_log.errors import CorruptState
 from quorate.metadata_log.ids import uuid_from_text
 from quorate.scripts.cluster.log_content import LogContent, checkpoint_content
 from quorate.scripts.cluster.plan import ClusterPlan
-from quorate.scripts.lost_majority.directory_survey import Holding, fingerprint, log_files, survey_kept
+from quorate.scripts.lost_majority.directory_survey import SurveyedDirectory, fingerprint, log_files, survey_kept
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.numbers import moved_on
 from quorate.scripts.lost_majority.plan import PlannedVoter, RecoveryPlan, state_of
@@ -165,7 +165,7 @@ def _content(plan: RecoveryPlan) -> LogContent:
     return kept if last is None else kept + checkpoint_content(last, last.provenance.log_time_ms)
 
 
-def _last_image(seed: Holding) -> MetadataImage | None:
+def _last_image(seed: SurveyedDirectory) -> MetadataImage | None:
     """The last state for which there can be a checkpoint, at the end of a batch; None where there is one already."""
     if seed.first_segment is None or not seed.state_offset:
         return None

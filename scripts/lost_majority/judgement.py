@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from quorate.scripts.lost_majority.directory_survey import Holding, SurveyPart
+from quorate.scripts.lost_majority.directory_survey import SurveyedDirectory, SurveyPart
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.terminal.output import format_time
 
@@ -29,7 +29,7 @@ class RunningController(SurveyPart):
 class Judgement:
     """The conclusions from a survey."""
 
-    seed: Holding
+    seed: SurveyedDirectory
     #: All voters, as far as they are known.
     voters: tuple[int, ...]
     #: Voters whose directories are at hand and remember everything.
@@ -46,7 +46,7 @@ class Judgement:
 
 
 def judge(
-    holdings: Sequence[Holding],
+    holdings: Sequence[SurveyedDirectory],
     answers: Sequence[RunningController] = (),
     wanted_seed: str | None = None,
     as_left: Collection[int] | None = None,
@@ -97,25 +97,27 @@ def judge(
     )
 
 
-def _rank(holding: Holding) -> tuple[int, int]:
+def _rank(holding: SurveyedDirectory) -> tuple[int, int]:
     return holding.end_epoch, holding.end_offset
 
 
-def _require_one_cluster(holdings: Sequence[Holding]) -> None:
+def _require_one_cluster(holdings: Sequence[SurveyedDirectory]) -> None:
     by_cluster = {one.cluster_id: one.path for one in holdings if one.cluster_id is not None}
     if len(by_cluster) > 1:
         (first, path), (second, other) = list(by_cluster.items())[:2]
         raise RecoveryError(f"{path} is of cluster {first}, {other} of cluster {second}: give those of one cluster")
 
 
-def _wanted(usable: Sequence[Holding], path: str) -> Holding:
+def _wanted(usable: Sequence[SurveyedDirectory], path: str) -> SurveyedDirectory:
     for one in usable:
         if one.path == path:
             return one
     raise RecoveryError(f"{path} cannot be the seed: it is not among the directories that hold a state")
 
 
-def _voters(holdings: Sequence[Holding], answers: Sequence[RunningController], seed: Holding) -> tuple[int, ...]:
+def _voters(
+    holdings: Sequence[SurveyedDirectory], answers: Sequence[RunningController], seed: SurveyedDirectory
+) -> tuple[int, ...]:
     if seed.voters:
         return seed.voters
     told = next((one.voters for one in holdings if one.voters), ())
@@ -124,8 +126,8 @@ def _voters(holdings: Sequence[Holding], answers: Sequence[RunningController], s
 
 
 def _losses(
-    seed: Holding,
-    best: Holding,
+    seed: SurveyedDirectory,
+    best: SurveyedDirectory,
     known_commit: int,
     is_complete: bool,
     voters: Sequence[int],
@@ -159,7 +161,10 @@ def _losses(
 
 
 def _committed_end(
-    seed: Holding, best: Holding, usable: Sequence[Holding], answers: Sequence[RunningController]
+    seed: SurveyedDirectory,
+    best: SurveyedDirectory,
+    usable: Sequence[SurveyedDirectory],
+    answers: Sequence[RunningController],
 ) -> int:
     """Up to where the records of the seed's log are known to be those that were committed.
 
@@ -173,7 +178,7 @@ def _committed_end(
     return min(known, seed.end_offset)
 
 
-def _kept(seed: Holding, committed_end: int) -> list[str]:
+def _kept(seed: SurveyedDirectory, committed_end: int) -> list[str]:
     """The state of the seed's records, each of which is counted once: committed for sure, or perhaps."""
     start, end = seed.start_offset, seed.state_offset
     known_end = min(committed_end, end)
@@ -193,7 +198,7 @@ def _records(start: int, end: int) -> str:
     return f"record {start}" if end == start + 1 else f"records {start} to {end - 1} ({end - start:,})"
 
 
-def _not_as_left(one: Holding, seed: Holding) -> str:
+def _not_as_left(one: SurveyedDirectory, seed: SurveyedDirectory) -> str:
     """The worth of a directory that may be a copy from before."""
     before = "" if one is seed else f", {seed.end_offset - one.end_offset:,} records before the seed"
     return (
@@ -202,7 +207,7 @@ def _not_as_left(one: Holding, seed: Holding) -> str:
     )
 
 
-def _left_behind(one: Holding, seed: Holding, generation: int) -> list[str]:
+def _left_behind(one: SurveyedDirectory, seed: SurveyedDirectory, generation: int) -> list[str]:
     """The records of another directory that the seed does not have."""
     if one.generation < generation:
         return [f"{one.name} is of generation {one.generation}, before the quorum was last founded anew: left out"]
@@ -216,7 +221,7 @@ def _left_behind(one: Holding, seed: Holding, generation: int) -> list[str]:
     return [f"{one.name} holds {records}, that the seed does not have: {told}"]
 
 
-def common_end(one: Holding, other: Holding) -> int | None:
+def common_end(one: SurveyedDirectory, other: SurveyedDirectory) -> int | None:
     """Offset up to which two logs are the same; None where they have no stretch in common to compare.
 
     Logs that have a record of one epoch at one offset are the same up to there, so they part at the end of the last
@@ -230,7 +235,7 @@ def common_end(one: Holding, other: Holding) -> int | None:
     return min(ends[epoch], other_ends[epoch])
 
 
-def _epoch_ends(holding: Holding) -> dict[int, int]:
+def _epoch_ends(holding: SurveyedDirectory) -> dict[int, int]:
     starts = [one.start_offset for one in holding.epochs[1:]]
     return (
         {one.epoch: end for one, end in zip(holding.epochs, [*starts, holding.end_offset], strict=True)}

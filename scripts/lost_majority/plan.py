@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from quorate.metadata_log.directory.reader import find_files
 from quorate.metadata_log.limits import EPOCH_MAX
 from quorate.scripts.cluster.formatting import new_id
-from quorate.scripts.lost_majority.directory_survey import Holding, SurveyPart, fingerprint
+from quorate.scripts.lost_majority.directory_survey import SurveyedDirectory, SurveyPart, fingerprint
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.judgement import Judgement
 from quorate.scripts.lost_majority.numbers import moved_on
@@ -62,7 +62,7 @@ class RecoveryPlan(SurveyPart):
     source: str
     #: The directory whose log goes on; None: a state after which records are or may be lost, moved on in its offsets
     #: and in the numbers that it gives out (``numbers``).
-    seed: Holding | None
+    seed: SurveyedDirectory | None
     #: The first offset whose record is or may be lost, though it was acknowledged; None: nothing is.
     lost_from: int | None
     #: End of the state in the source; digest of what is made of it.
@@ -124,7 +124,7 @@ class Targets(SurveyPart):
     local_cluster: str | None = None
 
 
-def plan_from_survivors(judgement: Judgement, surveyed: Sequence[Holding], targets: Targets) -> RecoveryPlan:
+def plan_from_survivors(judgement: Judgement, surveyed: Sequence[SurveyedDirectory], targets: Targets) -> RecoveryPlan:
     """Go on with the seed's log; where records may be lost, with its state.
 
     Raises:
@@ -153,7 +153,7 @@ def plan_from_survivors(judgement: Judgement, surveyed: Sequence[Holding], targe
 
 
 def plan_from_backup(
-    backup: Path, offset: int | None, judgement: Judgement, surveyed: Sequence[Holding], targets: Targets
+    backup: Path, offset: int | None, judgement: Judgement, surveyed: Sequence[SurveyedDirectory], targets: Targets
 ) -> RecoveryPlan:
     """Take an older state, at offsets and epochs above everything that was ever seen.
 
@@ -186,7 +186,7 @@ def _plan_of_state(
     image: MetadataImage,
     source: str,
     judgement: Judgement,
-    surveyed: Sequence[Holding],
+    surveyed: Sequence[SurveyedDirectory],
     targets: Targets,
     lost_from: int | None,
     sentences: Sequence[str],
@@ -229,7 +229,9 @@ def _directories(backup: Path) -> list[Path]:
     return sorted({file.path.parent for file in find_files(backup)})
 
 
-def _plan(judgement: Judgement, surveyed: Sequence[Holding], targets: Targets, **facts: object) -> RecoveryPlan:
+def _plan(
+    judgement: Judgement, surveyed: Sequence[SurveyedDirectory], targets: Targets, **facts: object
+) -> RecoveryPlan:
     for one in surveyed:
         if one.is_in_use:
             raise RecoveryError(f"{one.path} is in use, and moves on: stop its controller first, then plan")

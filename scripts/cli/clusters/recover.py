@@ -15,7 +15,7 @@ from quorate.scripts.cli.clusters.recover_rejoin import rejoin
 from quorate.scripts.cluster.making import controller_directory
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.lost_majority.asking import ask_brokers, ask_controllers
-from quorate.scripts.lost_majority.directory_survey import Holding, local_directories, survey_directory
+from quorate.scripts.lost_majority.directory_survey import SurveyedDirectory, local_directories, survey_directory
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.founding import apply_plan
 from quorate.scripts.lost_majority.judgement import Judgement, RunningController, judge
@@ -255,7 +255,7 @@ def _require_no_majority(made: RecoveryPlan, secret: bytes | None) -> None:
 class _SurveyedCluster:
     """The results of a survey, and the cluster of `quorate up` that they are about, if any."""
 
-    holdings: list[Holding]
+    holdings: list[SurveyedDirectory]
     answers: list[RunningController]
     controllers: tuple[str, ...]
     plan: ClusterPlan | None

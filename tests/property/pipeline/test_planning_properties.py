@@ -123,7 +123,7 @@ def test_verdict_and_bound_agree_with_the_plan(seed: int) -> None:
 
 
 @given(SEEDS)
-@example(4593)  # evening brings a partition that has lost all its replicas one that can lead
+@example(4593)  # balancing brings a partition that has lost all its replicas one that can lead
 def test_lost_replicas_change_no_count_and_no_bound_and_do_not_lead(seed: int) -> None:
     """A plan with lost replicas is as even in replicas as one without; leaders are as even as those that can lead."""
     cluster = random_cluster(seed)
