@@ -47,6 +47,8 @@ class SystemChecks(Checks):
         self.reference = ReplayedLog()
         #: What each request wrote, by request id. One that was sent twice is known by where it was decided last.
         self._decided: dict[str, Decided] = {}
+        #: Whether what is said in a broker's name was said by its process; else its process need not know of it.
+        self.brokers_speak_for_themselves = True
         #: When a process's state was compared last.
         self._compared_at: dict[str, float] = {}
         self.said = SaidLevel()
@@ -66,14 +68,14 @@ class SystemChecks(Checks):
             self._world.violation(f"the committed log breaks an invariant at offset {header.base_offset}: {error}")
         for member in self.reference.take_entered():
             self.isr_entries += 1
-            if not self.said.has_said(member):
+            if self.brokers_speak_for_themselves and not self.said.has_said(member):
                 self._world.violation(
                     f"{member} entered an ISR at offset {header.base_offset} and never said to be level"
                 )
         for session in self.reference.take_ended():
             self.sessions_ended += 1
             left_ms = self._world.broker(session.broker_id).counts_on_session_ms(session.broker_epoch)
-            if left_ms > 0:
+            if self.brokers_speak_for_themselves and left_ms > 0:
                 self._world.violation(
                     f"{session} was ended at offset {header.base_offset}, and its process counts on it for {left_ms} ms"
                 )
