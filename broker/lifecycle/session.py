@@ -133,8 +133,9 @@ class BrokerSession:
 
     async def _sleep(self) -> None:
         wake_ms = self.lifecycle.next_wake_ms()
-        if wake_ms is not None and self._told_lease:
-            wake_ms = min(wake_ms, self.lifecycle.lease.valid_until_ms)
+        if self._told_lease:
+            valid_until_ms = self.lifecycle.lease.valid_until_ms
+            wake_ms = valid_until_ms if wake_ms is None else min(wake_ms, valid_until_ms)
         try:
             async with asyncio.timeout(None if wake_ms is None else max(0.0, wake_ms - self._now_ms()) / 1000):
                 await self._wake.wait()

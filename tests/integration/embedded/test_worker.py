@@ -14,6 +14,7 @@ from quorate.broker.settings import FeedSettings, LifecycleSettings
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest, ReplicaAssignment
 from quorate.metadata_log.errors import ErrorCode
 from quorate.worker import BrokerSettings, LocalReplica, NotCaughtUp, ServiceReplicas, Worker, WorkerNotReady, worker
+from tests.integration.swallowing_proxy import swallowing_proxy
 from tests.waiting import eventually
 
 SESSION_MS = 1_500
@@ -23,7 +24,10 @@ CLUSTER = {"brokers.session_timeout_ms": SESSION_MS}
 def settings(broker_id: int, urls: Any, **more: Any) -> BrokerSettings:
     """A broker that speaks often."""
     lifecycle = LifecycleSettings(
-        heartbeat_interval_ms=100, request_timeout_ms=500, registration_timeout_ms=more.pop("patience_ms", 20_000)
+        heartbeat_interval_ms=100,
+        request_timeout_ms=more.pop("request_timeout_ms", 500),
+        registration_timeout_ms=more.pop("patience_ms", 20_000),
+        shutdown_timeout_ms=500,
     )
     feed = FeedSettings(wait_ms=100, retry_max_ms=100)
     values: dict[str, Any] = {"ids": [broker_id], "controllers": list(urls), **more}
@@ -113,6 +117,19 @@ async def test_worker_without_controllers_loses_its_session_before_they_can_end_
         await cluster.start(0)
         await eventually(lambda: holds(lambda: told.sessions == ["back", "lost", "back"]), "its session is back")
         assert one.session(1).is_valid
+
+
+async def test_worker_is_told_of_its_sessions_end_while_it_waits_for_an_answer() -> None:
+    """Nothing wakes it: its connections stay open, and its request may take far longer than its session."""
+    told = Told()
+    async with testing.cluster(settings=CLUSTER) as cluster, swallowing_proxy(cluster.urls[0]) as proxy:
+        slow = settings(1, [proxy.url], request_timeout_ms=60_000)
+        async with worker(slow, told) as one:
+            await one.ready()
+            proxy.is_swallowing = True
+            begun = time.monotonic()
+            await eventually(lambda: holds(lambda: told.sessions == ["back", "lost"]), "its session is lost")
+            assert time.monotonic() - begun < SESSION_MS / 1000
 
 
 async def test_worker_that_resigns_is_relieved_until_it_is_ready_again() -> None:
