@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # commands that only ask do not wait for it to be imported
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class ReassignmentState(Enum):
