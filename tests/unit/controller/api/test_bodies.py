@@ -52,7 +52,7 @@ def items(item: bytes) -> bytes:
     ],
     ids=["numbers", "objects", "lists", "keys", "some keys", "packed maps", "packed lists", "packed keys"],
 )
-def test_body_of_millions_of_parts_is_refused_before_they_are_made(
+def test_body_of_millions_of_parts_is_refused_for_how_many_they_are(
     model: type[BaseModel], media: str, body: bytes, says: str
 ) -> None:
     with pytest.raises(HttpRefusal) as refused:
