@@ -135,7 +135,7 @@ def fencing(image: MetadataImage, runs: int) -> list[_Found]:
     for _ in range(runs):
         clock, pieces, state, changed = _Clock(), [], ReplayState(image), 0
         before = time.perf_counter()
-        decision = clock.time("decide", partial(decide_broker_heartbeat, image, _CONFIG, sessions, request))
+        decision = clock.time("decide", partial(decide_broker_heartbeat, image, _CONFIG, sessions, request, 0))
         for part in decision.slices or slices_of(decision.records):
             items = clock.time("decide", partial(part, state.head))
             state, count = _written(clock, state, items)

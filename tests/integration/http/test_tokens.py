@@ -236,6 +236,7 @@ async def test_process_sweeps_tokens_and_neither_logs_nor_stores_a_secret(tmp_pa
     key_file = tmp_path / "token.secret"
     plan = make_fresh(tmp_path, Ports.of(free_ports(2)), 1, 0)
     key_file.write_text(secret + "\n")
+    key_file.chmod(0o600)
     settings = {"LOGGING__LEVEL": "debug", "TOKENS__SECRET_KEY_FILE": str(key_file), "TOKENS__SWEEP_INTERVAL_MS": "200"}
     cluster = LocalCluster(tmp_path, plan, LocalOptions(settings))
     client = ControllerClient(plan.controller_urls, principal="User:ana")
