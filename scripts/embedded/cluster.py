@@ -79,29 +79,30 @@ class EmbeddedCluster:
             QuorateError, OSError: it cannot start; one sentence says why.
         """
         self._require(controller)
-        if controller in self.running:
-            raise WrongState(f"controller {controller} runs already: stop it before you start it again")
-        if controller in self._running:
-            await self._running.pop(controller).ended()
+        while (before := self._running.get(controller)) is not None:
+            if not before.is_over:
+                raise WrongState(f"controller {controller} runs already: stop it before you start it again")
+            await self._end(controller, before)
         running = self._running[controller] = _Running(self._settings[controller], self._faults)
         try:
             await running.started()
         except BaseException:
-            del self._running[controller]
-            await running.ended()
+            await self._end(controller, running)
             raise
 
     async def stop(self, controller: int) -> None:
         """Stop a controller in order, as SIGTERM does: a leader resigns. What it has on disk stays for ``start``.
 
+        Once begun it is done: a cancellation meanwhile is raised when nothing of the controller is left.
+
         Raises:
             InvalidCluster: there is no such controller. WrongState: it does not run.
         """
         self._require(controller)
-        running = self._running.pop(controller, None)
+        running = self._running.get(controller)
         if running is None:
             raise WrongState(f"controller {controller} does not run: it was stopped before")
-        await running.ended()
+        await self._end(controller, running)
 
     async def wait_until_led(self, timeout_ms: float = DEFAULT_TIMEOUT_MS) -> None:
         """Wait until a majority has a leader that answers.
@@ -113,11 +114,23 @@ class EmbeddedCluster:
             await client.describe_features(is_linearizable=True)
 
     async def close(self) -> None:
-        """Stop what runs, and close all clients."""
+        """Stop what runs, and close all clients; a cancellation meanwhile is raised afterwards."""
+        closing = asyncio.create_task(self._close())
+        await _to_its_end(closing)
+        closing.result()
+
+    async def _close(self) -> None:
         for client in self._clients:
             await client.close()
-        running, self._running = list(self._running.values()), {}
-        await asyncio.gather(*(one.ended() for one in running))
+        await asyncio.gather(*(self._end(controller, one) for controller, one in self._running.items()))
+
+    async def _end(self, controller: int, running: _Running) -> None:
+        """Known until nothing of it is left: who starts the next one before that finds its directory in use."""
+        try:
+            await running.ended()
+        finally:
+            if self._running.get(controller) is running:
+                del self._running[controller]
 
     def _require(self, controller: int) -> None:
         if type(controller) is not int or not 0 <= controller < len(self._settings):
@@ -175,7 +188,7 @@ class _Running:
 
     @property
     def is_over(self) -> bool:
-        """Whether a fault stopped it."""
+        """Whether it was told to end, or a fault stopped it."""
         return self._is_to_end.is_set()
 
     async def started(self) -> None:
@@ -191,7 +204,19 @@ class _Running:
     async def ended(self) -> None:
         """End it, and wait until nothing of it is left."""
         self._is_to_end.set()
-        await asyncio.wait([self._task])
+        await _to_its_end(self._task)
+
+
+async def _to_its_end(task: asyncio.Task[None]) -> None:
+    """Wait until a task is over, however it ends; who is cancelled meanwhile hears of it only then."""
+    cancellation: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancellation = error
+    if cancellation is not None:
+        raise cancellation
 
 
 def _settings(directory: Path, plan: ClusterPlan, number: int, wanted: Mapping[str, Setting]) -> ControllerSettings:

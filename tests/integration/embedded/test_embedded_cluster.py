@@ -87,6 +87,52 @@ async def test_two_of_three_controllers_go_on_without_the_one_that_led() -> None
         await eventually(is_back, "the change on the controller that was started again", WAIT_S)
 
 
+async def test_stop_that_is_cancelled_is_done_all_the_same() -> None:
+    async with testing.cluster() as cluster:
+        stopping = asyncio.create_task(cluster.stop(0))
+        await asyncio.sleep(0)
+        stopping.cancel()
+        await asyncio.wait([stopping])
+
+        assert stopping.cancelled()
+        assert (cluster.running, is_listened_to(cluster.urls[0])) == (frozenset(), False)
+        with pytest.raises(testing.WrongState, match="controller 0 does not run"):
+            await cluster.stop(0)
+        await cluster.start(0)
+        assert is_listened_to(cluster.urls[0])
+
+
+async def test_start_waits_for_the_end_of_a_stop_that_is_under_way() -> None:
+    async with testing.cluster() as cluster:
+        await asyncio.gather(cluster.stop(0), cluster.start(0))
+
+        assert (cluster.running, is_listened_to(cluster.urls[0])) == (frozenset({0}), True)
+
+
+@pytest.mark.parametrize("clients", [0, 2])
+async def test_block_that_is_cancelled_while_it_ends_leaves_no_controller(clients: int) -> None:
+    files, tasks = open_files(), asyncio.all_tasks()
+    clusters = []
+
+    async def block() -> None:
+        async with testing.cluster() as cluster:
+            clusters.append(cluster)
+            for _ in range(clients):
+                await cluster.client().describe_features()
+            this = asyncio.current_task()
+            assert this is not None
+            this.cancel()
+            asyncio.get_running_loop().call_soon(this.cancel)
+
+    ended = asyncio.create_task(block())
+    await asyncio.wait([ended])
+
+    assert ended.cancelled()
+    assert not is_listened_to(clusters[0].urls[0])
+    assert (clusters[0].running, asyncio.all_tasks()) == (frozenset(), tasks)
+    assert open_files() - files == set()
+
+
 async def test_clusters_beside_each_other_do_not_know_each_other() -> None:
     async with testing.cluster() as one, testing.cluster() as other:
         ids = {(await each.client().describe_cluster()).cluster_id for each in (one, other)}
