@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Final, TypeVar
@@ -38,6 +39,9 @@ def check_publisher(
     in place of deltas, older ones among them, updates that fail before or after the publisher has them, changes of the
     controller, new processes. A log of Apache Kafka and ``directories`` are told as well, each in as many ways.
 
+    A loop runs meanwhile, as it does where publishers are called: the caller's, or one of the check's own. Tasks that
+    publishers start run between two histories; in the caller's loop, after the check.
+
     Args:
         make: a new publisher.
         seen: what a publisher has, as a value that can be compared: a set, a dictionary.
@@ -50,17 +54,40 @@ def check_publisher(
         PublisherDiffers: a publisher has something else, or raised; an ``AssertionError``. Seed and step are named.
         StorageError, ReplayError, ImageNotAvailable: one of ``directories`` cannot be read.
     """
-    subject = TestedPublisher(make, seen, expected)
+    histories = _told_histories(TestedPublisher(make, seen, expected), seeds, directories, is_atomic=is_atomic)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(_turn_by_turn(histories))
+    else:
+        for _ in histories:
+            pass
+
+
+async def _turn_by_turn(histories: Iterator[None]) -> None:
+    """Tasks that publishers start run between two histories, and Ctrl-C is heard there."""
+    for _ in histories:
+        await asyncio.sleep(0)
+
+
+def _told_histories(
+    subject: TestedPublisher[P], seeds: Iterable[int], directories: Sequence[Path], *, is_atomic: bool
+) -> Iterator[None]:
+    """Tell one more history at each step."""
     recorded = {"Apache Kafka's log": points_in(DYNAMIC_SMALL_M1)}
     recorded |= {str(directory): points_in(directory) for directory in directories}
     for seed in seeds:
         made = points_of(made_history(seed))
         _cut_at_every_point(subject, made, f"seed {seed}", is_atomic=is_atomic)
+        yield
         _wander(subject, made, Random(seed), f"seed {seed}", is_atomic=is_atomic)
+        yield
         for name, points in recorded.items():
             _wander(subject, points, Random(seed), f"seed {seed} of {name}", is_atomic=is_atomic)
+            yield
     for name, points in recorded.items():
         _cut_at_every_point(subject, points, name, is_atomic=is_atomic)
+        yield
 
 
 def _cut_at_every_point(

@@ -1,7 +1,7 @@
 """Small histories of a cluster, made from a seed: the kinds of changes that a publisher has to follow, close together.
 
 The same seed makes the same batches, whoever asks. Brokers come, go and are fenced; topics of a few names are made,
-grow, are deleted and made again under new ids; partitions change leaders, ISRs and replicas.
+grow, are deleted and made again under new ids; partitions change leaders, ISRs and replicas; labels come and go.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from quorate.metadata_log.records.records import (
     UnregisterBrokerRecord,
 )
 from quorate.snapshots.image.image_parts import METADATA_VERSION, TOPIC_RESOURCE
+from quorate.snapshots.image.labels import Label, config_of
 from quorate.snapshots.replay.replay_state import ReplayState
 from quorate.snapshots.table.partition import Partition
 
 #: Brokers that appear in made histories: whom a publisher may take itself for.
 HISTORY_BROKERS: Final = (1, 2, 3, 4)
 _TOPICS: Final = ("orders", "payments", "users")
+_LABEL_KEYS: Final = ("acme/owner", "acme/schema")
 _BATCHES: Final = 48
 _FEATURE_LEVEL: Final = 25
 #: Versions of the records that this level of metadata.version writes; 0 where none is named.
@@ -66,6 +68,8 @@ class _HistoryMaker:
             self._change_isr,
             self._reassign,
             self._set_config,
+            self._set_label,
+            self._set_label,
             lambda: [NoOpRecord()],
         ]
 
@@ -127,7 +131,11 @@ class _HistoryMaker:
         if len(brokers) < len(HISTORY_BROKERS) or self._random.random() < 0.5:
             return []
         broker = self._random.choice(brokers)
-        return [UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch), *self._leave(broker.id)]
+        return [
+            UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch),
+            *self._leave(broker.id),
+            *self._without_labels(f"broker:{broker.id}"),
+        ]
 
     def _leave(self, broker: int) -> list[Record]:
         """A broker leaves the ISRs in which it is not alone, and leads nothing any more."""
@@ -161,7 +169,7 @@ class _HistoryMaker:
         if not self._topics:
             return []
         name = self._random.choice(list(self._topics))
-        return [RemoveTopicRecord(self._topics[name]), *self._new_topic(name)]
+        return [*self._removed_topic(name), *self._new_topic(name)]
 
     def _new_topic(self, name: str) -> list[Record]:
         topic_id = self._uuid()
@@ -172,16 +180,50 @@ class _HistoryMaker:
         if not self._topics or not self._registered:
             return []
         topic_id = self._random.choice(list(self._topics.values()))
-        return [self._partition(topic_id, len(list(self._state.stable.partitions.partitions_of(topic_id))))]
+        return [self._partition(topic_id, len(self._numbers(topic_id)))]
 
     def _delete_topic(self) -> list[Record]:
-        return [RemoveTopicRecord(self._random.choice(list(self._topics.values())))] if self._topics else []
+        return self._removed_topic(self._random.choice(list(self._topics))) if self._topics else []
+
+    def _removed_topic(self, name: str) -> list[Record]:
+        topic_id = self._topics[name]
+        partitions = (f"partition:{name}-{number}" for number in self._numbers(topic_id))
+        return [*self._without_labels(f"topic:{name}", *partitions), RemoveTopicRecord(topic_id)]
+
+    def _numbers(self, topic_id: Uuid) -> list[int]:
+        return [number for number, _ in self._state.stable.partitions.partitions_of(topic_id)]
 
     def _set_config(self) -> list[Record]:
         if not self._topics:
             return []
         value = self._random.choice((None, "1000", "2000"))
         return [ConfigRecord(TOPIC_RESOURCE, self._random.choice(list(self._topics)), "retention.ms", value)]
+
+    # --- labels --------------------------------------------------------------------------------------
+
+    def _set_label(self) -> list[Record]:
+        """A label of anything that there is: new, of another value, or gone."""
+        labels = self._state.stable.labels
+        labelled = sorted(labels.resources)
+        resource = self._random.choice(labelled if labelled and self._random.random() < 0.5 else self._things())
+        if labels.of(resource) and self._random.random() < 0.5:
+            return [_label(resource, self._random.choice(sorted(labels.of(resource))), None)]
+        return [_label(resource, self._random.choice(_LABEL_KEYS), self._random.choice(("1", "2", "3")))]
+
+    def _things(self) -> list[str]:
+        """Name everything that can have labels."""
+        return [
+            "cluster",
+            "record:routing",
+            *(f"broker:{broker}" for broker in self._registered),
+            *(f"topic:{name}" for name in self._topics),
+            *(f"partition:{name}-{number}" for name, one in self._topics.items() for number in self._numbers(one)),
+        ]
+
+    def _without_labels(self, *resources: str) -> list[Record]:
+        """Remove all labels of things that go."""
+        labels = self._state.stable.labels
+        return [_label(resource, key, None) for resource in resources for key in sorted(labels.of(resource))]
 
     # --- partitions ----------------------------------------------------------------------------------
 
@@ -248,3 +290,7 @@ class _HistoryMaker:
 
     def _uuid(self) -> Uuid:
         return self._random.randbytes(16)
+
+
+def _label(resource: str, key: str, value: str | None) -> Record:
+    return ConfigRecord(*config_of(Label(resource, key)), value)

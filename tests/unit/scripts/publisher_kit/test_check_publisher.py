@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -115,6 +116,49 @@ class FailsWhenATopicGoes(Leader):
             raise KeyError("no such topic")
 
 
+class Labels(MetadataPublisher):
+    """Follows all labels, by deltas."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, dict[str, str]] = {}
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        if manifest.follows_failure:
+            self.values, delta = {}, MetadataDelta(EMPTY_IMAGE, image)
+        for resource in delta.labels.removed:
+            self.values.pop(resource, None)
+        for resource in delta.labels.updated:
+            self.values[resource] = dict(image.labels.of(resource))
+
+
+class NoLabels(Labels):
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        """Does nothing."""
+
+
+class KeepsLabelsThatAreGone(Labels):
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        for resource in delta.labels.updated:
+            self.values.setdefault(resource, {}).update(image.labels.of(resource))
+
+
+class StartsTasks(Leader):
+    """Leaves its work to a task, as one does whose work takes long."""
+
+    done: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        super().on_metadata_update(delta, image, manifest)
+        self.tasks.add(asyncio.get_running_loop().create_task(self.work()))
+
+    async def work(self) -> None:
+        StartsTasks.done += 1
+
+
 class Counter(MetadataPublisher):
     """How many partitions there are, counted by what came and went: an update that comes twice counts twice."""
 
@@ -162,6 +206,36 @@ def test_publisher_that_is_wrong_is_found_with_the_seed_and_step_that_show_it_ag
     with pytest.raises(PublisherDiffers) as again:
         check(make, seeds=[int(matched[1])])
     assert str(again.value) == str(first.value)
+
+
+def check_labels(make: Callable[[], Labels], seeds: range) -> None:
+    def expected(image: MetadataImage) -> dict[str, dict[str, str]]:
+        return {resource: dict(image.labels.of(resource)) for resource in image.labels.resources}
+
+    check_publisher(make, lambda labels: labels.values, expected, seeds=seeds)
+
+
+def test_publisher_of_labels_that_is_right_passes() -> None:
+    check_labels(Labels, range(2))
+
+
+@pytest.mark.parametrize("make", [NoLabels, KeepsLabelsThatAreGone])
+def test_publisher_of_labels_that_is_wrong_is_found(make: type[Labels]) -> None:
+    with pytest.raises(PublisherDiffers, match=r"^seed \d+"):
+        check_labels(make, range(4))
+
+
+def test_publisher_that_starts_tasks_passes_and_they_run() -> None:
+    StartsTasks.done = 0
+    check(StartsTasks, seeds=[0])
+    assert StartsTasks.done
+
+
+async def test_publisher_that_starts_tasks_passes_in_a_loop_that_runs_already() -> None:
+    StartsTasks.done = 0
+    check(StartsTasks, seeds=[0])
+    await asyncio.sleep(0)
+    assert StartsTasks.done
 
 
 def test_update_that_is_counted_twice_is_found() -> None:

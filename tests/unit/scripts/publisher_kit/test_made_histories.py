@@ -24,6 +24,18 @@ def test_history_obeys_the_rules_of_every_state() -> None:
             assert list(broken_rules(point.image)) == [], (seed, point.offset)
 
 
+def test_labels_are_of_things_that_there_are() -> None:
+    for seed in SEEDS:
+        for point in points(seed):
+            image = point.image
+            topics = [(name, topic.id) for name, topic in image.topics.by_name.items()]
+            things = {"cluster", "record:routing"}
+            things |= {f"broker:{broker}" for broker in image.cluster.brokers}
+            things |= {f"topic:{name}" for name, _ in topics}
+            things |= {f"partition:{name}-{n}" for name, one in topics for n, _ in image.partitions.partitions_of(one)}
+            assert set(image.labels.resources) <= things, (seed, point.offset)
+
+
 def test_history_is_a_log_without_gaps() -> None:
     end = 0
     for batch in made_history(1):
@@ -47,6 +59,7 @@ def test_histories_have_every_kind_of_change_that_a_publisher_may_miss() -> None
         "nothing", "broker new", "broker changed", "broker gone", "topic new", "topic gone", "topic under its old name",
         "partition new", "partition changed", "partition gone", "leader gone", "configs changed", "configs gone",
         "replica moved away",
+        "label new", "label changed", "label gone", "last label gone", "label gone with its topic",
     }  # fmt: skip
 
 
@@ -55,6 +68,7 @@ def changes(delta: MetadataDelta) -> set[str]:
     brokers = delta.brokers
     names = {old.topics.by_id[topic].name for topic in delta.topics.removed}
     led = {row for row in delta.partitions.rows.tolist() if new.partitions.partition(row).has_leader}
+    labels = [(old.labels.of(one), new.labels.of(one)) for one in delta.labels.updated | delta.labels.removed]
     found = {
         "nothing": not delta,
         "broker new": any(broker not in old.cluster.brokers for broker in brokers.updated),
@@ -69,6 +83,11 @@ def changes(delta: MetadataDelta) -> set[str]:
         "leader gone": len(led) < len(delta.partitions.rows),
         "configs changed": delta.configs.updated,
         "configs gone": delta.configs.removed,
+        "label new": any(after.keys() - before.keys() for before, after in labels),
+        "label changed": any(before[key] != after[key] for before, after in labels for key in before.keys() & after),
+        "label gone": any(before.keys() - after.keys() for before, after in labels),
+        "last label gone": delta.labels.removed,
+        "label gone with its topic": {f"topic:{name}" for name in names} & delta.labels.removed,
         "replica moved away": any(delta.local_changes(broker).stopped() for broker in HISTORY_BROKERS),
     }
     return {name for name, is_so in found.items() if is_so}
