@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from quorate.controller.engine.faults import FaultHandler
@@ -36,9 +36,12 @@ class Ending:
         os._exit(_BY_SIGNAL + number)
 
 
-async def in_background(what: str, work: Awaitable[None], faults: FaultHandler) -> None:
-    """Do ``work`` apart from all else: a typed error is its own to handle, any other ends the process."""
+async def in_background(what: str, work: Callable[[], Awaitable[None]], faults: FaultHandler) -> None:
+    """Do ``work`` apart from all else: a typed error is its own to handle, any other ends the process.
+
+    It is called here: a task that is cancelled before its first step leaves no coroutine that nobody awaits.
+    """
     try:
-        await work
+        await work()
     except Exception as error:  # noqa: BLE001  # nobody else would hear of it: a task keeps its error to itself
         faults.fatal(what, error)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -77,7 +78,8 @@ async def serve(
     async with AsyncExitStack() as stack:
         registrar, watch = await _start(settings, faults, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
-        on_the_side = asyncio.create_task(in_background("start", _work_when_settled(faults, registrar, watch), faults))
+        work = partial(_work_when_settled, faults, registrar, watch)
+        on_the_side = asyncio.create_task(in_background("start", work, faults))
         stack.push_async_callback(_cancelled, on_the_side)
         tell_started()
         await is_to_end.wait()
@@ -93,8 +95,8 @@ async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch:
     await asyncio.sleep(_SETTLED_S)
     await warm_up(LoopScheduler(faults), faults)
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(in_background("registration", registrar.run(), faults))
-        tasks.create_task(in_background("digest watch", watch.run(), faults))
+        tasks.create_task(in_background("registration", registrar.run, faults))
+        tasks.create_task(in_background("digest watch", watch.run, faults))
 
 
 async def _start(

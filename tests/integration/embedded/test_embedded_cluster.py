@@ -1,6 +1,7 @@
 """A quorum inside the test's own process: it serves, its controllers stop and start, and nothing is left of it."""
 
 import asyncio
+import gc
 import os
 import socket
 import threading
@@ -131,6 +132,19 @@ async def test_block_that_is_cancelled_while_it_ends_leaves_no_controller(client
     assert not is_listened_to(clusters[0].urls[0])
     assert (clusters[0].running, asyncio.all_tasks()) == (frozenset(), tasks)
     assert open_files() - files == set()
+
+
+async def test_controller_that_is_to_end_before_it_has_started_leaves_no_work_that_nobody_awaits(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    async with testing.cluster() as cluster:
+        await cluster.stop(0)
+        starting = asyncio.create_task(cluster.start(0))
+        await asyncio.sleep(0)
+        starting.cancel()
+        await asyncio.wait([starting])
+    gc.collect()
+    assert [str(one.message) for one in recwarn if "never awaited" in str(one.message)] == []
 
 
 async def test_clusters_beside_each_other_do_not_know_each_other() -> None:

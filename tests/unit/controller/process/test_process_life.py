@@ -66,7 +66,7 @@ async def test_work_beside_that_raises_is_fatal() -> None:
     async def fail() -> None:
         raise error
 
-    await in_background("some work", fail(), faults)
+    await in_background("some work", fail, faults)
 
     assert faults.ends == [("some work", error)]
 
