@@ -309,12 +309,13 @@ class ControllerClient:
     async def alter_partition_columns(
         self, broker_id: int, broker_epoch: int, columns: AlterPartitionColumns, timeout_ms: float | None = None
     ) -> AlteredPartitions:
-        """``alter_partition`` for many thousands of partitions at once."""
+        """``alter_partition`` for thousands of partitions, sent once: a refusal leaves no copy on its way."""
         from quorate.controller.api.columns import AlterPartitionColumnsResponse, outcome_of, request_of
 
-        request = request_of(broker_id, broker_epoch, columns)
-        response = await self._broker_rpc("alter-partition-columns", request, AlterPartitionColumnsResponse, timeout_ms)
-        return outcome_of(response)
+        path, body = "/v1/broker-rpc/alter-partition-columns", request_of(broker_id, broker_epoch, columns)
+        request = Request("POST", path, timeout_ms or self._timeout_ms, body=body, as_msgpack=True)
+        answer = await self._attempts.send(request, is_repeatable=False)
+        return outcome_of(answer.model(AlterPartitionColumnsResponse))
 
     async def assign_replicas_to_dirs(
         self, request: AssignReplicasToDirsRequest, timeout_ms: float | None = None

@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from typing import cast
 
+import numpy as np
 import pytest
 
 from quorate.controller.client.attempts import Attempts, Unreachable
+from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import Answer, Connection, NoAnswer, NotAController, NotSent, Request
+from quorate.controller.protocol.altered_partitions import AlterPartitionColumns
 from quorate.metadata_log.errors import NotController, OutcomeUnknown
 
 PATIENT = Request("GET", "/v1/status", timeout_ms=600_000)
@@ -93,3 +96,21 @@ async def test_without_a_bound_the_request_is_what_ends_it() -> None:
     short = Request("GET", "/v1/status", timeout_ms=300)
     with pytest.raises(Unreachable):
         await attempts(Scripted(NotSent("refused")), absent_ms=None).send(short, is_repeatable=True)
+
+
+async def test_isr_changes_that_got_no_answer_are_not_sent_to_another_controller() -> None:
+    """A refusal of the second copy would say nothing of the first, which may still arrive."""
+    lost, other = Scripted(NoAnswer("silent")), Scripted(HERE)
+    columns = AlterPartitionColumns(
+        topic_ids=np.zeros((1, 16), np.uint8),
+        partition_ids=np.zeros(1, np.int32),
+        leader_epochs=np.zeros(1, np.int32),
+        partition_epochs=np.zeros(1, np.int32),
+        leader_recovery_states=np.zeros(1, np.int8),
+        new_isr=np.ones((1, 1), np.int32),
+        new_isr_epochs=np.ones((1, 1), np.int64),
+    )
+    client = ControllerClient(["http://127.0.0.1:1"], sender=attempts(lost, other, absent_ms=None))
+    with pytest.raises(OutcomeUnknown):
+        await client.alter_partition_columns(1, 1, columns)
+    assert other.asked == 0
