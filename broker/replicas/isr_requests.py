@@ -16,7 +16,7 @@ import structlog
 from quorate.broker.controllers.isr_proposals import IsrProposals
 from quorate.broker.replicas.claims import Claims
 from quorate.broker.replicas.isr_book import IsrBook
-from quorate.metadata_log.errors import ErrorCode, QuorateError
+from quorate.metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown, QuorateError
 
 if TYPE_CHECKING:
     from quorate.broker.controllers.controller_rpc import ControllerRpc
@@ -90,6 +90,8 @@ class IsrRequests:
             self.counters.failed_requests += 1
             wait_ms = min(RETRY_FIRST_MS * 2.0 ** (failures - 1), RETRY_MAX_MS)
             self._book.postponed(proposals, self._now_ms() + wait_ms)
+            if self._claims is not None and isinstance(error, ApiError) and not isinstance(error, OutcomeUnknown):
+                self._claims.answered(proposals, np.full(len(proposals), error.code, np.int16))
             if failures == 1:
                 log.warning("isr_requests.failed", leader=leader, partitions=len(proposals), reason=str(error))
         else:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from quorate.broker.publisher import Manifest
 from quorate.broker.replicas.claims import Claims, PartitionKey
-from quorate.broker.replicas.isr_book import IsrBook
+from quorate.broker.replicas.isr_book import AS_BEFORE, IsrBook
 from quorate.broker.replicas.isr_requests import IsrRequests
 from quorate.broker.replicas.led_rows import ALWAYS, UNKNOWN
 from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
@@ -28,6 +28,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.table.partition import Partition
 
 NOTICE: Final = "a replica is in sync when the service says so"
+_NUMBERS: Final = np.iinfo(np.int32)
 
 
 class NotNoted(QuorateError):
@@ -53,7 +54,8 @@ class ServiceReplicas(ReplicaManager):
     def __init__(self, *, holds_unfencing: bool = False) -> None:
         super().__init__()
         self._holds_unfencing = holds_unfencing
-        self._ready: set[int] = set()
+        #: Whether brokers here can serve, as far as that was said.
+        self._can_serve: dict[int, bool] = {}
         self._book = IsrBook(lag_max_ms=0.0, trusts_isr=True)
         self._claims = Claims()
         #: Of whom it was said that they fell behind, while a request may still bring them in.
@@ -100,7 +102,7 @@ class ServiceReplicas(ReplicaManager):
         key = PartitionKey(topic_id, partition)
         self._leaving.pop((key, broker_id), None)
         if broker_id not in self.state_of(topic_id, partition).isr:
-            self._claims.said(key, self.state_of(topic_id, partition).partition_epoch, broker_id)
+            self._claims.said(key, leader_epoch, broker_id, broker_epoch)
 
     def fell_behind(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int) -> None:
         """A replica does not keep up: its leader here asks for an ISR without it.
@@ -110,6 +112,7 @@ class ServiceReplicas(ReplicaManager):
         Raises:
             NotNoted: it does not fit the newest image. Nothing was changed.
         """
+        self._note(topic_id, partition, leader_epoch, broker_id, AS_BEFORE)  # what does not fit is refused here
         key = PartitionKey(topic_id, partition)
         if self._claims.taken_back(key, broker_id):
             self._note(topic_id, partition, leader_epoch, broker_id, UNKNOWN)
@@ -141,19 +144,21 @@ class ServiceReplicas(ReplicaManager):
         return self._image.partitions.partition(row)
 
     def ready(self, broker_id: int) -> None:
-        """A broker here can serve: it may be unfenced. Only of use with ``holds_unfencing``."""
-        self._ready.add(broker_id)
+        """A broker here can serve: it may be unfenced. Of use with ``holds_unfencing`` and after ``resign``."""
+        self._can_serve[broker_id] = True
         self._let_in(broker_id)
 
     def resign(self, broker_id: int) -> None:
         """A broker here can serve no more: it asks to be fenced, so that others lead, until ``ready`` is called."""
-        self._ready.discard(broker_id)
+        self._can_serve[broker_id] = False
         if self.station is not None:
             self.station.hold_unfencing(broker_id)
 
     # --- what a process asks -------------------------------------------------------------------------
 
     def begin(self, station: Station) -> None:
+        if self.station is not None:  # another worker's: that its brokers could serve says nothing of these
+            self._can_serve.clear()
         super().begin(station)
         self._requests = IsrRequests(
             station.rpc, self._book, station.epochs, station.now_ms, self._changed.set, self._claims
@@ -206,10 +211,11 @@ class ServiceReplicas(ReplicaManager):
                     self._note(*key, leader_epoch, broker_id, UNKNOWN)
 
     def _let_in(self, broker_id: int) -> None:
-        if self.station is not None and (not self._holds_unfencing or broker_id in self._ready):
+        if self.station is not None and self._can_serve.get(broker_id, not self._holds_unfencing):
             self.station.ready_to_unfence(broker_id)
 
     def _note(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int, caught_up_ms: float) -> None:
+        self.state_of(topic_id, partition)  # there is none that does not fit the columns of the book
         codes = self._book.note(
             np.frombuffer(topic_id, np.uint8).reshape(1, UUID_BYTES),
             _one(partition),
@@ -224,4 +230,5 @@ class ServiceReplicas(ReplicaManager):
 
 
 def _one(number: int) -> NDArray[np.int32]:
-    return np.array([number], np.int32)
+    """int32[1]; a number that no id or epoch can have becomes the greatest or the least, which none has either."""
+    return np.array([min(max(number, _NUMBERS.min), _NUMBERS.max)], np.int32)
