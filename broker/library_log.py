@@ -26,11 +26,11 @@ class LibraryLog:
         """Something that an operator should look at if it lasts."""
         self._say("warning", event, None, fields)
 
-    def error(self, event: str, *, exc_info: Exception, **fields: object) -> None:
+    def error(self, event: str, *, exc_info: BaseException, **fields: object) -> None:
         """Something that somebody has to mend; with its traceback."""
         self._say("error", event, exc_info, fields)
 
-    def _say(self, severity: str, event: str, error: Exception | None, fields: dict[str, object]) -> None:
+    def _say(self, severity: str, event: str, error: BaseException | None, fields: dict[str, object]) -> None:
         if structlog.is_configured():
             say = getattr(self._structured, severity)
             say(event, **fields, **({} if error is None else {"exc_info": error}))

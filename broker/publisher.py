@@ -9,8 +9,9 @@ next delta starts at the last image that it took, so it misses nothing. Updates 
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -78,14 +79,14 @@ class Manifest:
 class PublisherFaults(Protocol):
     """Is told of publishers that raise. They are isolated all the same."""
 
-    def publisher_failed(self, publisher: str, method: str, error: Exception) -> None:
+    def publisher_failed(self, publisher: str, method: str, error: BaseException) -> None:
         """A publisher raised in a method; of updates that go on to fail only the first is told."""
 
 
 class LoggedFaults:
     """``PublisherFaults`` that go to the process's log, with their traceback."""
 
-    def publisher_failed(self, publisher: str, method: str, error: Exception) -> None:
+    def publisher_failed(self, publisher: str, method: str, error: BaseException) -> None:
         """See ``PublisherFaults``."""
         log.error("publisher.failed", publisher=publisher, method=method, exc_info=error)
 
@@ -175,7 +176,7 @@ class PublisherSet:
         if self._is_published:
             manifest = Manifest(self._image.provenance, 0, 0, 0.0, True, self._controller or UNKNOWN_CONTROLLER)
             self._update(state, MetadataDelta(EMPTY_IMAGE, self._image), manifest)
-            if self._controller is not None:
+            if self._controller is not None and self._states.get(publisher.name) is state:
                 self._call(state, "on_controller_change", publisher.on_controller_change, self._controller)
 
     def remove(self, name: str) -> None:
@@ -189,7 +190,7 @@ class PublisherSet:
         self._image, self._is_published = image, True
         # Publishers that took the same image share a delta: what one of them has asked of it is worked out.
         deltas: dict[int, MetadataDelta] = {}
-        for state in list(self._states.values()):
+        for state in self._installed():
             delta = deltas.setdefault(id(state.taken), MetadataDelta(state.taken, image))
             if not state.has_taken_any:
                 first = replace(manifest, batch_count=0, byte_count=0, elapsed_ms=0.0, is_checkpoint=True)
@@ -203,13 +204,19 @@ class PublisherSet:
         if controller == self._controller:
             return
         self._controller = controller
-        for state in list(self._states.values()):
+        for state in self._installed():
             self._call(state, "on_controller_change", state.publisher.on_controller_change, controller)
 
     def close(self) -> None:
         """Close all, last installed first."""
         for name in reversed(list(self._states)):
             self.remove(name)
+
+    def _installed(self) -> Iterator[PublisherState]:
+        """In order of installation; without those that are removed meanwhile, for they are closed."""
+        for name, state in list(self._states.items()):
+            if self._states.get(name) is state:
+                yield state
 
     def _update(self, state: PublisherState, delta: MetadataDelta, manifest: Manifest) -> None:
         publisher, image = state.publisher, delta.new
@@ -233,7 +240,8 @@ class PublisherSet:
     ) -> bool:
         try:
             function(*arguments)
-        except Exception as error:  # noqa: BLE001 - the isolation that publishers are promised
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the isolation that publishers are promised
+            # Nothing is awaited here: a cancellation is that of a task of the publisher's own, whose result it wanted.
             state.error_count += 1
             if not is_quiet:
                 self._faults.publisher_failed(state.publisher.name, method, error)

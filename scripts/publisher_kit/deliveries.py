@@ -59,7 +59,7 @@ class HistoryDelivery(Generic[P]):
         self._publishers = PublisherSet([self._told], self)
         self._publish(at, self._points[at].image, 0, 0, is_checkpoint=True)
 
-    def publisher_failed(self, publisher: str, method: str, error: Exception) -> None:
+    def publisher_failed(self, publisher: str, method: str, error: BaseException) -> None:
         """``PublisherFaults``: what was not asked for is kept elsewhere, and nothing has to be logged."""
 
     def go_on(self, to: int) -> None:

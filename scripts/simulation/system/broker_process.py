@@ -164,7 +164,7 @@ class _PublisherFaults:
     def __init__(self, owner: BrokerProcess) -> None:
         self._owner = owner
 
-    def publisher_failed(self, publisher: str, method: str, error: Exception) -> None:
+    def publisher_failed(self, publisher: str, method: str, error: BaseException) -> None:
         self._owner.world.violation(f"broker {self._owner.broker_id}: {publisher}.{method}: {error!r}")
 
 

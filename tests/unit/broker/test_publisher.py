@@ -1,5 +1,7 @@
 """Publishers: what each is told, and that none of them can disturb another."""
 
+import asyncio
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -233,3 +235,53 @@ def test_manifest_says_offset_epoch_time_and_who_led() -> None:
     publishers.remove("Changes")
     publishers.install(second)
     assert [manifest.controller for manifest in second.manifests] == [led]
+
+
+async def test_publish_cancelled_error_of_a_publisher_is_its_own_fault() -> None:
+    """As of a task of its own, whose result it asks for: nobody cancels the one that publishes."""
+    own = asyncio.get_running_loop().create_future()
+    own.cancel()
+
+    class Asking(Listener):
+        def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+            own.result()
+
+    asking, other = Asking("asking"), Listener("other")
+    publishers = PublisherSet([asking, other])
+    (one,) = images(1)
+    publish(publishers, one)
+
+    assert len(other.told) == 1
+    assert [state.error_count for state in publishers.states()] == [1, 0]
+
+
+def test_publish_publisher_that_is_removed_meanwhile_gets_no_call_after_close() -> None:
+    class Removing(Listener):
+        def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+            publishers.remove("later")
+
+        def on_controller_change(self, controller: ControllerEpoch) -> None:
+            publishers.remove("last")
+
+    later, last = Listener("later"), Listener("last")
+    publishers = PublisherSet([Removing("removing"), later, last])
+    (one,) = images(1)
+    publish(publishers, one)
+    publishers.announce_controller(ControllerEpoch(1, 2))
+
+    assert (later.is_closed, later.told) == (True, [])
+    assert (last.is_closed, last.controllers) == (True, [])
+
+
+def test_install_publisher_that_removes_itself_gets_no_call_after_close() -> None:
+    class Leaving(Listener):
+        def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+            publishers.remove("leaving")
+
+    publishers, leaving = PublisherSet(), Leaving("leaving")
+    (one,) = images(1)
+    publish(publishers, one)
+    publishers.announce_controller(ControllerEpoch(1, 2))
+    publishers.install(leaving)
+
+    assert (leaving.is_closed, leaving.controllers) == (True, [])
