@@ -32,7 +32,10 @@ class WatchTimeout(QuorateError, TimeoutError):
 
 
 class WatchEnded(QuorateError):
-    """The watcher follows nothing any more: its block is over, or the log has what this version cannot replay."""
+    """The watcher follows nothing any more: its block is over, or the log has what this version cannot replay.
+
+    Or something else in the program has cancelled its task.
+    """
 
 
 class Watcher:
@@ -174,7 +177,8 @@ async def watch(
     Raises:
         InvalidUrl: one of ``controllers`` names none, or there is none. DuplicatePublisher: two have one name.
         WatchTimeout: there was no image within ``catch_up_ms``.
-        WatchEnded: the log has what this version cannot replay. The block is cancelled for it.
+        WatchEnded: the log has what this version cannot replay, or something else in the program cancelled its
+            task. The block is cancelled for it.
     """
     machine, request_ms = real_machine(), LifecycleSettings().request_timeout_ms
     timing, first = loader_timing(FeedSettings(), silence_max_ms), int(machine.draw() * max(1, len(controllers)))
@@ -184,7 +188,11 @@ async def watch(
         watcher = Watcher(loader)
 
         def note(task: asyncio.Task[None]) -> None:
-            error = None if task.cancelled() else task.exception()
+            if task.cancelled():
+                if not watcher._has_ended:
+                    faults.note(WatchEnded("something in this program cancelled the watcher's task"))
+                return
+            error = task.exception()
             if isinstance(error, Exception):
                 faults.note(watcher._ended() if loader.fault is error else error)
 

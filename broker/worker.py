@@ -24,7 +24,10 @@ from quorate.snapshots.image.image import MetadataImage
 
 
 class WorkerEnded(QuorateError):
-    """The brokers of a worker are over though nobody stopped them, as when another process took an id of theirs."""
+    """The brokers of a worker are over though nobody stopped them, as when another process took an id of theirs.
+
+    Or something else in the program has cancelled their tasks.
+    """
 
 
 class WorkerNotReady(QuorateError):
@@ -164,11 +167,15 @@ async def worker(
 @asynccontextmanager
 async def _beside(one: Worker, live: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
     """Run a worker beside the block."""
-    faults = RaisedFaults()
+    faults, is_ending = RaisedFaults(), False
 
     async def run() -> None:
         try:
             await live()
+        except asyncio.CancelledError:
+            if not is_ending:
+                faults.note(WorkerEnded("something in this program cancelled the worker's tasks"))
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the block raises it
             faults.note(error)
 
@@ -179,6 +186,7 @@ async def _beside(one: Worker, live: Callable[[], Awaitable[None]]) -> AsyncIter
             if not task.done():
                 await one.stop()
     finally:
+        is_ending = True
         task.cancel()
         await asyncio.wait({task})
 

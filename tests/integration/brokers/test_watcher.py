@@ -209,3 +209,16 @@ async def test_watcher_prints_nothing_and_takes_no_signal(tmp_path: Path) -> Non
     assert "RuntimeError: as it was told" in done.stderr
     assert "loader.controller_unavailable" in done.stderr
     assert "loader.caught_up" not in done.stderr
+
+
+async def test_watcher_whose_task_is_cancelled_by_somebody_else_ends_the_block() -> None:
+    async def program(url: str) -> None:
+        async with asyncio.timeout(WAIT_MS / 1000), watch([url]):
+            (own,) = [task for task in asyncio.all_tasks() if task.get_name() == "metadata-watcher"]
+            own.cancel()
+            await asyncio.Event().wait()
+
+    controller = FeedController(1, FIRST)
+    async with serving(controller):
+        with pytest.raises(WatchEnded, match="cancelled the watcher's task"):
+            await program(controller.url)

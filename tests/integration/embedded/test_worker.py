@@ -13,7 +13,16 @@ from quorate import testing
 from quorate.broker.settings import FeedSettings, LifecycleSettings
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest, ReplicaAssignment
 from quorate.metadata_log.errors import ErrorCode
-from quorate.worker import BrokerSettings, LocalReplica, NotCaughtUp, ServiceReplicas, Worker, WorkerNotReady, worker
+from quorate.worker import (
+    BrokerSettings,
+    LocalReplica,
+    NotCaughtUp,
+    ServiceReplicas,
+    Worker,
+    WorkerEnded,
+    WorkerNotReady,
+    worker,
+)
 from tests.integration.swallowing_proxy import swallowing_proxy
 from tests.waiting import eventually
 
@@ -180,3 +189,17 @@ async def test_block_that_raises_ends_the_worker_at_once_as_if_it_was_killed() -
         with pytest.raises(LookupError, match="of the program"):
             await program(cluster)
         assert not made[0].readiness()[0].is_clean_stop
+
+
+@pytest.mark.parametrize("name", ["worker", "brokers"])
+async def test_worker_whose_task_is_cancelled_by_somebody_else_ends_the_block(name: str) -> None:
+    async def program(cluster: testing.EmbeddedCluster) -> None:
+        async with asyncio.timeout(20), worker(settings(1, cluster.urls), Told()) as one:
+            await one.ready()
+            (own,) = [task for task in asyncio.all_tasks() if task.get_name() == name]
+            own.cancel()
+            await asyncio.Event().wait()
+
+    async with testing.cluster(settings=CLUSTER) as cluster:
+        with pytest.raises(WorkerEnded, match="cancelled the worker's tasks"):
+            await program(cluster)
