@@ -321,10 +321,8 @@ class BrokerHost:
 
     def _lease_changed(self, broker_id: int, is_valid: bool) -> None:
         self._changed()
-        if is_valid:
-            self.replicas.on_session_back(broker_id)
-        else:
-            self.replicas.on_session_lost(broker_id)
+        told = self.replicas.on_session_back if is_valid else self.replicas.on_session_lost
+        self.publishers.call(self.replicas.name, told, broker_id)
 
     def _directories_changed(self, broker_id: int) -> None:
         session = self.sessions.get(broker_id)

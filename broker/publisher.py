@@ -207,6 +207,12 @@ class PublisherSet:
         for state in self._installed():
             self._call(state, "on_controller_change", state.publisher.on_controller_change, controller)
 
+    def call(self, name: str, function: Callable[..., None], *arguments: object) -> None:
+        """Call another method of a publisher, isolated as all are; nothing happens if there is none of that name."""
+        state = self._states.get(name)
+        if state is not None:
+            self._call(state, function.__name__, function, *arguments)
+
     def close(self) -> None:
         """Close all, last installed first."""
         for name in reversed(list(self._states)):

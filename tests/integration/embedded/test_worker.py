@@ -203,3 +203,25 @@ async def test_worker_whose_task_is_cancelled_by_somebody_else_ends_the_block(na
     async with testing.cluster(settings=CLUSTER) as cluster:
         with pytest.raises(WorkerEnded, match="cancelled the worker's tasks"):
             await program(cluster)
+
+
+async def test_session_call_that_raises_is_counted_and_ends_nothing() -> None:
+    class Raising(Told):
+        def on_session_back(self, broker_id: int) -> None:
+            super().on_session_back(broker_id)
+            raise asyncio.CancelledError if len(self.sessions) > 1 else LookupError
+
+        def on_session_lost(self, broker_id: int) -> None:
+            super().on_session_lost(broker_id)
+            raise LookupError
+
+    told = Raising()
+    async with testing.cluster(settings=CLUSTER) as cluster, worker(settings(1, cluster.urls), told) as one:
+        await one.ready()
+        await cluster.stop(0)
+        await eventually(lambda: holds(lambda: told.sessions == ["back", "lost"]), "its session is lost")
+        await cluster.start(0)
+        await eventually(lambda: holds(lambda: told.sessions == ["back", "lost", "back"]), "its session is back")
+        await one.ready()
+        (state,) = [state for state in one._host.publishers.states() if state.publisher is told]
+        assert state.error_count == 3
