@@ -7,8 +7,15 @@ which is the program's: then events go to the standard library's loggers, which 
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+#: Fields that a record of ``logging`` has itself, and takes from nobody.
+_RECORD_FIELDS: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
+#: What ``render_to_log_kwargs`` hands on as arguments.
+_ARGUMENTS: Final = frozenset({"exc_info", "stack_info"})
 
 
 class LibraryLog:
@@ -39,3 +46,22 @@ class LibraryLog:
         if self._plain.isEnabledFor(level):
             said = " ".join([event, *(f"{name}={value!r}" for name, value in fields.items())])
             self._plain.log(level, "%s", said, exc_info=error)
+
+
+def log_to_the_program() -> None:
+    """Hand all events to ``logging``, where the program has not said otherwise: standard output is its own.
+
+    Each field becomes one of the record; one whose name records have themselves is said with a ``_`` at its end.
+    """
+    if not structlog.is_configured():
+        structlog.configure(
+            processors=[structlog.stdlib.add_log_level, _rename_fields, structlog.stdlib.render_to_log_kwargs],
+            wrapper_class=structlog.stdlib.BoundLogger,
+            logger_factory=structlog.stdlib.LoggerFactory(),
+        )
+
+
+def _rename_fields(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    for name in (event.keys() & _RECORD_FIELDS) - _ARGUMENTS:
+        event[f"{name}_"] = event.pop(name)
+    return event

@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import structlog
-
 from quorate.broker.assembly import assemble
 from quorate.broker.host import BrokerHost, BrokerReadiness
+from quorate.broker.library_log import log_to_the_program
 from quorate.broker.machine import on_this_machine
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.raised_faults import RaisedFaults
@@ -156,7 +155,7 @@ async def worker(
         WorkerEnded: the brokers are over, and nobody stopped them.
         QuorateError: the worker could not start, or must not go on (see ``BrokerHost.run``).
     """
-    _log_to_the_program()
+    log_to_the_program()
     async with on_this_machine(settings, shared_secret) as environment:
         assembly = assemble(settings, environment, publishers, replicas, shared_secret)
         one = Worker(assembly.host, replicas)
@@ -189,13 +188,3 @@ async def _beside(one: Worker, live: Callable[[], Awaitable[None]]) -> AsyncIter
         is_ending = True
         task.cancel()
         await asyncio.wait({task})
-
-
-def _log_to_the_program() -> None:
-    """Hand logged lines to ``logging``, where the program has not said otherwise: standard output is its own."""
-    if not structlog.is_configured():
-        structlog.configure(
-            processors=[structlog.stdlib.add_log_level, structlog.stdlib.render_to_log_kwargs],
-            wrapper_class=structlog.stdlib.BoundLogger,
-            logger_factory=structlog.stdlib.LoggerFactory(),
-        )
