@@ -119,7 +119,8 @@ class BrokerSessionSettings(Group):
     """Sessions of brokers: how long they last, and how they begin."""
 
     session_timeout_ms: int = Field(default=9_000, ge=100, le=3_600_000)
-    """A broker that is silent for this long is fenced (Kafka's broker.session.timeout.ms)."""
+    """A broker that is silent for this long is fenced (Kafka's broker.session.timeout.ms). The same on all controllers,
+    and changed only while no worker runs that counts on its session."""
     heartbeat_deadline_ms: int = Field(default=1_000, ge=50, le=60_000)
     """A heartbeat that waited this long in the queue is refused; it still counts as a sign of life."""
     sessions_begin_with_heartbeat: bool = False
