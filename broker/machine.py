@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 import aiohttp
 
@@ -18,6 +19,9 @@ from quorate.broker.publisher import LoggedFaults
 from quorate.broker.replicas.peers import HttpPeers
 from quorate.broker.settings import BrokerSettings
 from quorate.metadata_log.ids import Uuid, is_reserved_uuid
+
+#: It goes on while the machine is suspended, where the system has one that does: sessions end meanwhile.
+_STEADY_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 @asynccontextmanager
@@ -39,7 +43,7 @@ async def on_this_machine(settings: BrokerSettings, shared_secret: bytes | None)
 def real_machine() -> BrokerMachine:
     """This machine's clock and chance."""
     return BrokerMachine(
-        now_ms=lambda: time.monotonic() * 1000,
+        now_ms=lambda: time.clock_gettime(_STEADY_CLOCK) * 1000,
         wall_ms=lambda: time.time() * 1000,
         sleep_ms=lambda wait_ms: asyncio.sleep(wait_ms / 1000),
         draw=random.Random().random,

@@ -37,7 +37,8 @@ class WorkerNotReady(QuorateError):
 class WorkerSession:
     """The facts that a broker of a worker can count on."""
 
-    #: Seconds, by ``time.monotonic``: before that no controller can have ended its session; -inf = there is none.
+    #: Seconds: before that no controller can have ended its session; -inf = there is none. By the clock
+    #: ``time.CLOCK_BOOTTIME`` of ``time.clock_gettime``; where the system has none by ``time.CLOCK_MONOTONIC``.
     valid_until: float
     #: Whether that is so now.
     is_valid: bool
