@@ -125,6 +125,16 @@ class Watcher:
         self._has_ended = True
         self._loader.publishers.close()
 
+    def fault_of(self, task: asyncio.Task[None]) -> Exception | None:
+        """The fault that the loader's task has ended with; None if it was to end."""
+        if task.cancelled():
+            is_meant = self._has_ended
+            return None if is_meant else WatchEnded("something in this program cancelled the watcher's task")
+        error = task.exception()
+        if not isinstance(error, Exception):
+            return None
+        return self._ended() if self._loader.fault is error else error
+
     async def _wait(self, is_true: Callable[[], bool], timeout_ms: float | None) -> None:
         limit = asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000)
         try:
@@ -188,13 +198,8 @@ async def watch(
         watcher = Watcher(loader)
 
         def note(task: asyncio.Task[None]) -> None:
-            if task.cancelled():
-                if not watcher._has_ended:
-                    faults.note(WatchEnded("something in this program cancelled the watcher's task"))
-                return
-            error = task.exception()
-            if isinstance(error, Exception):
-                faults.note(watcher._ended() if loader.fault is error else error)
+            if (fault := watcher.fault_of(task)) is not None:
+                faults.note(fault)
 
         task = asyncio.create_task(loader.run(), name="metadata-watcher")
         task.add_done_callback(note)
