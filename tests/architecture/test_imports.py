@@ -30,6 +30,7 @@ SHELLS = {
     "quorate.broker.process": "gives the package the process's signals",
     "quorate.broker.raised_faults": "ends a block of the program that it runs in",
     "quorate.broker.replicas.isr_requests": "asks the controller for ISR changes, in tasks of its own",
+    "quorate.broker.publisher": "tells a publisher's CancelledError from its other errors",
     "quorate.broker.replicas.manager": "waits until something happens",
     "quorate.broker.replicas.peers": "speaks with other broker processes",
     "quorate.broker.replicas.rehearsal": "lets followers and leaders speak, in tasks of its own",
