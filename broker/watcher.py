@@ -125,7 +125,7 @@ class Watcher:
         self._has_ended = True
         self._loader.publishers.close()
 
-    def fault_of(self, task: asyncio.Task[None]) -> Exception | None:
+    def _fault_of(self, task: asyncio.Task[None]) -> Exception | None:
         """The fault that the loader's task has ended with; None if it was to end."""
         if task.cancelled():
             is_meant = self._has_ended
@@ -198,7 +198,7 @@ async def watch(
         watcher = Watcher(loader)
 
         def note(task: asyncio.Task[None]) -> None:
-            if (fault := watcher.fault_of(task)) is not None:
+            if (fault := watcher._fault_of(task)) is not None:
                 faults.note(fault)
 
         task = asyncio.create_task(loader.run(), name="metadata-watcher")
