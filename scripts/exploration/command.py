@@ -91,4 +91,5 @@ def _tell(directory: Path) -> int:
 
 
 def _say(text: str) -> None:
-    print(f"== {text}", flush=True)
+    # On a line of its own, wherever what ran before was interrupted.
+    print(f"\n== {text}", flush=True)

@@ -85,7 +85,7 @@ def test_nothing_found_in_the_time_is_a_success_and_leaves_nothing(tmp_path: Pat
     done = explore(tests, tmp_path / "out", "--seed", "4711", "--minutes", "0.1")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("== round 1, which scripts/test --explore --seed 4711 begins with: properties\n")
+    assert done.stdout.startswith("\n== round 1, which scripts/test --explore --seed 4711 begins with: properties\n")
     assert re.search(r"^== rounds from seed 4711: \d+, findings: 0$", done.stdout, re.MULTILINE)
     assert not (tmp_path / "out").exists()
 
