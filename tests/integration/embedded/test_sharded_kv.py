@@ -12,7 +12,7 @@ from tests.integration.embedded.kv_trial import Lost, trial
 @pytest.mark.xdist_group("together")
 async def test_store_loses_no_acknowledged_write_and_reads_nothing_stale(tmp_path: Path) -> None:
     async with trial(tmp_path, seed=1) as made:
-        await made.run(("freeze", "controller", "worker", "move"))
+        await made.run(("freeze", "controller", "worker", "behind", "move"))
 
     assert made.refused > 0, "a leader that was stopped has been asked"
     assert min(made.acknowledged.values()) > 0
@@ -24,11 +24,7 @@ async def test_store_loses_no_acknowledged_write_and_reads_nothing_stale(tmp_pat
     ("rule", "rounds", "said"),
     [
         ("lease", ("freeze",), "read from a leader that was stopped"),
-        pytest.param(
-            *("maximal-isr", ("worker",) * 6, "was acknowledged"),
-            # To be mended: the kill must fall between an answer and the follower's copy.
-            marks=pytest.mark.xfail(reason="which kill loses a write is a matter of time", strict=False),
-        ),
+        ("maximal-isr", ("behind",), "was acknowledged"),
     ],
 )
 async def test_store_that_breaks_a_rule_is_found(rule: str, rounds: tuple[str, ...], said: str, tmp_path: Path) -> None:
