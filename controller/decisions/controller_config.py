@@ -29,6 +29,9 @@ class ControllerConfig:
     default_num_partitions: int
     default_replication_factor: int
     topics_can_be_deleted: bool
+    #: Topics and partitions that the whole cluster may have.
+    topics_max: int
+    partitions_max: int
     #: Kafka configs that hold where no dynamic config says otherwise, such as ``min.insync.replicas``.
     static_configs: Mapping[str, str]
     #: Leadership goes back only to brokers that miss more than this share of what they are preferred for; None = any.

@@ -110,7 +110,9 @@ class Operations:
     async def create_partitions(self, request: CreatePartitionsRequest, timeout_ms: float) -> CreatePartitionsResponse:
         """Let topics grow."""
         return await self._controller.append_write_event(
-            "create_partitions", lambda c: decide_create_partitions(c.image, request, self._role.random), timeout_ms
+            "create_partitions",
+            lambda c: decide_create_partitions(c.image, self._config, request, self._role.random),
+            timeout_ms,
         )
 
     async def delete_topics(self, request: DeleteTopicsRequest, timeout_ms: float) -> DeleteTopicsResponse:

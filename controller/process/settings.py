@@ -166,7 +166,8 @@ class PolicySettings(Group):
 
 
 class LimitSettings(Group):
-    """Bounds on what waits. Over one of them a request is refused before anything is decided; a retry is safe."""
+    """Bounds on what waits, and on what the cluster holds. Over one of them a request is refused before it is carried
+    out; a retry is safe."""
 
     request_timeout_ms: int = Field(default=30_000, ge=100, le=600_000)
     """Longest time a write may take: half of it for its turn, half for its commit. A request may name a shorter one."""
@@ -177,6 +178,11 @@ class LimitSettings(Group):
     unwritten_bytes_max: int = Field(default=128 * _MEBIBYTE, ge=16 * _MEBIBYTE, le=16_384 * _MEBIBYTE)
     """Bytes that wait for this controller's own disk. Over it a leader gives up leadership, a follower takes no more
     until half of it is free; above `uncommitted_bytes_max`, so that a busy leader on a slow disk refuses first."""
+    topics_max: int = Field(default=1_000_000, ge=1, le=100_000_000)
+    """Topics that the whole cluster may have: one more is refused (POLICY_VIOLATION). The active controller's setting
+    counts, and that of `partitions_max`: give all the same."""
+    partitions_max: int = Field(default=4_000_000, ge=1, le=100_000_000)
+    """Partitions that the whole cluster may have, refused alike; each takes memory on every controller and broker."""
 
 
 class MaintenanceSettings(Group):

@@ -75,6 +75,8 @@ def _controller_config(settings: ControllerSettings, cluster_id: str, token_secr
         default_num_partitions=settings.topics.partitions,
         default_replication_factor=settings.topics.replication_factor,
         topics_can_be_deleted=settings.topics.can_be_deleted,
+        topics_max=settings.limits.topics_max,
+        partitions_max=settings.limits.partitions_max,
         static_configs=_static_configs(settings.topics),
         leader_imbalance_percentage=settings.maintenance.leader_imbalance_percentage,
         elects_last_known_leader=settings.maintenance.elects_last_known_leader,

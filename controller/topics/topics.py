@@ -41,6 +41,7 @@ from quorate.controller.topics.assignments import (
 from quorate.controller.topics.broker_choices import broker_choices
 from quorate.controller.topics.name_collisions import colliding_topic
 from quorate.controller.topics.placement import Placement, ReplicaPlacer, work_out_all
+from quorate.controller.topics.room import Room
 from quorate.controller.topics.timeline_order import first_listed_partition
 from quorate.metadata_log.batches.runs import BatchItem
 from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
@@ -78,7 +79,7 @@ def decide_create_topics(
     Raises:
         LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
     """
-    problems = _name_problems(image, request)
+    problems, room = _name_problems(image, request), Room(image, config)
     placer = ReplicaPlacer(broker_choices(image.cluster).racks, random)
     left = RECORDS_PER_OPERATION_MAX
     created: list[_Creation] = []
@@ -88,6 +89,7 @@ def decide_create_topics(
             if topic.name in problems:
                 raise problems[topic.name]
             creation = _create(image, config, topic, placer, left, new_topic_id)
+            room.take(1, creation.placement.partition_count)
         except LimitExceeded:
             raise
         except ApiError as error:
@@ -220,14 +222,14 @@ def _place(placer: ReplicaPlacer, count: int, factor: int) -> Placement:
 
 
 def decide_create_partitions(
-    image: MetadataImage, request: CreatePartitionsRequest, random: RandomSource
+    image: MetadataImage, config: ControllerConfig, request: CreatePartitionsRequest, random: RandomSource
 ) -> Decision[CreatePartitionsResponse]:
     """Let topics grow, each with its own outcome.
 
     Raises:
         LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
     """
-    counts = Counter(topic.name for topic in request.topics)
+    counts, room = Counter(topic.name for topic in request.topics), Room(image, config)
     placer = ReplicaPlacer(broker_choices(image.cluster).racks, random)
     left = RECORDS_PER_OPERATION_MAX
     grown: list[NewPartitions] = []
@@ -237,6 +239,7 @@ def decide_create_partitions(
             if counts[topic.name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             partitions = _grow(image, topic, placer, left)
+            room.take(0, len(partitions.replicas))
         except LimitExceeded:
             raise
         except ApiError as error:

@@ -115,7 +115,9 @@ def test_create_partitions_grows_a_topic() -> None:
         CreatePartitionsTopic(name="t", count=3, assignments=[[1, 2], [2, 0]]),
         CreatePartitionsTopic(name="nowhere", count=3),
     ]
-    decision = decide_create_partitions(cluster.image, CreatePartitionsRequest(topics=topics), JavaRandom(1))
+    decision = decide_create_partitions(
+        cluster.image, cluster.config, CreatePartitionsRequest(topics=topics), JavaRandom(1)
+    )
     cluster.commit(decision)
     codes = [result.error_code for result in decision.reply.results]
     assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
@@ -137,7 +139,9 @@ def test_create_partitions_invalid_growth_is_refused(
     cluster = SmallCluster()
     cluster.create("t", [0, 1])
     topic = CreatePartitionsTopic(name="t", count=count, assignments=assignments)
-    decision = decide_create_partitions(cluster.image, CreatePartitionsRequest(topics=[topic]), JavaRandom(1))
+    decision = decide_create_partitions(
+        cluster.image, cluster.config, CreatePartitionsRequest(topics=[topic]), JavaRandom(1)
+    )
     assert (list(decision.records), decision.reply.results[0].error_code) == ([], code)
 
 
