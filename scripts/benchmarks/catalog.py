@@ -20,6 +20,7 @@ from quorate.scripts.benchmarks.nodes import (
 )
 from quorate.scripts.benchmarks.requests import (
     audit,
+    authorizer,
     balance,
     broker_loss,
     create,
@@ -59,6 +60,7 @@ BENCHMARKS: Final = (
     Benchmark("search", "first pages of partitions that fit a filter, among 1,000,000", search.run),
     Benchmark("digest-watch", "nodes that compare their states, 1,000,000 partitions", digest_watch.run),
     Benchmark("audit", "writing down who asked, in one process", audit.run),
+    Benchmark("authorizer", "decisions by 100,000 ACLs, and one ACL more, in one process", authorizer.run),
     Benchmark("heartbeats", "2,000 brokers that are there, every 2 s", heartbeats.run),
     Benchmark("no-ops", "requests that write nothing, and are confirmed by a majority", no_ops.run),
     Benchmark("stopped-follower", "what a leader keeps for a follower that is stopped", stopped_follower.run),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quorate.scripts.conformance_runner.kinds import (
+    authorizer,
     full_controller,
     partition_change,
     placement,
@@ -24,6 +25,7 @@ RUNNERS: Final[dict[str, Callable[[Any], VectorOutcome]]] = {
     "placement": placement.run_vector,
     "full_controller": full_controller.run_vector,
     "topic_names_configs": topic_rules.run_vector,
+    "authorizer": authorizer.run_vector,
 }
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _REASSIGNMENT_KINDS: Final = ("start", "complete", "revert")
@@ -70,6 +72,8 @@ def _kind(vector_id: str, given: dict[str, Any]) -> str:
         return "partition_change"
     if {"random_seed", "brokers", "calls"} <= given.keys():
         return "placement"
+    if {"acls", "authorize"} <= given.keys():
+        return "authorizer"
     if given.get("kind") in _REASSIGNMENT_KINDS:
         return "reassignment"
     if given.get("kind") in _TOPIC_KINDS:

@@ -19,6 +19,7 @@ DATA = Path(__file__).parents[1] / "data" / "conformance"
         ("reassignment", 1_000),
         ("topic_names_configs", 876),
         ("full_controller", 20),
+        ("authorizer", 2_000),
     ],
 )
 def test_controller_kafka_vectors_decides_the_same(kind: str, least: int) -> None:

@@ -47,6 +47,7 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
         "search",
         "digest-watch",
         "audit",
+        "authorizer",
     ],
 )
 def test_bench_runs_says_its_method_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Authorization by ACLs: whether a principal may do something to a resource, by Kafka's rules."""
