@@ -18,10 +18,13 @@ EPOCH: Final = "X-Quorate-Epoch"
 #: Exclusive end of what the answering node knows to be committed.
 HIGH_WATERMARK: Final = "X-Quorate-High-Watermark"
 
-#: On a request: who asks, ``Type:name``. Until requests are authenticated, what the client says.
+#: On a request: in whose name it is made, ``Type:name``. Believed where there is no authorizer, of who is listed as a
+#: proxy, and of controllers.
 PRINCIPAL: Final = "X-Quorate-Principal"
 #: On a request that a standby passes on: the IP address of the client that it came from.
 CLIENT: Final = "X-Quorate-Client"
+#: On a request that a standby passes on: how its client proved who it is, and which node it is, if any.
+IDENTITY: Final = "X-Quorate-Identity"
 #: On a request that a standby passes on: how many times that was done. More than one is refused.
 HOPS: Final = "X-Quorate-Hops"
 #: On a request: how long (ms) the client will wait.

@@ -13,21 +13,24 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
 from quorate.controller.decisions.origin import ORIGIN
-from quorate.controller.http.access import NoAccess, check_access, check_page
 from quorate.controller.http.answers import node_headers, status_headers
+from quorate.controller.http.callers import CALLER, claims_of, origin_of
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.forward_line import ForwardLine
 from quorate.controller.http.framework_connection import connection_of
 from quorate.controller.http.openapi import DOCUMENT_KEY, Document
+from quorate.controller.http.pages import check_page
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
+from quorate.controller.identity.claims import NoAccess
 from quorate.controller.logs.refusals import asked_by
+from quorate.controller.permissions.permission import Open
 from quorate.metadata_log.errors import ErrorCode
 
-#: What an orchestrator may ask without the secret.
-_OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
+#: What an orchestrator may ask without proving anything.
+_OPEN_PATHS_KEY: Final = web.AppKey("open_paths", frozenset[str])
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -42,6 +45,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     app[NODE_KEY] = node
     app[LINE_KEY] = ForwardLine(node.limits.forwarded_at_once, node.limits.forward_waiting_max)
     app[DOCUMENT_KEY] = Document(routes)
+    app[_OPEN_PATHS_KEY] = frozenset(route.path for route in routes if isinstance(route.permission, Open))
     app.on_response_prepare.append(_add_headers)
     app.cleanup_ctx.append(_session)
     for route in routes:
@@ -110,10 +114,12 @@ def _refusal(request: web.Request, error: web.HTTPException) -> HttpRefusal:
 
 @web.middleware
 async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
-    if request.path not in _OPEN_PATHS:
-        secret = request.app[NODE_KEY].shared_secret
+    CALLER.set(None)
+    if request.path not in request.app[_OPEN_PATHS_KEY]:
         check_page(request.host, request.headers.get("Origin", ""), request.headers.get("Sec-Fetch-Site", ""))
-        check_access(secret, request.host, request.headers.get("Authorization", ""))
-        if (connection := connection_of(request)) is not None:
+        caller = request.app[NODE_KEY].access.identify(claims_of(request))
+        CALLER.set(caller)
+        ORIGIN.set(origin_of(caller, REQUEST_ID.get()))
+        if caller.is_proved and (connection := connection_of(request)) is not None:
             connection.prove()
     return await handler(request)

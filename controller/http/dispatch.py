@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import replace
@@ -16,14 +17,16 @@ from quorate.controller.api import headers
 from quorate.controller.api.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import MomentParameters, Nothing, ReadParameters, ViewParameters
-from quorate.controller.decisions.origin import ORIGIN, Origin
+from quorate.controller.http.callers import CALLER, origin_of, rights_here
 from quorate.controller.http.forward_line import ForwardLine
-from quorate.controller.http.forwarding import active_peer, forward, hops_of
-from quorate.controller.http.origins import origin_of
+from quorate.controller.http.forwarding import active_peer, forward
 from quorate.controller.http.ports import Node
 from quorate.controller.http.read_only_node import node_at
 from quorate.controller.http.routing import Call, Route, Serving
+from quorate.controller.identity.claims import NoAccess
+from quorate.controller.identity.identity import Caller
 from quorate.controller.logs.refusals import asked_by
+from quorate.controller.permissions.permission import Open
 from quorate.controller.protocol import ItemResult
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 from quorate.snapshots.checkpoints.moments import Moment, parse_moment
@@ -55,26 +58,37 @@ def make_handler(route: Route) -> _Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         node = request.app[NODE_KEY]
         parameters = decode_parameters(route.parameters, request.match_info, request.query.items())
-        if route.is_raw:
-            answer: web.StreamResponse = await route.handler(node, parameters, request)
-            return answer
+        caller = CALLER.get()
+        if route.is_raw or caller is None:
+            return await _answer_raw(route, node, parameters, request)
         timeout_ms = timeout_of(route, request.headers.get(headers.TIMEOUT_MS), node)
-        hops = hops_of(request)
-        origin = origin_of(request, hops, REQUEST_ID.get())
-        ORIGIN.set(origin)
         media = body_media(request, route.media) if route.has_body else route.media[0]
         body = await _read(route, request, node)
-        forwarded = await _maybe_forward(route, request, parameters, body, hops, timeout_ms, origin)
+        _check_sealed(caller, body)
+        forwarded = await _maybe_forward(route, request, parameters, body, caller, timeout_ms)
         if forwarded is not None:
             return forwarded
         model = decode_body(route.body, body, media) if route.has_body else Nothing()
-        reply = await run_route(route, Call(node, timeout_ms), parameters, model)
+        reply = await run_route(route, Call(node, timeout_ms, node.access.rights(caller)), parameters, model)
         status, data = encode(reply, media, is_bulk=route.is_bulk)
         if status == SOME_FAILED:
-            node.refusals.note_items(asked_by(request, origin, REQUEST_ID.get()), item_results(reply))
+            asked = asked_by(request, origin_of(caller, REQUEST_ID.get()), REQUEST_ID.get())
+            node.refusals.note_items(asked, item_results(reply))
         return web.Response(status=status, body=data, content_type=media)
 
     return handle
+
+
+async def _answer_raw(route: Route, node: Node, parameters: BaseModel, request: web.Request) -> web.StreamResponse:
+    if not isinstance(route.permission, Open):
+        route.permission.check(rights_here(node), None)
+    answer: web.StreamResponse = await route.handler(node, parameters, request)
+    return answer
+
+
+def _check_sealed(caller: Caller, body: bytes) -> None:
+    if caller.body_digest is not None and hashlib.sha256(body).digest() != caller.body_digest:
+        raise NoAccess(401, "the body is not the one that this request was sealed with")
 
 
 async def _read(route: Route, request: web.Request, node: Node) -> bytes:
@@ -106,9 +120,8 @@ async def _maybe_forward(
     request: web.Request,
     parameters: BaseModel,
     body: bytes,
-    hops: int,
+    caller: Caller,
     timeout_ms: float,
-    origin: Origin,
 ) -> web.Response | None:
     """The active controller's answer, None where this node is to answer itself."""
     node = request.app[NODE_KEY]
@@ -119,15 +132,15 @@ async def _maybe_forward(
     limit_ms = min(limit_ms, _VIEW_MS) if is_view else limit_ms
     ends_at = asyncio.get_running_loop().time() + limit_ms / 1000
     try:
-        active_peer(node, hops)  # where there is none, nobody waits for a turn
+        active_peer(node, caller.hops)  # where there is none, nobody waits for a turn
         async with request.app[LINE_KEY].place(limit_ms / 1000 * _TURN_SHARE):
             return await forward(
                 request.app[SESSION_KEY],
                 node,
-                active_peer(node, hops),
+                active_peer(node, caller.hops),
                 request,
                 body,
-                origin=origin,
+                origin=origin_of(caller, REQUEST_ID.get()),
                 is_write=route.is_write,
                 ends_at=ends_at,
             )
@@ -161,6 +174,7 @@ async def run_route(route: Route, call: Call, parameters: BaseModel, body: BaseM
 
 
 async def _run(route: Route, call: Call, parameters: BaseModel, body: BaseModel) -> BaseModel:
+    route.permission.check(call.rights, body)
     moment = _moment_of(parameters)
     if moment is not None:
         past = call.node.past

@@ -23,16 +23,19 @@ from quorate.controller.api.content import JSON, MSGPACK, decode_body
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
 from quorate.controller.api.request_ids import request_id_of
-from quorate.controller.decisions.origin import ANONYMOUS, ORIGIN, Origin, check_principal
-from quorate.controller.http.access import check_access
+from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.answer_frames import AnswerFrames
+from quorate.controller.http.callers import origin_of
 from quorate.controller.http.dispatch import REQUEST_ID, SOME_FAILED, encode, item_results, run_route, timeout_of
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.framework_connection import HEAD_END, FrameworkConnection
 from quorate.controller.http.places import Places
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Call, Route, Serving
+from quorate.controller.identity.claims import RequestClaims
+from quorate.controller.identity.identity import Caller
 from quorate.controller.logs.refusals import RefusedRequest
+from quorate.controller.permissions.rights import Rights
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 log = structlog.get_logger()
@@ -73,8 +76,10 @@ class _RequestHead:
     timeout_ms: float
     #: Empty where the client gave none.
     request_id: str
-    principal: str
     body_bytes: int
+    caller: Caller
+    #: Of the access control, when it said who that is.
+    generation: int
 
 
 class ExpressLane:
@@ -161,7 +166,7 @@ class ExpressLane:
         transport.write(self.frames.last_answer(request_id, status, body))
         transport.close()
 
-    def read_head(self, data: bytes) -> _RequestHead | None:
+    def read_head(self, data: bytes, address: str) -> _RequestHead | None:
         """The head of a request; None if it is not of the usual form, or anything about it is to be refused."""
         line, *lines = data.decode("latin-1").split("\r\n")
         route = self._routes.get(line)
@@ -177,13 +182,17 @@ class ExpressLane:
         size, media = fields.get("content-length", ""), fields.get("content-type", "")
         if not size.isdigit() or len(size) > _NUMBER_DIGITS_MAX or media not in route.media or "host" not in fields:
             return None
+        access = self.node.access
+        generation = access.generation
         try:
-            check_access(self.node.shared_secret, fields["host"], fields.get("authorization", ""))
+            caller = access.identify(RequestClaims("POST", route.path, address, fields))
             timeout_ms = timeout_of(route, fields.get(headers.TIMEOUT_MS.lower()), self.node)
-            principal = check_principal(fields.get(headers.PRINCIPAL.lower(), ANONYMOUS))
         except ApiError:
             return None
-        return _RequestHead(route, media, timeout_ms, fields.get(headers.REQUEST_ID.lower(), ""), principal, int(size))
+        if not caller.is_proved or caller.body_digest is not None:
+            return None  # whom the framework bounds, and what only it looks at
+        request_id = fields.get(headers.REQUEST_ID.lower(), "")
+        return _RequestHead(route, media, timeout_ms, request_id, int(size), caller, generation)
 
 
 def _is_usual(route: Route) -> bool:
@@ -194,6 +203,17 @@ def _is_usual(route: Route) -> bool:
         and route.parameters is Nothing
         and not route.is_raw
     )
+
+
+def _at_once(route: Route, node: Node, rights: Rights, model: Any) -> BaseModel | None:
+    """The reply that needs no waiting; None where it does, or is none: a refusal is made where all of them are."""
+    if route.at_once is None:
+        return None
+    try:
+        route.permission.check(rights, model)
+    except ApiError:
+        return None
+    return route.at_once(node, model)
 
 
 class ExpressConnection(asyncio.Protocol):
@@ -268,6 +288,8 @@ class ExpressConnection(asyncio.Protocol):
         head, repeated = self._head, self._repeated
         if repeated is None or head is None or not data.startswith(self._head_data):
             return False
+        if head.generation != self._lane.node.access.generation:
+            return False
         reply = repeated(data[len(self._head_data) :])
         if reply is None:
             return False
@@ -282,7 +304,9 @@ class ExpressConnection(asyncio.Protocol):
             return False
         body_at = end + len(HEAD_END)
         head_data, body = data[:body_at], data[body_at:]
-        head = self._head if head_data == self._head_data else lane.read_head(data[:end])
+        head = self._head if head_data == self._head_data else None
+        if head is None or head.generation != lane.node.access.generation:
+            head = lane.read_head(data[:end], self._address)
         if head is None:
             return False
         self._head_data, self._head, self._repeated = head_data, head, None
@@ -293,9 +317,11 @@ class ExpressConnection(asyncio.Protocol):
             model = decode_body(route.body, body, head.media)
         except HttpRefusal:
             return False
-        reply = None if route.at_once is None else route.at_once(lane.node, model)
+        rights = lane.node.access.rights(head.caller)
+        reply = _at_once(route, lane.node, rights, model)
         if reply is None:
-            self.task = asyncio.get_running_loop().create_task(self._run(head, request_id_of(head.request_id), model))
+            work = self._run(head, rights, request_id_of(head.request_id), model)
+            self.task = asyncio.get_running_loop().create_task(work)
         else:
             self._answer_at_once(head, reply)
             if route.repeated is not None and head.media == MSGPACK:
@@ -306,13 +332,14 @@ class ExpressConnection(asyncio.Protocol):
         request_id = request_id_of(head.request_id)
         self.transport.write(self._lane.frames.answer_at_once(head.route, request_id, reply, head.media))
 
-    async def _run(self, head: _RequestHead, request_id: str, model: Any) -> None:
+    async def _run(self, head: _RequestHead, rights: Rights, request_id: str, model: Any) -> None:
         REQUEST_ID.set(request_id)
-        ORIGIN.set(Origin(head.principal, self._address, request_id))
+        origin = origin_of(head.caller, request_id)
+        ORIGIN.set(origin)
         route, media, node = head.route, head.media, self._lane.node
-        asked = RefusedRequest(route.method, route.path, head.principal, self._address, request_id)
+        asked = RefusedRequest(route.method, route.path, origin.principal, origin.address, request_id)
         try:
-            reply = await run_route(route, Call(node, head.timeout_ms), Nothing(), model)
+            reply = await run_route(route, Call(node, head.timeout_ms, rights), Nothing(), model)
             status, data = encode(reply, media, is_bulk=route.is_bulk)
             if status == SOME_FAILED:
                 node.refusals.note_items(asked, item_results(reply))

@@ -17,7 +17,6 @@ import aiohttp
 from aiohttp import web
 
 from quorate.controller.api import headers
-from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import CONNECT_SECONDS, body_to_send, reason_of
 from quorate.controller.decisions.origin import Origin
@@ -44,18 +43,6 @@ _PASSED_BACK: Final = (
 
 class _Deposed(Exception):
     """Another controller took over while this one's answer was waited for: a frozen one never gives it."""
-
-
-def hops_of(request: web.Request) -> int:
-    """The number of times that the request was passed on.
-
-    Raises:
-        HttpRefusal: the header is no number.
-    """
-    text = request.headers.get(headers.HOPS, "0")
-    if not text.isascii() or not text.isdigit() or len(text) > 2:
-        raise HttpRefusal(400, f"header {headers.HOPS} must be a small number, not {text[:20]!r}")
-    return int(text)
 
 
 def active_peer(node: Node, hops: int) -> Peer:

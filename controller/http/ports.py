@@ -15,6 +15,7 @@ from quorate.controller.feed.feed import MetadataFeed
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.operations import Operations
+from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
@@ -202,8 +203,8 @@ class Node:
     states: CountedStates = field(default_factory=CountedStates)
     audit: AuditReading = field(default_factory=AuditReading)
     refusals: Refusals = field(default_factory=Refusals)
-    #: None: whoever reaches the port may do everything (loopback only).
-    shared_secret: bytes | None = None
+    #: Who may ask; by default whoever reaches the port may do everything (loopback only).
+    access: AccessControl = field(default_factory=lambda: AccessControl.by_secret(None))
 
     @property
     def node_id(self) -> int:

@@ -14,6 +14,8 @@ from quorate.controller.api.content import JSON
 from quorate.controller.api.models import MomentParameters, Nothing
 from quorate.controller.http.ports import Node
 from quorate.controller.operations.operations import Operations
+from quorate.controller.permissions.permission import Permission
+from quorate.controller.permissions.rights import Rights
 
 P = TypeVar("P", bound=BaseModel)
 B = TypeVar("B", bound=BaseModel)
@@ -41,6 +43,8 @@ class Call:
     node: Node
     #: How long the client waits, within the node's limit.
     timeout_ms: float
+    #: What whoever asks may do.
+    rights: Rights
 
     @property
     def write_timeout_ms(self) -> float:
@@ -56,6 +60,8 @@ class Route:
     path: str
     summary: str
     serving: Serving
+    #: What whoever asks has to have; asked on the node that answers, before the handler is.
+    permission: Permission
     parameters: type[BaseModel]
     body: type[BaseModel]
     reply: type[BaseModel] | None
@@ -74,7 +80,8 @@ class Route:
     #: Takes (node, body) and gives the reply that needs no waiting; None where it does: then the handler is asked.
     at_once: Callable[[Node, Any], BaseModel | None] | None = None
     #: Takes (node, body, its bytes in msgpack) of a request that ``at_once`` has answered; gives what answers bodies of
-    #: nearly the same bytes, and has None for all others. None: no such bodies are to be expected.
+    #: nearly the same bytes, and has None for all others. None: no such bodies are to be expected. The permission is
+    #: not asked for again while the head is the same, so it must not depend on ACLs.
     repeated: Callable[[Node, Any, bytes], Callable[[bytes], BaseModel | None] | None] | None = None
     #: Whether `HEAD` is answered like `GET`, without the body: the status says it all.
     takes_head: bool = False
@@ -101,6 +108,7 @@ def route(
     body: type[B],
     reply: type[R],
     serving: Serving,
+    permission: Permission,
     media: tuple[str, ...] = (JSON,),
     is_bulk: bool = False,
     errors: Sequence[int] = (),
@@ -113,6 +121,7 @@ def route(
         path=path,
         summary=summary,
         serving=serving,
+        permission=permission,
         parameters=parameters,
         body=body,
         reply=reply,
@@ -139,6 +148,7 @@ def write(
     operation: Callable[[Part, B, float], Awaitable[R]],
     *,
     tag: str,
+    permission: Permission,
     of: Callable[[Operations], Part] = _whole,
     media: tuple[str, ...] = (JSON,),
     is_bulk: bool = False,
@@ -166,6 +176,7 @@ def write(
         body=models["request"],
         reply=models["return"],
         serving=Serving.ACTIVE,
+        permission=permission,
         media=media,
         is_bulk=is_bulk,
         errors=errors,
@@ -178,6 +189,7 @@ def raw_route(
     handler: Callable[[Node, P, web.Request], Awaitable[web.StreamResponse]],
     *,
     tag: str,
+    permission: Permission,
     parameters: type[P],
     media: str,
     reply: type[BaseModel] | None = None,
@@ -191,6 +203,7 @@ def raw_route(
         path=path,
         summary=summary,
         serving=Serving.HERE,
+        permission=permission,
         parameters=parameters,
         body=Nothing,
         reply=reply,

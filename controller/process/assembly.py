@@ -30,6 +30,7 @@ from quorate.controller.http.ports import Node, NodeLimits, Peer
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.process.composition import Composed, Machine, compose
 from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.registrar import Registrar
@@ -209,7 +210,7 @@ def _node(
         broker_reports=BrokerReports(clock.monotonic_ms),
         digests=StateDigests(source, background.digests, background.digest_pace),
         limits=parts.api,
-        shared_secret=parts.shared_secret,
+        access=AccessControl.by_secret(parts.shared_secret),
         audit=audit,
         refusals=refusals,
     )

@@ -14,6 +14,7 @@ from quorate.controller.http.dispatch import encode, run_route
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Call, Route
+from quorate.controller.permissions.rights import ALL_RIGHTS
 from quorate.controller.process.image_node import node_of
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
@@ -43,7 +44,7 @@ class FileAnswers:
         route, named = _route_of(request)
         query = [(name, str(value)) for name, value in (request.parameters or {}).items()]
         parameters = decode_parameters(route.parameters, named, query)
-        reply = await run_route(route, Call(self._still_node(), request.timeout_ms), parameters, Nothing())
+        reply = await run_route(route, Call(self._still_node(), request.timeout_ms, ALL_RIGHTS), parameters, Nothing())
         status, data = encode(reply, JSON, is_bulk=route.is_bulk)
         return Answer(status, {"Content-Type": JSON}, data)
 

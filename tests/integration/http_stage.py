@@ -26,6 +26,7 @@ from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 from quorate.controller.http.serving import HttpServer
 from quorate.controller.operations.bootstrap import fresh_records
+from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.process.composition import Machine, compose
 from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.controller.reads.digests import StateDigests
@@ -267,7 +268,7 @@ class Member:
             broker_reports=BrokerReports(self.controller.scheduler.monotonic_ms),
             digests=self.digests,
             limits=limits,
-            shared_secret=shared_secret,
+            access=AccessControl.by_secret(shared_secret),
         )
         self.controller.on_stable = self._moved
         self.url = ""

@@ -10,6 +10,7 @@ from quorate.controller.http.handlers import access as access_handlers
 from quorate.controller.http.routing import Route, Serving, route, write
 from quorate.controller.operations.access import AccessOperations
 from quorate.controller.operations.operations import Operations
+from quorate.controller.permissions.permission import OnCluster
 from quorate.controller.protocol.acls import DescribeAclsResponse
 from quorate.controller.protocol.quotas import DescribeClientQuotasResponse
 from quorate.controller.protocol.scram import DescribeUserScramCredentialsResponse
@@ -26,6 +27,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         "Client quotas of the entities that a filter asks for (Kafka's DescribeClientQuotas)",
         access_handlers.describe_client_quotas,
         tag="quotas",
+        permission=OnCluster("DESCRIBE_CONFIGS"),
         parameters=QuotaParameters,
         body=Nothing,
         reply=DescribeClientQuotasResponse,
@@ -36,6 +38,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         "Set and remove client quotas (Kafka's AlterClientQuotas)",
         AccessOperations.alter_client_quotas,
         tag="quotas",
+        permission=OnCluster("ALTER_CONFIGS"),
         of=_access,
         is_bulk=True,
         errors=(422, 429),
@@ -46,6 +49,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         "Users and the mechanisms of their SCRAM credentials (Kafka's DescribeUserScramCredentials)",
         access_handlers.describe_user_scram_credentials,
         tag="users",
+        permission=OnCluster("DESCRIBE"),
         parameters=UserParameters,
         body=Nothing,
         reply=DescribeUserScramCredentialsResponse,
@@ -58,6 +62,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         "Make, replace and remove SCRAM credentials (Kafka's AlterUserScramCredentials)",
         AccessOperations.alter_user_scram_credentials,
         tag="users",
+        permission=OnCluster("ALTER"),
         of=_access,
         is_bulk=True,
         errors=(404, 409, 422, 429),
@@ -68,6 +73,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         "The ACLs that a filter means (Kafka's DescribeAcls)",
         access_handlers.describe_acls,
         tag="acls",
+        permission=OnCluster("DESCRIBE"),
         parameters=AclParameters,
         body=Nothing,
         reply=DescribeAclsResponse,
@@ -78,6 +84,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         "Create ACLs (Kafka's CreateAcls)",
         AccessOperations.create_acls,
         tag="acls",
+        permission=OnCluster("ALTER"),
         of=_access,
         is_bulk=True,
         errors=(422, 429),
@@ -87,6 +94,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         "Remove the ACLs that filters mean (Kafka's DeleteAcls)",
         AccessOperations.delete_acls,
         tag="acls",
+        permission=OnCluster("ALTER"),
         of=_access,
         is_bulk=True,
         errors=(422, 429),

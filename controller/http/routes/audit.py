@@ -14,6 +14,7 @@ from quorate.controller.api.audit_models import (
 )
 from quorate.controller.api.models import Nothing
 from quorate.controller.http.routing import Call, Route, Serving, route
+from quorate.controller.permissions.permission import SuperUser
 
 
 async def list_audit_lines(call: Call, parameters: AuditParameters, body: Nothing) -> AuditReply:
@@ -41,6 +42,7 @@ AUDIT_ROUTES: Final[tuple[Route, ...]] = (
         "Who asked the node that is asked for what: a line for each event that it decided and that wrote records",
         list_audit_lines,
         tag="audit",
+        permission=SuperUser(),
         parameters=AuditParameters,
         body=Nothing,
         reply=AuditReply,
@@ -52,6 +54,7 @@ AUDIT_ROUTES: Final[tuple[Route, ...]] = (
         "Which requests the node that is asked refused, to whom and why, the newest",
         list_refusals,
         tag="audit",
+        permission=SuperUser(),
         parameters=RefusalParameters,
         body=Nothing,
         reply=RefusalsReply,

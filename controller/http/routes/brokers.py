@@ -11,6 +11,7 @@ from quorate.controller.http.handlers import common as handlers
 from quorate.controller.http.handlers.repeated_heartbeats import repeated_heartbeat
 from quorate.controller.http.routing import Route, Serving, route, write
 from quorate.controller.operations.operations import Operations
+from quorate.controller.permissions.permission import AsNode
 from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 BROKER_ROUTES: Final[tuple[Route, ...]] = (
@@ -19,6 +20,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         "A broker registers (Kafka's BrokerRegistration)",
         Operations.register_broker,
         tag="broker RPCs",
+        permission=AsNode("broker", "broker_id"),
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 422, 429),
     ),
@@ -28,6 +30,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         "A broker is alive (Kafka's BrokerHeartbeat)",
         handlers.broker_heartbeat,
         tag="broker RPCs",
+        permission=AsNode("broker", "broker_id"),
         parameters=Nothing,
         body=BrokerHeartbeatRequest,
         reply=BrokerHeartbeatResponse,
@@ -42,6 +45,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         "A leader asks for other ISRs (Kafka's AlterPartition); outcomes are in the reply, partition by partition",
         Operations.alter_partition,
         tag="broker RPCs",
+        permission=AsNode("broker", "broker_id"),
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 429),
     ),
@@ -51,6 +55,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         "AlterPartition for many thousands of partitions, as columns",
         handlers.alter_partition_columns,
         tag="broker RPCs",
+        permission=AsNode("broker", "broker_id"),
         parameters=Nothing,
         body=AlterPartitionColumnsRequest,
         reply=AlterPartitionColumnsResponse,
@@ -63,6 +68,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         "A broker says where its replicas lie (Kafka's AssignReplicasToDirs); outcomes are in the reply",
         Operations.assign_replicas_to_dirs,
         tag="broker RPCs",
+        permission=AsNode("broker", "broker_id"),
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 422, 429),
     ),
@@ -71,6 +77,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         "A broker gets a block of producer ids that nobody else has (Kafka's AllocateProducerIds)",
         Operations.allocate_producer_ids,
         tag="broker RPCs",
+        permission=AsNode("broker", "broker_id"),
         media=JSON_OR_MSGPACK,
         errors=(404, 409, 429),
     ),

@@ -8,6 +8,7 @@ from quorate.controller.api.checkpoint_models import CheckpointsReply, TakenChec
 from quorate.controller.api.models import Nothing
 from quorate.controller.http.handlers import checkpoints as checkpoint_handlers
 from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.permissions.permission import OnCluster
 
 CHECKPOINT_ROUTES: Final[tuple[Route, ...]] = (
     route(
@@ -16,6 +17,7 @@ CHECKPOINT_ROUTES: Final[tuple[Route, ...]] = (
         "The checkpoints of the node that is asked",
         checkpoint_handlers.list_checkpoints,
         tag="checkpoints",
+        permission=OnCluster("DESCRIBE"),
         parameters=Nothing,
         body=Nothing,
         reply=CheckpointsReply,
@@ -27,6 +29,7 @@ CHECKPOINT_ROUTES: Final[tuple[Route, ...]] = (
         "Take a checkpoint now, on the node that is asked; answered when it is durable",
         checkpoint_handlers.take_checkpoint,
         tag="checkpoints",
+        permission=OnCluster("ALTER"),
         parameters=Nothing,
         body=Nothing,
         reply=TakenCheckpointReply,

@@ -8,6 +8,7 @@ from quorate.controller.api.models import ConfigParameters, Nothing, ReadParamet
 from quorate.controller.http.handlers import configs as config_handlers
 from quorate.controller.http.routing import Route, Serving, route, write
 from quorate.controller.operations.operations import Operations
+from quorate.controller.permissions.permission import ByItem, OnCluster
 from quorate.controller.protocol.configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -16,6 +17,8 @@ from quorate.controller.protocol.configs import (
 )
 from quorate.controller.protocol.features import DescribeFeaturesResponse
 
+_ALTERING: Final = "ALTER_CONFIGS on each Topic or Group; on Cluster for any other resource"
+
 CONFIG_ROUTES: Final[tuple[Route, ...]] = (
     route(
         "GET",
@@ -23,6 +26,7 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         "The configs of a topic, broker, group or client metrics subscription, and where they come from",
         config_handlers.describe_configs,
         tag="configs",
+        permission=ByItem("DESCRIBE_CONFIGS on the Topic or Group; on Cluster for any other resource"),
         parameters=ConfigParameters,
         body=Nothing,
         reply=DescribeConfigsResult,
@@ -36,6 +40,7 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         "Set, delete, append to and take from configs (Kafka's IncrementalAlterConfigs)",
         config_handlers.incremental_alter_configs,
         tag="configs",
+        permission=ByItem(_ALTERING),
         parameters=Nothing,
         body=IncrementalAlterConfigsRequest,
         reply=AlterConfigsResponse,
@@ -49,6 +54,7 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         "Replace all configs of resources (Kafka's AlterConfigs)",
         config_handlers.alter_configs,
         tag="configs",
+        permission=ByItem(_ALTERING),
         parameters=Nothing,
         body=AlterConfigsRequest,
         reply=AlterConfigsResponse,
@@ -62,6 +68,7 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         "Features: the levels that hold, and those that can be led at",
         config_handlers.describe_features,
         tag="features",
+        permission=OnCluster("DESCRIBE"),
         parameters=ReadParameters,
         body=Nothing,
         reply=DescribeFeaturesResponse,
@@ -72,6 +79,7 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         "Raise or lower feature levels (Kafka's UpdateFeatures)",
         Operations.update_features,
         tag="features",
+        permission=OnCluster("ALTER"),
         errors=(409, 429),
     ),
 )

@@ -10,6 +10,7 @@ from quorate.controller.api.resources import ControllersReply
 from quorate.controller.http.handlers import controllers
 from quorate.controller.http.routing import Route, Serving, route, write
 from quorate.controller.operations.operations import Operations
+from quorate.controller.permissions.permission import AsNode, OnCluster
 
 CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
     route(
@@ -18,6 +19,7 @@ CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
         "The controllers, and what they have registered",
         controllers.list_controllers,
         tag="controllers",
+        permission=OnCluster("DESCRIBE"),
         parameters=ReadParameters,
         body=Nothing,
         reply=ControllersReply,
@@ -28,6 +30,7 @@ CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
         "A controller registers (Kafka's ControllerRegistration)",
         Operations.register_controller,
         tag="controllers",
+        permission=AsNode("controller", "controller_id"),
         media=JSON_OR_MSGPACK,
         errors=(422, 429),
     ),

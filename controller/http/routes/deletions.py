@@ -6,6 +6,7 @@ from typing import Final
 
 from quorate.controller.api.models import Nothing, ViewParameters
 from quorate.controller.http.routing import Call, Route, Serving, route
+from quorate.controller.permissions.permission import ByItem
 from quorate.controller.protocol.deletions import DescribeTopicDeletionsResponse
 
 
@@ -20,6 +21,7 @@ DELETION_ROUTES: Final[tuple[Route, ...]] = (
         "Deleted topics whose replicas are not all gone, by broker and state, and what they wait for",
         list_topic_deletions,
         tag="topics",
+        permission=ByItem("DESCRIBE on each Topic, others are left out"),
         parameters=ViewParameters,
         body=Nothing,
         reply=DescribeTopicDeletionsResponse,

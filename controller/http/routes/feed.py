@@ -10,6 +10,7 @@ from quorate.controller.feed.feed import MetadataFeed
 from quorate.controller.feed.sessions import FeedSession
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Call, Route, Serving, route
+from quorate.controller.permissions.permission import OnCluster
 
 
 async def list_feed_sessions(call: Call, parameters: Nothing, body: Nothing) -> FeedSessionsReply:
@@ -57,6 +58,7 @@ FEED_ROUTES: Final[tuple[Route, ...]] = (
         "Who reads this controller's metadata feed: lag, bytes and time in the queue of each broker process",
         list_feed_sessions,
         tag="metadata feed",
+        permission=OnCluster("DESCRIBE"),
         parameters=Nothing,
         body=Nothing,
         reply=FeedSessionsReply,

@@ -9,6 +9,7 @@ from quorate.controller.api.models import Nothing
 from quorate.controller.http.handlers import labels as label_handlers
 from quorate.controller.http.routing import Route, Serving, route, write
 from quorate.controller.operations.operations import Operations
+from quorate.controller.permissions.permission import OnCluster
 from quorate.controller.protocol.labels import DescribeLabelsResponse
 
 LABEL_ROUTES: Final[tuple[Route, ...]] = (
@@ -18,6 +19,7 @@ LABEL_ROUTES: Final[tuple[Route, ...]] = (
         "Labels that a filter asks for, page by page",
         label_handlers.list_labels,
         tag="labels",
+        permission=OnCluster("DESCRIBE_CONFIGS"),
         parameters=LabelParameters,
         body=Nothing,
         reply=DescribeLabelsResponse,
@@ -28,6 +30,7 @@ LABEL_ROUTES: Final[tuple[Route, ...]] = (
         "Set and remove labels, all of them if all conditions hold, or none",
         Operations.alter_labels,
         tag="labels",
+        permission=OnCluster("ALTER_CONFIGS"),
         errors=(404, 409, 422, 429),
     ),
 )

@@ -8,6 +8,7 @@ from quorate.controller.api.models import Nothing
 from quorate.controller.api.resources import PartitionsReply, TopicsReply
 from quorate.controller.http.handlers import searches
 from quorate.controller.http.routing import Route, Serving, route
+from quorate.controller.permissions.permission import ByItem
 from quorate.controller.reads.search_models import PartitionListParameters, TopicListParameters
 
 SEARCH_ROUTES: Final[tuple[Route, ...]] = (
@@ -17,6 +18,7 @@ SEARCH_ROUTES: Final[tuple[Route, ...]] = (
         "Topics by name, a page at a time, all or those that fit a filter",
         searches.list_topics,
         tag="topics",
+        permission=ByItem("DESCRIBE on each Topic, others are left out; DESCRIBE_CONFIGS on it for its configs"),
         parameters=TopicListParameters,
         body=Nothing,
         reply=TopicsReply,
@@ -28,6 +30,7 @@ SEARCH_ROUTES: Final[tuple[Route, ...]] = (
         "Partitions by topic and number, a page at a time, all or those that fit a filter",
         searches.list_partitions,
         tag="partitions",
+        permission=ByItem("DESCRIBE on each Topic, others are left out"),
         parameters=PartitionListParameters,
         body=Nothing,
         reply=PartitionsReply,

@@ -1,0 +1,34 @@
+"""The caller of a request that the web framework has read: found out once, by the guard, and kept for its task."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Final
+
+from aiohttp import web
+
+from quorate.controller.decisions.origin import Origin
+from quorate.controller.http.ports import Node
+from quorate.controller.identity.claims import RequestClaims
+from quorate.controller.identity.identity import Caller
+from quorate.controller.permissions.rights import Rights
+
+#: Who makes the request that this task answers; None on open routes, of who has not shown it.
+CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
+
+
+def claims_of(request: web.Request) -> RequestClaims:
+    """The request's account of who makes it."""
+    return RequestClaims(request.method, request.raw_path, request.remote or "", request.headers)
+
+
+def rights_here(node: Node) -> Rights:
+    """The rights of who makes the request that this task answers, of a route that is not open."""
+    caller = CALLER.get()
+    assert caller is not None
+    return node.access.rights(caller)
+
+
+def origin_of(caller: Caller, request_id: str) -> Origin:
+    """The origin of a request. Of one that was passed on it is its client's."""
+    return Origin(caller.principal, caller.address, request_id)

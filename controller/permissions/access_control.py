@@ -1,0 +1,61 @@
+"""Access to one node: who asks is found out, and what he may do is looked up in the node's newest committed ACLs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorate.controller.authorizer.authorizer import Authorizer
+from quorate.controller.identity.claims import Authentication, RequestClaims
+from quorate.controller.identity.identity import Caller
+from quorate.controller.identity.seals import Seals
+from quorate.controller.identity.shared_secret import SharedSecretAuthentication
+from quorate.controller.permissions.rights import Rights
+from quorate.snapshots.image.image_parts import AclsImage
+
+
+class AccessControl:
+    """Of one controller process. Owned by the loop thread."""
+
+    def __init__(
+        self,
+        authentication: Authentication,
+        *,
+        authorizer: Authorizer | None = None,
+        acls: Callable[[], AclsImage] = AclsImage,
+        super_users: frozenset[str] = frozenset(),
+        seals: Seals | None = None,
+    ) -> None:
+        """``authorizer`` None: nobody is asked. ``acls``: the newest committed ones. ``seals``: of this controller."""
+        self._authentication = authentication
+        self._authorizer = authorizer
+        self._acls = acls
+        self._super_users = super_users
+        self.seals = seals
+
+    @classmethod
+    def by_secret(cls, secret: bytes | None) -> AccessControl:
+        """Whoever has the secret may do everything; without one, whoever reaches the port (loopback only)."""
+        return cls(SharedSecretAuthentication(secret))
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether there is anything that somebody may not do."""
+        return self._authorizer is not None
+
+    @property
+    def generation(self) -> int:
+        """Another number as soon as another caller may be behind the same head of a request."""
+        return self._authentication.generation
+
+    def identify(self, claims: RequestClaims) -> Caller:
+        """See ``Authentication``."""
+        return self._authentication.identify(claims)
+
+    def rights(self, caller: Caller) -> Rights:
+        """As of now."""
+        if self._authorizer is None:
+            return Rights(caller, None, is_super=True)
+        self._authorizer = self._authorizer.following(self._acls())
+        # Nodes act by their number alone, whatever else is said of their names.
+        is_super = caller.identity.node is None and caller.principal in self._super_users
+        return Rights(caller, self._authorizer, is_super)

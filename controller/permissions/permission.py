@@ -1,0 +1,114 @@
+"""The permission of a route: what is asked before its handler runs. Each row of the route table has one.
+
+``told`` is what the table in docs/security.md says of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from quorate.controller.permissions.rights import NODE_OPERATION, Rights
+from quorate.controller.protocol.acls import AclOperation
+
+
+class Permission(ABC):
+    """One of the kinds below."""
+
+    @property
+    @abstractmethod
+    def told(self) -> str:
+        """In the words of the documents."""
+
+    @abstractmethod
+    def check(self, rights: Rights, body: Any) -> None:
+        """Refuse a request that its caller may not make. ``body``: what it asks for, decoded.
+
+        Raises:
+            ApiError: CLUSTER_AUTHORIZATION_FAILED.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Open(Permission):
+    """Anybody may, and need not prove anything."""
+
+    @property
+    def told(self) -> str:
+        """See ``Permission``."""
+        return "nothing, not even a token"
+
+    def check(self, rights: Rights, body: Any) -> None:
+        """See ``Permission``."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnCluster(Permission):
+    """An operation on the cluster, for the whole request."""
+
+    operation: AclOperation
+    #: Whether the cluster's own nodes may, too, whom no ACL is about.
+    nodes_may: bool = False
+
+    @property
+    def told(self) -> str:
+        """See ``Permission``."""
+        return f"{self.operation} on Cluster" + (", or to be a node of it" if self.nodes_may else "")
+
+    def check(self, rights: Rights, body: Any) -> None:
+        """See ``Permission``."""
+        if not (self.nodes_may and rights.caller.identity.node is not None):
+            rights.need_on_cluster(self.operation)
+
+
+@dataclass(frozen=True, slots=True)
+class ByItem(Permission):
+    """The handler asks for each thing that the request names or the answer would show."""
+
+    rule: str
+
+    @property
+    def told(self) -> str:
+        """See ``Permission``."""
+        return self.rule
+
+    def check(self, rights: Rights, body: Any) -> None:
+        """See ``Permission``: nothing is asked of the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsNode(Permission):
+    """The request is made in the name of a node, by that node. No ACL stands in for being it."""
+
+    role: str
+    #: The field of the body that says which node that is.
+    field: str
+
+    @property
+    def told(self) -> str:
+        """See ``Permission``."""
+        return f"{NODE_OPERATION} on Cluster, as the {self.role} that `{self.field}` names"
+
+    def check(self, rights: Rights, body: Any) -> None:
+        """See ``Permission``."""
+        if rights.is_super:
+            return
+        node, wanted = rights.caller.identity.node, getattr(body, self.field)
+        if node is None or node.role != self.role or wanted not in node.ids:
+            raise rights.refusal(f"is not {self.role} {wanted}, in whose name it asks")
+
+
+@dataclass(frozen=True, slots=True)
+class SuperUser(Permission):
+    """Whoever is listed in the settings."""
+
+    @property
+    def told(self) -> str:
+        """See ``Permission``."""
+        return "to be a super user"
+
+    def check(self, rights: Rights, body: Any) -> None:
+        """See ``Permission``."""
+        if not rights.is_super:
+            raise rights.refusal("is not among access.super_users")

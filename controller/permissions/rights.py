@@ -1,0 +1,62 @@
+"""The rights of one caller at one state of the ACLs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from quorate.controller.authorizer.authorizer import Authorizer
+from quorate.controller.decisions.origin import ANONYMOUS
+from quorate.controller.identity.identity import Caller, Identity
+from quorate.controller.protocol.acls import AclOperation, AclResourceType
+from quorate.metadata_log.errors import ApiError, ErrorCode
+
+#: The only resource of its type.
+CLUSTER_NAME: Final = "kafka-cluster"
+#: What nodes of the cluster may do, and all that they may: their certificates and tokens are for nothing else.
+NODE_OPERATION: Final[AclOperation] = "CLUSTER_ACTION"
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The rights of ``caller``. Never change."""
+
+    caller: Caller
+    #: None: nobody is asked, and everything is allowed.
+    authorizer: Authorizer | None
+    #: Whether the caller may do everything, by the settings.
+    is_super: bool
+
+    def may(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
+        """Whether the caller may do this to a resource, which need not exist.
+
+        Raises:
+            ApiError: INVALID_REQUEST, a principal that cannot be a client's.
+        """
+        if self.is_super or self.authorizer is None:
+            return True
+        if self.caller.identity.node is not None:
+            return operation == NODE_OPERATION and resource_type == "CLUSTER"
+        return self.authorizer.authorize(self.caller.principal, self.caller.address, operation, resource_type, name)
+
+    def may_on_cluster(self, operation: AclOperation) -> bool:
+        """Whether the caller may do this to the cluster."""
+        return self.may(operation, "CLUSTER", CLUSTER_NAME)
+
+    def need_on_cluster(self, operation: AclOperation) -> None:
+        """Refuse a caller that may not do this to the cluster.
+
+        Raises:
+            ApiError: CLUSTER_AUTHORIZATION_FAILED.
+        """
+        if not self.may_on_cluster(operation):
+            raise self.refusal(f"needs {operation} on the cluster ({CLUSTER_NAME})")
+
+    def refusal(self, why: str) -> ApiError:
+        """The refusal of a whole request: ``why`` follows the name of the principal."""
+        message = f"Cluster authorization failed: {self.caller.principal} {why}."
+        return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
+
+
+#: Of whoever reads files of his own, where nobody is asked.
+ALL_RIGHTS: Final = Rights(Caller(Identity(ANONYMOUS, "said"), ""), None, is_super=True)
