@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from quorate.metadata_log.records.hidden_values import HIDDEN
+
 Change = Literal["added", "removed", "changed"]
 #: An entry's values as JSON, by field.
 Fields = Mapping[str, Any]
 
-#: What stands for a value that is never shown.
-HIDDEN: Final = "(hidden)"
 _DIGITS: Final = re.compile(r"(\d+)")
 
 

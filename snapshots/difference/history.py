@@ -14,9 +14,10 @@ from typing import Final, NamedTuple, Protocol
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.batches.batch import BatchHeader, parse_header
 from quorate.metadata_log.directory.epoch_leader import named_leader
+from quorate.metadata_log.records.hidden_values import IsSecret
 from quorate.metadata_log.records.wire import Buffer
 from quorate.snapshots.difference.difference_entries import Entry
-from quorate.snapshots.difference.image_difference import IsSecret, image_difference
+from quorate.snapshots.difference.image_difference import image_difference
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay_state import ReplayState
 

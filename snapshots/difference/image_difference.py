@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.records.hidden_values import IsSecret
 from quorate.metadata_log.records.records import AccessControlEntryRecord, EntityData
 from quorate.snapshots.difference.difference_entries import Fields, PartDifference, Secret, part_difference
 from quorate.snapshots.difference.partition_difference import partition_difference
@@ -35,8 +36,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 #: Entries by name.
 _Entries = Mapping[str, Fields]
-#: Whether the value of a config (resource type, name) must not be shown.
-IsSecret = Callable[[int, str], bool]
 
 RESOURCE_KINDS: Final = {
     TOPIC_RESOURCE: "topic",

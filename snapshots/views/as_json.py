@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from quorate.metadata_log.ids import Uuid, uuid_text
+from quorate.metadata_log.records.hidden_values import IsSecret, shown_configs
 from quorate.metadata_log.records.records import (
     AccessControlEntryRecord,
     BrokerEndpoint,
@@ -64,12 +65,12 @@ _CONFIG_KEYS: Final = {
 }
 
 
-def image_json(image: MetadataImage) -> dict[str, Any]:
-    """The state as JSON values, topics included."""
-    return {**summary_json(image), "topics": dict(topics_json(image))}
+def image_json(image: MetadataImage, is_secret: IsSecret) -> dict[str, Any]:
+    """The state as JSON values, topics included; configs that may be secrets as `(hidden)`."""
+    return {**summary_json(image, is_secret), "topics": dict(topics_json(image))}
 
 
-def summary_json(image: MetadataImage) -> dict[str, Any]:
+def summary_json(image: MetadataImage, is_secret: IsSecret) -> dict[str, Any]:
     """Everything but the topics."""
     features = dict(sorted(image.features.levels.items()))
     if image.kraft.version:
@@ -85,7 +86,7 @@ def summary_json(image: MetadataImage) -> dict[str, Any]:
         "voters": _voters(image.kraft),
         "brokers": _brokers(image),
         "controllers": [controller_json(controller) for _, controller in sorted(image.cluster.controllers.items())],
-        **_configs(image),
+        **_configs(image, is_secret),
         "labels": {
             resource: dict(sorted(labels.items())) for resource, labels in sorted(image.labels.resources.items())
         },
@@ -199,14 +200,14 @@ def controller_json(controller: ControllerRegistration) -> dict[str, Any]:
     }
 
 
-def _configs(image: MetadataImage) -> dict[str, Any]:
+def _configs(image: MetadataImage, is_secret: IsSecret) -> dict[str, Any]:
     """Configs by kind of resource; kinds without a name of their own are under ``other_configs``."""
     named: dict[str, Any] = {key: {} for key in _CONFIG_KEYS.values()}
     other: dict[str, Any] = {}
     for (resource_type, resource_name), configs in sorted(image.configs.resources.items()):
         key = _CONFIG_KEYS.get(resource_type)
         target = other.setdefault(str(resource_type), {}) if key is None else named[key]
-        target[resource_name] = dict(sorted(configs.items()))
+        target[resource_name] = shown_configs(resource_type, configs, is_secret)
     return {**named, "other_configs": other}
 
 

@@ -12,13 +12,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from quorate.metadata_log.records.json_form import json_type, record_data
+from quorate.metadata_log.records.hidden_values import IsSecret, shown_data
+from quorate.metadata_log.records.json_form import json_type
 from quorate.scripts.cli.logs.image_diff import diff
 from quorate.scripts.terminal.connecting import AtMoment, files_not_address
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.passed_over import load_image_and_say, passed_over_documents
 from quorate.scripts.terminal.screen import Screen
+from quorate.scripts.terminal.secrets_shown import ShowSecrets, secrets_rule
 from quorate.snapshots.checkpoints.as_records import image_records
 from quorate.snapshots.checkpoints.moments import parse_moment
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
@@ -51,6 +53,7 @@ def show(
     as_records: Annotated[
         bool, typer.Option("--records", help="The records of a snapshot, one JSON a line, as Kafka would write them.")
     ] = False,
+    show_secrets: ShowSecrets = False,
 ) -> None:
     """Show the state at a moment, by default the end, from Quorate's or Apache Kafka's files.
 
@@ -61,7 +64,8 @@ def show(
     """
     require_one_form(as_json=as_json, as_records=as_records)
     image, passed_over = load_image_and_say(path, None if at is None else parse_moment(at))
-    show_image(path, image, passed_over, as_json=as_json, as_records=as_records)
+    rule = secrets_rule(show_secrets=show_secrets)
+    show_image(path, image, passed_over, rule, as_json=as_json, as_records=as_records)
 
 
 def require_one_form(*, as_json: bool, as_records: bool) -> None:
@@ -71,14 +75,20 @@ def require_one_form(*, as_json: bool, as_records: bool) -> None:
 
 
 def show_image(
-    path: Path, image: MetadataImage, passed_over: Iterable[PassedOver], *, as_json: bool, as_records: bool
+    path: Path,
+    image: MetadataImage,
+    passed_over: Iterable[PassedOver],
+    is_secret: IsSecret,
+    *,
+    as_json: bool,
+    as_records: bool,
 ) -> None:
     """Write a state to the output, in one of three forms."""
     with reader_may_leave():
         if as_json:
-            sys.stdout.writelines(_json_lines(image, passed_over))
+            sys.stdout.writelines(_json_lines(image, passed_over, is_secret))
         elif as_records:
-            sys.stdout.writelines(_record_lines(image))
+            sys.stdout.writelines(_record_lines(image, is_secret))
         else:
             _print_summary(Screen(soft_wrap=True), path, image)
 
@@ -87,12 +97,12 @@ def _dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _json_lines(image: MetadataImage, passed_over: Iterable[PassedOver]) -> Iterator[str]:
+def _json_lines(image: MetadataImage, passed_over: Iterable[PassedOver], is_secret: IsSecret) -> Iterator[str]:
     """One top-level key a line, one topic a line."""
     yield "{\n"
     yield f'"digest":{_dumps(digest_image(image).text)},\n'
     yield f'"passed_over":{_dumps(passed_over_documents(passed_over))},\n'
-    for key, value in summary_json(image).items():
+    for key, value in summary_json(image, is_secret).items():
         yield f"{_dumps(key)}:{_dumps(value)},\n"
     yield '"topics":{'
     separator = "\n"
@@ -102,9 +112,9 @@ def _json_lines(image: MetadataImage, passed_over: Iterable[PassedOver]) -> Iter
     yield "\n}}\n"
 
 
-def _record_lines(image: MetadataImage) -> Iterator[str]:
+def _record_lines(image: MetadataImage, is_secret: IsSecret) -> Iterator[str]:
     for record, version in image_records(image):
-        row = {"type": json_type(record), "version": version, "data": record_data(record, version)}
+        row = {"type": json_type(record), "version": version, "data": shown_data(record, version, is_secret)}
         yield _dumps(row) + "\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,13 +14,15 @@ import typer
 from quorate.metadata_log.batches.batch import BatchHeader, iter_records
 from quorate.metadata_log.directory.reader import FileBatch, LogFile, find_files, iter_batches
 from quorate.metadata_log.errors import CorruptBatch, MalformedData
-from quorate.metadata_log.records.json_form import json_type, record_data
+from quorate.metadata_log.records.hidden_values import IsSecret, shown_data
+from quorate.metadata_log.records.json_form import json_type
 from quorate.metadata_log.records.records import LoggedRecord
 from quorate.scripts.cli.logs.log_verification import LogVerdict, LogVerification, total_bytes
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import AtMoment
 from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.progress import bytes_progress
+from quorate.scripts.terminal.secrets_shown import ShowSecrets, secrets_rule
 from quorate.snapshots.checkpoints.loading import headers_behind
 from quorate.snapshots.checkpoints.moments import Moment, parse_moment
 from quorate.snapshots.checkpoints.whole_checkpoints import is_at_or_before
@@ -39,6 +42,7 @@ def dump(
     paths: Paths,
     as_json: Annotated[bool, typer.Option("--json", help="One record a line, in Kafka's JSON form.")] = False,
     at: AtMoment = None,
+    show_secrets: ShowSecrets = False,
 ) -> None:
     """Print batches and records in order.
 
@@ -48,7 +52,7 @@ def dump(
 
     Example: quorate log dump --json var/controller-1/__cluster_metadata-0
     """
-    show = _json_lines if as_json else _text_lines
+    show = partial(_json_lines if as_json else _text_lines, secrets_rule(show_secrets=show_secrets))
     moment = None if at is None else parse_moment(at)
     with reader_may_leave():
         sound = [_dump(file, show, moment, until) for path in paths for file, until in _files(path, moment)]
@@ -141,12 +145,12 @@ def _records(batch: FileBatch, below: int | None) -> Iterator[LoggedRecord]:
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _json_lines(batch: FileBatch, below: int | None) -> Iterator[str]:
+def _json_lines(is_secret: IsSecret, batch: FileBatch, below: int | None) -> Iterator[str]:
     # What is the same for all records of the batch is encoded once.
     file = _to_json(str(batch.file.path))
     about = _to_json(_batch_data(batch))
     for logged in _records(batch, below):
-        data = _to_json(record_data(logged.record, logged.version))
+        data = _to_json(shown_data(logged.record, logged.version, is_secret))
         yield (
             f'{{"file":{file},"offset":{logged.offset},"timestamp":{logged.timestamp},"key_size":{logged.key_size},'
             f'"value_size":{logged.value_size},"type":"{json_type(logged.record)}","version":{logged.version},'
@@ -169,12 +173,12 @@ def _batch_data(batch: FileBatch) -> dict[str, Any]:
     }
 
 
-def _text_lines(batch: FileBatch, below: int | None) -> Iterator[str]:
+def _text_lines(is_secret: IsSecret, batch: FileBatch, below: int | None) -> Iterator[str]:
     if batch.position == 0:
         yield f"{batch.file.path}\n"
     yield _batch_line(batch.header, batch.position)
     for logged in _records(batch, below):
-        data = _to_json(record_data(logged.record, logged.version))
+        data = _to_json(shown_data(logged.record, logged.version, is_secret))
         yield f"    {logged.offset:>10}  {json_type(logged.record)} v{logged.version} {data}\n"
 
 

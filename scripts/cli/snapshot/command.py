@@ -27,6 +27,7 @@ from quorate.scripts.terminal.output import columns, reader_may_leave
 from quorate.scripts.terminal.passed_over import say_passed_over
 from quorate.scripts.terminal.progress import bytes_progress
 from quorate.scripts.terminal.screen import Screen
+from quorate.scripts.terminal.secrets_shown import ShowSecrets, secrets_rule
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver, WholeCheckpoint, first_whole
 
 app = typer.Typer(help="Take, list, verify, show, restore and export checkpoints.", no_args_is_help=True)
@@ -216,6 +217,7 @@ def show(
     as_records: Annotated[
         bool, typer.Option("--records", help="The records of a snapshot, one JSON a line, as Kafka would write them.")
     ] = False,
+    show_secrets: ShowSecrets = False,
 ) -> None:
     """Show the state that a checkpoint holds, as `image show` does of a log.
 
@@ -225,7 +227,8 @@ def show(
     found: list[PassedOver] = []
     newest = _newest(path, found)
     say_passed_over(found)
-    image.show_image(newest.file.path, newest.image, found, as_json=as_json, as_records=as_records)
+    rule = secrets_rule(show_secrets=show_secrets)
+    image.show_image(newest.file.path, newest.image, found, rule, as_json=as_json, as_records=as_records)
 
 
 def _newest(path: Path, passed_over: list[PassedOver]) -> WholeCheckpoint:

@@ -126,7 +126,7 @@ def write(path: Path, batches: Iterable[bytes]) -> Path:
 
 def dump_ourselves(path: Path) -> list[dict[str, Any]]:
     """The file as `quorate log dump --json` prints it."""
-    result = CliRunner().invoke(app, ["dump", "--json", str(path)], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["dump", "--json", "--show-secrets", str(path)], catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 

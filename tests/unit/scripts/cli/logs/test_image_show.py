@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from quorate.scripts.cli.logs.image import app
 from quorate.snapshots.errors import ImageNotAvailable
+from tests.secret_records import SECRETS, write_secret_records
 
 
 def show(*arguments: str | Path) -> str:
@@ -24,7 +25,7 @@ def test_image_show_records_prints_kafkas_own_image(kafka_data: Path) -> None:
     with gzip.open(moment / "image.jsonl.gz", "rt", encoding="utf-8") as lines:
         expected = sorted(line.strip() for line in lines)
 
-    assert sorted(show("--from", moment / "log", "--records").splitlines()) == expected
+    assert sorted(show("--from", moment / "log", "--records", "--show-secrets").splitlines()) == expected
 
 
 def test_image_show_json_is_one_document_with_the_whole_state(kafka_data: Path) -> None:
@@ -34,6 +35,19 @@ def test_image_show_json_is_one_document_with_the_whole_state(kafka_data: Path) 
     assert document["features"]["metadata.version"] == 21
     assert len(document["topics"]) == 7
     assert f"Digest: {document['digest']}" in show("--from", kafka_data / "static/m1/log")
+
+
+@pytest.mark.parametrize("form", ["--json", "--records"])
+def test_image_show_hides_keys_and_configs_that_may_be_secrets(tmp_path: Path, form: str) -> None:
+    write_secret_records(tmp_path)
+
+    hidden = show("--from", tmp_path, form)
+    shown = show("--from", tmp_path, form, "--show-secrets")
+
+    in_it = SECRETS if form == "--records" else SECRETS[:2]  # the state as JSON never holds a credential
+    assert all(secret in shown and secret not in hidden for secret in in_it)
+    assert not any(secret in hidden for secret in SECRETS)
+    assert "1000" in hidden
 
 
 def test_image_show_tells_people_what_is_wrong(kafka_data: Path) -> None:

@@ -23,6 +23,7 @@ from quorate.metadata_log.records.records import (
 from quorate.scripts.cli.logs.log import app
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.checkpoints.moments import Moment
+from tests.secret_records import SECRETS, write_secret_records
 
 TIME = 1_700_000_000_000
 TOPIC = bytes(range(16))
@@ -72,7 +73,7 @@ def test_log_dump_json_equals_what_kafkas_dump_tool_printed(
     kafka_data: Path, capture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(kafka_data / capture)  # the files are named from there
-    printed = succeed("dump", "--json", *listed_files(Path())).splitlines()
+    printed = succeed("dump", "--json", "--show-secrets", *listed_files(Path())).splitlines()
     with gzip.open("records.jsonl.gz", "rt", encoding="utf-8") as lines:
         expected = [json.loads(line) for line in lines]
 
@@ -86,7 +87,7 @@ def test_log_dump_text_shows_every_record_that_kafka_saw(
     kafka_data: Path, capture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(kafka_data / capture)
-    lines = succeed("dump", *listed_files(Path())).splitlines()
+    lines = succeed("dump", "--show-secrets", *listed_files(Path())).splitlines()
     with gzip.open("records.jsonl.gz", "rt", encoding="utf-8") as rows:
         expected = [json.loads(row) for row in rows]
 
@@ -97,6 +98,17 @@ def test_log_dump_text_shows_every_record_that_kafka_saw(
     batches = [line for line in lines if line.startswith("  batch ")]
     assert len(batches) == len({(row["file"], row["batch"]["position"]) for row in expected})
     assert [line for line in lines if not line.startswith(" ")] == listed_files(Path())
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_log_dump_hides_keys_and_configs_that_may_be_secrets(tmp_path: Path, form: tuple[str, ...]) -> None:
+    write_secret_records(tmp_path)
+
+    hidden, shown = succeed("dump", *form, tmp_path), succeed("dump", *form, "--show-secrets", tmp_path)
+
+    assert all(secret in shown and secret not in hidden for secret in SECRETS)
+    assert hidden.count('"(hidden)"') == 5
+    assert '"name":"retention.ms","value":"1000"' in hidden
 
 
 def test_log_dump_of_directory_shows_segments_then_checkpoints(kafka_data: Path) -> None:
