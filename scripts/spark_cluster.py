@@ -18,7 +18,7 @@ Directory = Annotated[
 _DIRECTORY: Final = Path("var-spark")
 
 app = typer.Typer(
-    help="A standalone Spark cluster on this machine: everything on loopback, ports given by the system.",
+    help="A standalone Spark cluster on this machine: all on loopback, with a secret of its own for its jobs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -32,14 +32,15 @@ def start(
     cores: Annotated[int, typer.Option("--cores", min=1, max=1024, metavar="N", help="Cores of each worker.")] = 1,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory of each worker, as 2g.")] = "1g",
 ) -> None:
-    """Start a master and workers, and say what to give to --master.
+    """Start a master and workers, and say what to give to a job.
 
     Example: scripts/spark-cluster start --dir var-spark
     """
-    from quorate.pipeline.spark.standalone import start_cluster
+    from quorate.pipeline.spark.standalone import PRIVATE_SETTINGS, start_cluster
 
     cluster = start_cluster(directory.resolve(), workers, cores, memory)
-    sys.stdout.write(f"The cluster is up, {workers} workers: quorate pipeline JOB --master {cluster.master_url}\n")
+    access = f"--master {cluster.master_url} --spark-conf {directory / PRIVATE_SETTINGS}"
+    sys.stdout.write(f"The cluster is up, {workers} workers: quorate pipeline JOB {access}\n")
 
 
 @app.command()

@@ -10,6 +10,7 @@ from quorate.metadata_log.batches.batch import data_batch, place_batch
 from quorate.metadata_log.records.records import (
     ConfigRecord,
     FeatureLevelRecord,
+    Record,
     TopicRecord,
     UserScramCredentialRecord,
 )
@@ -24,7 +25,7 @@ _BROKER: Final = 4
 def write_secret_records(directory: Path) -> Path:
     """Write it into a directory, and return its file."""
     salt, stored, server = _KEYS
-    records = [
+    records: list[tuple[Record, int]] = [
         (FeatureLevelRecord("metadata.version", 29), 0),
         (TopicRecord("orders", bytes(range(1, 17))), 0),
         (ConfigRecord(_TOPIC, "orders", "retention.ms", "1000"), 0),

@@ -28,6 +28,7 @@ from quorate.pipeline.source.registering import SETTINGS, add_source
 from quorate.pipeline.spark.interrupts import interruptible
 from quorate.pipeline.spark.java import find_java, home_for_spark
 from quorate.pipeline.spark.memory import driver_memory, machine_bytes
+from quorate.pipeline.spark.private_settings import AUTHENTICATED, read_private_settings
 from quorate.pipeline.spark.scratch import scratch_directory
 from quorate.pipeline.spark.shipping import write_packages
 from quorate.pipeline.spark.spark_home import make_spark_home
@@ -52,6 +53,7 @@ class SessionSettings:
         driver_memory: heap of the driver's JVM, as `2g`; None = bounded by the machine (`pipeline.spark.memory`).
         log: the file that gets Spark's own log; None = nobody reads it.
         java_options: further options of the driver's JVM. conf: further settings of Spark; they win over ours.
+        private_conf: a file with settings that nobody else may read, such as a cluster's secret; they win over all.
     """
 
     name: str
@@ -60,6 +62,7 @@ class SessionSettings:
     log: Path | None = None
     java_options: tuple[str, ...] = ()
     conf: Mapping[str, str] = field(default_factory=dict)
+    private_conf: Path | None = None
 
     @property
     def is_local(self) -> bool:
@@ -92,6 +95,7 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
         return
     memory = driver_memory(settings.driver_memory, machine_bytes())
     java = find_java()
+    private = {} if settings.private_conf is None else read_private_settings(settings.private_conf)
     with scratch_directory() as scratch:
         variables = {
             "JAVA_HOME": str(home_for_spark(java, scratch)),
@@ -100,7 +104,8 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
         if settings.is_local and "SPARK_HOME" not in os.environ:
             variables["SPARK_HOME"] = str(make_spark_home(scratch))
         log = settings.log or scratch / "spark.log"
-        with log.open("wb") as log_file, _unlogged(), _jvm(_conf(settings, memory, scratch), variables, log_file):
+        conf = _conf(settings, memory, scratch)
+        with log.open("wb") as log_file, _unlogged(), _jvm(conf, private, variables, log_file):
             yield _configured(SparkSession.builder.getOrCreate(), is_local=settings.is_local, scratch=scratch)
 
 
@@ -124,6 +129,7 @@ def _conf(settings: SessionSettings, memory: str, scratch: Path) -> dict[str, st
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if settings.is_local:
         conf |= {
+            **AUTHENTICATED,
             # Nearly all tasks hand blobs on: hundreds of small ones would cost more than what is in them.
             "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
             "spark.python.daemon.module": "quorate.pipeline.jobs.worker_daemon",
@@ -140,15 +146,16 @@ def _configured(spark: SparkSession, *, is_local: bool, scratch: Path | None = N
 
 
 @contextmanager
-def _jvm(conf: dict[str, str], variables: dict[str, str], log: IO[bytes]) -> Iterator[None]:
-    """Start the JVM and Spark in it; end both."""
+def _jvm(conf: dict[str, str], private: dict[str, str], variables: dict[str, str], log: IO[bytes]) -> Iterator[None]:
+    """Start the JVM and Spark in it; end both. ``private``: settings that are no arguments of the JVM's."""
     spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     with interruptible() as interrupts, _environment(variables):
         gateway = _launched(spark_conf, log)
         try:
             interrupts.end_with(lambda: _kill(gateway.proc))
             with _translating(gateway.proc):
-                SparkContext(gateway=gateway, conf=spark_conf)
+                # Launched with the others: these are told to the JVM itself.
+                SparkContext(gateway=gateway, conf=spark_conf.setAll(list(private.items())))
                 # Spark has taken the signal for itself.
                 interrupts.take()
                 yield

@@ -1,6 +1,7 @@
 """A standalone Spark cluster of processes on loopback: to see that a job runs on one, and how it takes a dead worker.
 
-Its state is a directory: `cluster.json` with address and processes, for each process a log, for each worker its files.
+Its state is a directory for its owner alone: `cluster.json` with address and processes, `spark.conf` with the secret
+that whoever takes part has to show, for each process a log, for each worker its files.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ from typing import Final
 
 from quorate.pipeline.errors import ClusterFailed
 from quorate.pipeline.spark.java import HANDS_ON, find_java, home_for_spark
+from quorate.pipeline.spark.private_settings import write_cluster_settings
 from quorate.pipeline.spark.spark_home import make_spark_home
 
 _STATE_FILE: Final = "cluster.json"
+#: Settings of all that takes part, jobs included.
+PRIVATE_SETTINGS: Final = "spark.conf"
 _LOOPBACK: Final = "127.0.0.1"
 
 #: From the start of a JVM to its word that it is ready; minutes where other programs have the cores.
@@ -94,17 +98,20 @@ def start_cluster(directory: Path, workers: int, cores: int, memory: str) -> Sta
         raise ClusterFailed(f"{directory}: a cluster was started there already ({found.master_url}): stop it first")
     java = find_java()
     directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    write_cluster_settings(directory / PRIVATE_SETTINGS)
     shutil.rmtree(directory / "java", ignore_errors=True)
     # Once, before anything runs: the links are not to change under a process that loads classes by them.
     homes = {"JAVA_HOME": str(home_for_spark(java, directory)), "SPARK_HOME": str(make_spark_home(directory))}
     started: list[ClusterProcess] = []
     try:
         on_loopback = ("--host", _LOOPBACK, "--port", "0", "--webui-port", "0")
-        url = _start(started, directory, homes, _ADDRESS, "master", "master.Master", *on_loopback)
+        where = (*on_loopback, "--properties-file", str(directory / PRIVATE_SETTINGS))
+        url = _start(started, directory, homes, _ADDRESS, "master", "master.Master", *where)
         for number in range(1, workers + 1):
             name = f"worker-{number}"
             size = ("--cores", str(cores), "--memory", memory, "--work-dir", str(directory / name / "work"))
-            _start(started, directory, homes, _REGISTERED, name, "worker.Worker", *on_loopback, *size, url)
+            _start(started, directory, homes, _REGISTERED, name, "worker.Worker", *where, *size, url)
     except BaseException:
         _end(started)
         raise

@@ -3,6 +3,9 @@
 import json
 import os
 import signal
+import socket
+import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from quorate.pipeline.spark.standalone import StandaloneCluster, read_cluster
+from quorate.pipeline.spark.standalone import PRIVATE_SETTINGS, StandaloneCluster, read_cluster
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
-from tests.spark.processes import QUICK_JAVA, descendants
+from tests.spark.processes import QUICK_JAVA, descendants, is_alive
 from tests.waiting import eventually_sync
 
 #: For the six processes of Java.
@@ -63,15 +66,23 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
     """What the dead worker had done already is lost with it, and has to be done again by the other."""
     victim = cluster.processes[1]
     command = ("-m", "quorate.scripts.cli", "pipeline", "audit", log, "--json", "--task-bytes", str(_TASK_BYTES))
-    where = ("--master", cluster.master_url, "--driver-memory", "512m", "--spark-log", tmp_path / "spark.log")
+    private = tmp_path / "cluster" / PRIVATE_SETTINGS
+    _who_shows_no_secret_is_refused(cluster.master_url)
+    where = ("--master", cluster.master_url, "--spark-conf", private)
+    how = ("--driver-memory", "512m", "--spark-log", tmp_path / "spark.log")
     with subprocess.Popen(
-        [sys.executable, *command, *where], env=_QUICKLY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, *command, *where, *how],
+        env=_QUICKLY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as job:
         files = tmp_path / "cluster" / victim.name / "local"
         eventually_sync(
             lambda: any(files.rglob("shuffle_*.data")) or job.poll() is not None, "a task is done", deadline_s=600
         )
         assert job.poll() is None, job.communicate()
+        _nobody_else_reads_the_secret(private, {os.getpid(), *(process.pid for process in cluster.processes)})
         for pid in {victim.pid} | descendants(victim.pid):
             with suppress(ProcessLookupError):  # a child that lived for a moment
                 os.kill(pid, signal.SIGKILL)
@@ -83,10 +94,31 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
     assert found["state"]["digest"] == digest_image(load_image(log, None)).text
     assert "Lost executor" in (tmp_path / "spark.log").read_text()
 
-    _submitted_audit_fails_by_its_exit_code(tmp_path, cluster.master_url)
+    _submitted_audit_fails_by_its_exit_code(tmp_path, cluster.master_url, private)
 
 
-def _submitted_audit_fails_by_its_exit_code(tmp_path: Path, master_url: str) -> None:
+def _who_shows_no_secret_is_refused(master_url: str) -> None:
+    """A request as Spark's own processes send it, which anybody may send who reaches the port."""
+    host, _, port = master_url.removeprefix("spark://").partition(":")
+    body = b"any request"
+    request = struct.pack(">BqI", 3, 1, len(body)) + body
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(struct.pack(">q", 8 + len(request)) + request)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert b"Expected SaslMessage" in answer
+
+
+def _nobody_else_reads_the_secret(private: Path, processes: set[int]) -> None:
+    secret = private.read_text().split()[-1].encode()
+    all_of_them = processes.union(*map(descendants, processes))
+    arguments = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in all_of_them if is_alive(pid)]
+    assert sum(b"java" in line for line in arguments) > len(processes)
+    assert not any(secret in line for line in arguments)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (private, private.parent)] == [0o600, 0o700]
+
+
+def _submitted_audit_fails_by_its_exit_code(tmp_path: Path, master_url: str, private: Path) -> None:
     """`spark-submit`, with a path that is relative to where it was called, on what is left of the cluster."""
     packages, certificate, digests = (tmp_path / name for name in ("quorate.zip", "certificate.json", "digests"))
     subprocess.run(
@@ -98,6 +130,7 @@ def _submitted_audit_fails_by_its_exit_code(tmp_path: Path, master_url: str) -> 
     job = subprocess.run(
         [
             *(Path(sys.executable).with_name("spark-submit"), "--master", master_url, "--driver-memory", "512m"),
+            *("--properties-file", private),
             *(argument for setting in settings for argument in ("--conf", setting)),
             *("--py-files", packages, _ROOT / "scripts/spark_job.py", "audit", os.path.relpath(_STATIC_LOG)),
             *("--digests", digests, "--certificate", certificate),

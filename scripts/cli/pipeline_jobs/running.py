@@ -83,6 +83,17 @@ class JobRun:
             help="Heap of Spark's driver, as 2g. Default: a third of the machine's memory, 4 GB at most.",
         ),
     ] = None
+    spark_conf: Annotated[
+        Path | None,
+        typer.Option(
+            "--spark-conf",
+            metavar="FILE",
+            envvar="QUORATE_SPARK_CONF",
+            parser=local,
+            help="Spark settings that only you may read, a name, a blank and a value a line: the secret of a cluster.",
+            show_default=False,
+        ),
+    ] = None
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False
     spark_log: Annotated[
         Path | None,
@@ -113,6 +124,7 @@ class JobRun:
             log=self.spark_log,
             java_options=HANDS_ON if hands_on else (),
             conf=conf or {},
+            private_conf=self.spark_conf,
         )
         with stage_progress() as progress, spark_session(settings) as spark, progress.of(spark):
             yield spark
