@@ -1,6 +1,7 @@
 """What every test shares: captured data, hypothesis profiles, patches, and the check that nothing is left running."""
 
 import asyncio
+import gc
 import inspect
 import signal
 import threading
@@ -35,6 +36,10 @@ settings.register_profile(
 )
 settings.load_profile("fixed")
 
+#: New objects before the youngest are looked through, many times more than Python's own value, and how many such looks
+#: before the older ones are. Nearly all that a test makes goes without the collector; a few cycles may wait for it.
+_COLLECTOR_THRESHOLDS = (10_000, 10, 10)
+
 #: Of the order of the tests and of ``random`` in them, where none is given.
 _ORDER_SEED = 0
 
@@ -60,6 +65,17 @@ def pytest_sessionstart() -> None:
     """
     if settings.get_current_profile_name() == "fixed":
         setattr(providers, "is_local_module_file", lambda path: False)  # noqa: B010  # not a name that it exports
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Have the collector of cycles pass over what lives as long as the run: all modules, all tests.
+
+    It would go through all of them again and again, and take a good part of a worker's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 
 @pytest.fixture(scope="session")
