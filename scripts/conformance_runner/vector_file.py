@@ -14,6 +14,7 @@ from quorate.scripts.conformance_runner.kinds import (
     full_controller,
     partition_change,
     placement,
+    principal_mapping,
     reassignment,
     topic_rules,
 )
@@ -26,9 +27,11 @@ RUNNERS: Final[dict[str, Callable[[Any], VectorOutcome]]] = {
     "full_controller": full_controller.run_vector,
     "topic_names_configs": topic_rules.run_vector,
     "authorizer": authorizer.run_vector,
+    "principal_mapping": principal_mapping.run_vector,
 }
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _REASSIGNMENT_KINDS: Final = ("start", "complete", "revert")
+_NAME_KINDS: Final = ("rules", "certificate_name")
 _TOPIC_KINDS: Final = ("topic_name", "topic_collision", "log_config", "controller_config")
 
 
@@ -76,6 +79,8 @@ def _kind(vector_id: str, given: dict[str, Any]) -> str:
         return "authorizer"
     if given.get("kind") in _REASSIGNMENT_KINDS:
         return "reassignment"
+    if given.get("kind") in _NAME_KINDS:
+        return "principal_mapping"
     if given.get("kind") in _TOPIC_KINDS:
         return "topic_names_configs"
     raise ValueError(f"vector {vector_id} is of no known kind ({', '.join(RUNNERS)})")

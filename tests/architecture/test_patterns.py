@@ -15,7 +15,10 @@ from tests.architecture.source_tree import PACKAGES, ROOT, Module, dotted, modul
 _AT_ONE_PLACE = frozenset({"fullmatch", "match"})
 _METHODS = _AT_ONE_PLACE | {"search", "split", "findall", "finditer", "sub", "subn"}
 #: Modules whose patterns are made, and of what.
-MADE = {"quorate.scripts.terminal.offline": "the paths of the route table"}
+MADE = {
+    "quorate.controller.principals.java_patterns": "the mapping rules of the settings",
+    "quorate.scripts.terminal.offline": "the paths of the route table",
+}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ DATA = Path(__file__).parents[1] / "data" / "conformance"
         ("topic_names_configs", 876),
         ("full_controller", 20),
         ("authorizer", 2_000),
+        ("principal_mapping", 600),
     ],
 )
 def test_controller_kafka_vectors_decides_the_same(kind: str, least: int) -> None:
