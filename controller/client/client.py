@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import quote
 
-import aiohttp
 from pydantic import BaseModel
 
 from quorate.controller.api.feed_replies import FeedSessionsReply
@@ -26,14 +25,16 @@ from quorate.controller.api.resources import (
     TopicReply,
     TopicsReply,
 )
+from quorate.controller.api.tls_entrance import TlsContexts
 from quorate.controller.client.access import AccessClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
-from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request, controller_url, make_session
+from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request, controller_url
 from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.past_attempts import sender_to
+from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.decisions.origin import check_principal
 from quorate.controller.protocol import (
@@ -94,6 +95,7 @@ class ControllerClient:
         urls: Sequence[str],
         *,
         shared_secret: bytes | None = None,
+        tls: TlsContexts | None = None,
         timeout_ms: float = DEFAULT_TIMEOUT_MS,
         principal: str | None = None,
         absent_ms: float | None = None,
@@ -102,6 +104,7 @@ class ControllerClient:
     ) -> None:
         """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
 
+        ``tls``: gives the context with which TLS is spoken, as it is by who is named by ``host:port`` then.
         ``absent_ms``: give up when for so long no majority of them has taken a connection; None: when the time is up.
         ``at``: the moment whose state is read (``snapshots.checkpoints.moments``); None: the newest.
         ``sender``: who answers instead of controllers, always of one state.
@@ -109,13 +112,12 @@ class ControllerClient:
         Raises:
             InvalidUrl: one names no controller, or there is none. ApiError: INVALID_REQUEST, no such principal can be.
         """
-        self.urls = tuple(dict.fromkeys(controller_url(url) for url in urls))
+        self.urls = tuple(dict.fromkeys(controller_url(url, _scheme(tls)) for url in urls))
         if not self.urls and sender is None:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
-        self._shared_secret = shared_secret
-        self._principal = None if principal is None else check_principal(principal)
-        self._open_session: aiohttp.ClientSession | None = None
+        self._tls = tls
+        self._session = PendingSession(shared_secret, None if principal is None else check_principal(principal))
         self._at = at
         self._is_still = at is not None or sender is not None
         self._attempts = sender or sender_to(self.urls, self._connect, absent_ms, is_past=at is not None)
@@ -127,13 +129,7 @@ class ControllerClient:
         self.audit = AuditClient(self._connect)
 
     def _connect(self, url: str) -> Connection:
-        return Connection(self._session, controller_url(url))
-
-    def _session(self) -> aiohttp.ClientSession:
-        # Belongs to the loop that it is first used in; a client may be made before there is one.
-        if self._open_session is None:
-            self._open_session = make_session(self._shared_secret, self._principal)
-        return self._open_session
+        return Connection(self._session, controller_url(url, _scheme(self._tls)), self._tls)
 
     async def __aenter__(self) -> Self:
         return self
@@ -145,9 +141,7 @@ class ControllerClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        session, self._open_session = self._open_session, None
-        if session is not None:
-            await session.close()
+        await self._session.close()
 
     # --- the cluster ---------------------------------------------------------------------------------
 
@@ -394,6 +388,10 @@ class ControllerClient:
     async def _rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
         request = Request("POST", f"/v1/{name}", timeout_ms or self._timeout_ms, body=body, as_msgpack=True)
         return (await self._attempts.send(request, is_repeatable=True)).model(reply)
+
+
+def _scheme(tls: TlsContexts | None) -> str:
+    return "http" if tls is None else "https"
 
 
 def _quoted(name: str) -> str:

@@ -21,6 +21,8 @@ from quorate.controller.api import headers, sockets
 from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
 from quorate.controller.api.errors import error_from_reply
 from quorate.controller.api.models import ErrorReply
+from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.client.secured import refusal_by_tls, tls_options
 from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange
 from quorate.metadata_log.errors import QuorateError
 
@@ -51,17 +53,19 @@ class InvalidUrl(QuorateError, ValueError):
     """A text that should name a controller does not."""
 
 
-def controller_url(text: str) -> str:
-    """The base URL that ``host:port`` or a URL names.
+def controller_url(text: str, scheme: str = "http") -> str:
+    """The base URL that ``host:port``, with the scheme, or a URL names.
 
     Raises:
         InvalidUrl: it names none.
     """
     url = text.strip().rstrip("/")
     if "://" not in url:
-        url = f"http://{url}"
+        url = f"{scheme}://{url}"
     if not _is_base_url(url):
-        raise InvalidUrl(f"{text!r} names no controller: it must be host:port or http://host:port")
+        raise InvalidUrl(
+            f"{text!r} names no controller: it must be host:port or http://host:port, with TLS https://host:port"
+        )
     return url
 
 
@@ -72,7 +76,7 @@ def _is_base_url(url: str) -> bool:
     except ValueError:
         return False
     is_bare = not (parts.path or parts.query or parts.fragment or parts.username)
-    return parts.scheme == "http" and bool(parts.hostname) and has_port and is_bare
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and is_bare
 
 
 def make_session(shared_secret: bytes | None = None, principal: str | None = None) -> aiohttp.ClientSession:
@@ -184,6 +188,8 @@ def body_to_send(data: bytes | None) -> bytes | io.BytesIO | None:
 
 def reason_of(error: Exception) -> str:
     """The reason why a connection or an answer did not come about, in a few words."""
+    if (refusal := refusal_by_tls(error)) is not None:
+        return refusal
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, socket.gaierror):
         return f"the name does not resolve ({error.os_error.strerror})"
     if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
@@ -194,8 +200,10 @@ def reason_of(error: Exception) -> str:
 class Connection:
     """One controller. The session is its owner's, who makes it when the first request asks for it."""
 
-    def __init__(self, session: Callable[[], aiohttp.ClientSession], url: str) -> None:
+    def __init__(self, session: Callable[[], aiohttp.ClientSession], url: str, tls: TlsContexts | None = None) -> None:
+        """``tls``: of whom a controller must show to be, where the URL wants TLS; None: of whom the system trusts."""
         self._session = session
+        self._tls = tls
         self.url = url
         #: Who answered there last; None before anybody did.
         self.node_id: int | None = None
@@ -220,6 +228,7 @@ class Connection:
                 headers=sent_headers,
                 allow_redirects=False,
                 timeout=_patience(request),
+                **tls_options(self._tls),
             ) as response:
                 if is_strange(response.headers):
                     begin = await response.content.read(QUOTED_BYTES)
@@ -234,7 +243,9 @@ class Connection:
         except aiohttp.ClientResponseError as error:
             raise NotAController(self.url, "what is not HTTP") from error
         except aiohttp.ClientError as error:
-            raise NoAnswer(f"{self.url} broke off: {reason_of(error)}") from error
+            if refusal_by_tls(error) is not None:
+                raise NotSent(f"{self.url} cannot be reached: {reason_of(error)}") from error
+            raise NoAnswer(f"{self.url} broke off: {reason_of(error)}{self._suspicion()}") from error
         node = answer.headers.get(headers.NODE, "")
         self.node_id = int(node) if node.isdigit() else self.node_id
         if answer.status < 400:
@@ -246,6 +257,11 @@ class Connection:
                 raise
             raise self._stranger(answer.status, f"an error of another form, status {answer.status}") from None
         raise error_from_reply(reply, answer.status)
+
+    def _suspicion(self) -> str:
+        """A server may end its handshake without a word when the client's is through."""
+        is_likely = self.node_id is None and self.url.startswith("https:")
+        return " (or it refuses this client's certificate: its log says so)" if is_likely else ""
 
     def _stranger(self, status: int, answered: str) -> NotAController | NoAnswer:
         """The failure for an answer that no controller gives."""

@@ -10,7 +10,6 @@ header.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -23,6 +22,7 @@ from quorate.controller.api.content import JSON, MSGPACK, decode_body
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
 from quorate.controller.api.request_ids import request_id_of
+from quorate.controller.api.tls_entrance import Handshake, certificate_of
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.answer_frames import AnswerFrames
 from quorate.controller.http.callers import origin_of
@@ -32,7 +32,8 @@ from quorate.controller.http.framework_connection import HEAD_END, FrameworkConn
 from quorate.controller.http.places import Places
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Call, Route, Serving
-from quorate.controller.identity.claims import RequestClaims
+from quorate.controller.http.usual_fields import usual_fields
+from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.identity import Caller
 from quorate.controller.logs.refusals import RefusedRequest
 from quorate.controller.permissions.rights import Rights
@@ -43,28 +44,12 @@ log = structlog.get_logger()
 #: Bytes of a request up to its body, and of the body: above them the framework takes it, piece by piece.
 _HEAD_BYTES_MAX: Final = 4_096
 _BODY_BYTES_MAX: Final = 65_536
-#: Visible ASCII without anything that parsers may disagree about.
-_HEADER: Final = re.compile(r"([A-Za-z0-9-]+):[ \t]*+([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?[ \t]*")
-#: What clients of ours, and most others, send. `Connection`, `Expect` or `Transfer-Encoding` would change the framing.
-_KNOWN: Final = frozenset(
-    {
-        "accept",
-        "accept-encoding",
-        "authorization",
-        "content-length",
-        "content-type",
-        "host",
-        "user-agent",
-        headers.PRINCIPAL.lower(),
-        headers.REQUEST_ID.lower(),
-        headers.TIMEOUT_MS.lower(),
-    }
-)
 _NUMBER_DIGITS_MAX: Final = 7
 #: Connections that have had their time are looked for this often, as a share of the shortest time.
 _SWEEP_SHARE: Final = 0.25
 #: Seconds between two lines of the log about connections that there is no place for.
 _QUIET_S: Final = 10.0
+_NO_CERTIFICATE: Final = "a client certificate is wanted here, and none was shown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +71,23 @@ class ExpressLane:
     """Makes the protocol of each connection, and knows them all."""
 
     def __init__(
-        self, node: Node, routes: Sequence[Route], framework: Callable[[], asyncio.Protocol], idle_s: float
+        self,
+        node: Node,
+        routes: Sequence[Route],
+        framework: Callable[[], asyncio.Protocol],
+        idle_s: float,
+        *,
+        wants_certificates: bool = False,
     ) -> None:
         """``framework`` makes the protocol that takes over a connection.
+
+        ``wants_certificates``: who shows none is told so at his first request, for a handshake says nothing.
 
         ``idle_s``: a connection on which nothing was asked for so long is closed, at the latest a quarter later. For
         how many connections there is place, and how long a request's head may take, ``node.limits`` say.
         """
         self.node = node
+        self.wants_certificates = wants_certificates
         self.framework = framework
         self.connections: set[ExpressConnection] = set()
         #: Those that the framework answers.
@@ -103,7 +97,7 @@ class ExpressLane:
         self._idle_s = idle_s
         self._head_s = node.limits.head_timeout_ms / 1000
         #: Of the connections here and of those that were handed over.
-        self.places: Places[ExpressConnection | FrameworkConnection] = Places(
+        self.places: Places[ExpressConnection | FrameworkConnection | Handshake] = Places(
             node.limits.connections_max, node.limits.connections_per_address_max
         )
         self._refused, self._silent_until = 0, 0.0
@@ -112,6 +106,18 @@ class ExpressLane:
 
     def __call__(self) -> ExpressConnection:
         return ExpressConnection(self)
+
+    def enter(self, handshake: Handshake) -> bool:
+        """See ``Door``: before the handshake nothing can be told to who finds no place."""
+        return self._has_place(handshake, handshake.address)
+
+    def leave(self, handshake: Handshake) -> None:
+        """See ``Door``."""
+        self.places.leave(handshake)
+
+    def protocol(self, handshake: Handshake) -> ExpressConnection:
+        """See ``Door``."""
+        return ExpressConnection(self, handshake)
 
     async def close(self, grace_s: float) -> None:
         """Let the requests under way end within a time, and close all connections."""
@@ -136,28 +142,38 @@ class ExpressLane:
                 message = f"the head of a request may take {self._head_s:g} s: line, headers and an empty line"
                 self.dismiss(slow.transport, HttpRefusal(408, message, ErrorCode.REQUEST_TIMED_OUT))
         for stranger in self.places.silent_strangers(now - min(self._head_s, self._idle_s)):
-            stranger.transport.close()
+            stranger.close()
         self._sweep_timer = self._schedule_sweep()
 
-    def has_place(self, connection: ExpressConnection, address: str) -> bool:
-        """Whether one more connection may be; the one that may not is told so, and closed."""
+    def take_place(self, connection: ExpressConnection, handshake: Handshake | None, address: str) -> bool:
+        """Whether one more connection may be; its handshake has a place already, if there was one."""
+        if handshake is None:
+            return self._has_place(connection, address)
+        self.places.pass_on(handshake, connection)
+        return True
+
+    def _has_place(self, holder: ExpressConnection | Handshake, address: str) -> bool:
+        """Whether one more connection may be; the one that may not is told so, if it can be, and closed."""
         now = self.clock()
-        refused: ExpressConnection | FrameworkConnection
+        refused: ExpressConnection | FrameworkConnection | Handshake
         try:
-            leaving = self.places.enter(connection, address, now)
+            leaving = self.places.enter(holder, address, now)
         except Overloaded as error:
-            refused, why = connection, error
+            refused, why = holder, error
         else:
             if leaving is None:
                 return True
             refused, why = leaving, Overloaded("nothing was asked here, and others want the place: ask at once")
-        self.dismiss(refused.transport, why)
+        if isinstance(refused, Handshake):
+            refused.close()
+        else:
+            self.dismiss(refused.transport, why)
         self._refused += 1
         if now >= self._silent_until:
             self._silent_until = now + _QUIET_S
             log.warning("http.connections_refused", most=self.places.most, refused=self._refused, why=str(why))
             self._refused = 0
-        return refused is not connection
+        return refused is not holder
 
     def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
         """Say why, and close the connection."""
@@ -172,13 +188,9 @@ class ExpressLane:
         route = self._routes.get(line)
         if route is None:
             return None
-        fields: dict[str, str] = {}
-        for text in lines:
-            found = _HEADER.fullmatch(text)
-            name = "" if found is None else found[1].lower()
-            if found is None or name not in _KNOWN or name in fields:
-                return None
-            fields[name] = found[2] or ""
+        fields = usual_fields(lines)
+        if fields is None:
+            return None
         size, media = fields.get("content-length", ""), fields.get("content-type", "")
         if not size.isdigit() or len(size) > _NUMBER_DIGITS_MAX or media not in route.media or "host" not in fields:
             return None
@@ -219,8 +231,11 @@ def _at_once(route: Route, node: Node, rights: Rights, model: Any) -> BaseModel 
 class ExpressConnection(asyncio.Protocol):
     """One connection, until the framework takes it over."""
 
-    def __init__(self, lane: ExpressLane) -> None:
+    def __init__(self, lane: ExpressLane, handshake: Handshake | None = None) -> None:
+        """``handshake``: the one that it had before, where TLS is spoken."""
         self._lane = lane
+        self._handshake = handshake
+        self._lacks_certificate = False
         self.transport: asyncio.Transport
         self._address = ""
         #: The last head in bytes, its end included, and what it says: most clients send the same one all the time.
@@ -242,9 +257,10 @@ class ExpressConnection(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)  # that of uvloop is one in all but its class
         peer = transport.get_extra_info("peername")
         self._address = peer[0] if peer else ""
-        if not self._lane.has_place(self, self._address):
+        if not self._lane.take_place(self, self._handshake, self._address):
             return
         self._lane.connections.add(self)
+        self._lacks_certificate = self._lane.wants_certificates and certificate_of(transport) is None
         connected = transport.get_extra_info("socket")
         if connected is not None:
             # It stays so when the framework takes the connection over.
@@ -265,7 +281,9 @@ class ExpressConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         opened_at, self.used_at = self.used_at, self._lane.clock()
-        if self.task is not None:
+        if self._lacks_certificate:
+            self._lane.dismiss(self.transport, NoAccess(401, _NO_CERTIFICATE))
+        elif self.task is not None:
             self.transport.pause_reading()
             self._early.append(data)
         elif self._repeats(data) or self._answer(data):

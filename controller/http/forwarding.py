@@ -17,8 +17,10 @@ import aiohttp
 from aiohttp import web
 
 from quorate.controller.api import headers
+from quorate.controller.api.tls_entrance import TlsContexts
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import CONNECT_SECONDS, body_to_send, reason_of
+from quorate.controller.client.secured import refusal_by_tls, tls_options
 from quorate.controller.decisions.origin import Origin
 from quorate.controller.http.ports import Node, Peer
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
@@ -81,7 +83,7 @@ async def forward(
         NotController: it could not be reached. Overloaded: there was no time left to ask.
         OutcomeUnknown: it did not answer a write. ApiError: nor a read.
     """
-    ask = partial(_ask, session, peer, request, body, _sent_headers(request, origin), ends_at)
+    ask = partial(_ask, session, peer, request, body, _sent_headers(request, origin), ends_at, node.tls)
 
     async def is_active() -> bool:
         return node.controller.active_id in (peer.node_id, None)
@@ -96,6 +98,8 @@ async def forward(
             peer.node_id, f"controller {peer.node_id} is active and cannot be reached: {reason_of(error)}"
         ) from error
     except (aiohttp.ClientError, TimeoutError, _Deposed) as error:
+        if (why := refusal_by_tls(error)) is not None:
+            raise NotController(peer.node_id, f"controller {peer.node_id} is active and refuses TLS: {why}") from error
         raise _no_answer(peer, error, is_write=is_write) from error
 
 
@@ -112,6 +116,7 @@ async def _ask(
     body: bytes,
     sent_headers: dict[str, str],
     ends_at: float,
+    tls: TlsContexts | None,
 ) -> web.Response:
     left_s = ends_at - asyncio.get_running_loop().time()
     if left_s <= 0:
@@ -123,6 +128,7 @@ async def _ask(
         headers=sent_headers,
         allow_redirects=False,
         timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=CONNECT_SECONDS),
+        **tls_options(tls),
     ) as answer:
         data = await answer.read()
         passed_back = {name: answer.headers[name] for name in _PASSED_BACK if name in answer.headers}

@@ -61,6 +61,10 @@ class FrameworkConnection(asyncio.Protocol):
         self._is_answering = False
         self._places.hear(self, self._clock())
 
+    def close(self) -> None:
+        """Close the connection."""
+        self.transport.close()
+
     def data_received(self, data: bytes) -> None:
         if not self._is_answering:
             self._note(data)

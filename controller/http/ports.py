@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
+from quorate.controller.api.tls_entrance import TlsContexts
 from quorate.controller.background.checkpoint_writer import TakenCheckpoint
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.event_queue import EventQueue
@@ -205,6 +206,8 @@ class Node:
     refusals: Refusals = field(default_factory=Refusals)
     #: Who may ask; by default whoever reaches the port may do everything (loopback only).
     access: AccessControl = field(default_factory=lambda: AccessControl.by_secret(None))
+    #: With which it asks its peers over TLS.
+    tls: TlsContexts | None = None
 
     @property
     def node_id(self) -> int:

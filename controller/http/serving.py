@@ -8,6 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
+from quorate.controller.api.tls_entrance import TlsContexts, TlsEntrance
 from quorate.controller.http.app import make_app
 from quorate.controller.http.express import ExpressLane
 from quorate.controller.http.framework_connection import mark_answering
@@ -27,7 +28,9 @@ _IDLE_S: Final = 3_630.0
 class HttpServer:
     """Serves until it is closed."""
 
-    def __init__(self, runner: web.AppRunner, lane: ExpressLane, listener: asyncio.Server, grace_s: float) -> None:
+    def __init__(
+        self, runner: web.AppRunner, lane: ExpressLane, listener: asyncio.Server | TlsEntrance, grace_s: float
+    ) -> None:
         """See ``start``."""
         self._runner = runner
         self._lane = lane
@@ -43,10 +46,14 @@ class HttpServer:
         grace_s: float,
         routes: Sequence[Route] = ROUTES,
         *,
+        tls: TlsContexts | None = None,
+        wants_certificates: bool = False,
         idle_s: float = _IDLE_S,
     ) -> HttpServer:
         """Listen; port 0 takes a free one. Requests under way get ``grace_s`` when the server is closed.
 
+        ``tls``: with which TLS is spoken to whoever connects; None: none is. A handshake may take as long as a head.
+        ``wants_certificates``: who shows none is refused; for ``tls`` then lets clients show one.
         ``idle_s``: for how long a connection may be idle.
 
         Raises:
@@ -66,9 +73,15 @@ class HttpServer:
         await runner.setup()
         framework = runner.server
         assert framework is not None
-        lane = ExpressLane(node, routes, framework, idle_s)
+        lane = ExpressLane(node, routes, framework, idle_s, wants_certificates=wants_certificates)
+        listener: asyncio.Server | TlsEntrance
         try:
-            listener = await asyncio.get_running_loop().create_server(lane, host, port, backlog=_BACKLOG)
+            if tls is None:
+                listener = await asyncio.get_running_loop().create_server(lane, host, port, backlog=_BACKLOG)
+            else:
+                listener = await TlsEntrance.open(
+                    lane, host, port, backlog=_BACKLOG, contexts=tls, handshake_s=node.limits.head_timeout_ms / 1000
+                )
         except OSError:
             await lane.close(0)
             await runner.cleanup()
@@ -83,6 +96,9 @@ class HttpServer:
 
     async def close(self) -> None:
         """Take no more connections, let requests under way end, close all connections."""
-        self._listener.close()
+        if isinstance(self._listener, TlsEntrance):
+            await self._listener.close()
+        else:
+            self._listener.close()
         await self._lane.close(self._grace_s)
         await self._runner.cleanup()

@@ -39,6 +39,7 @@ from quorate.controller.api.resources import (
     VoterReply,
     VoterRole,
 )
+from quorate.controller.api.tls_entrance import TlsContexts
 from quorate.controller.client.access import AccessClient
 from quorate.controller.client.attempts import (
     Unreachable,
@@ -344,6 +345,7 @@ __all__ = [
     "StatesReply",
     "StatusReply",
     "TakenCheckpointReply",
+    "TlsContexts",
     "TokenClient",
     "TokenPrincipal",
     "TopicConfig",

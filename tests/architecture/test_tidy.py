@@ -50,6 +50,7 @@ BANS = (
             "quorate.broker.host",
             "quorate.broker.worker",
             "quorate.broker.watcher",
+            "quorate.controller.api.tls_entrance",
             "quorate.controller.http.express",
             "quorate.controller.process.server",
             "quorate.quorum.transport.transport",

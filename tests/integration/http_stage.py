@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import count
 from random import Random
 from typing import Any, NamedTuple
@@ -55,6 +56,7 @@ from tests.default_parts import (
     token_config,
 )
 from tests.guards.sound_images import watch
+from tests.integration.made_certificates import NO_TLS, SpokenTls
 from tests.log_support import DIRECTORY, checkpoint_bytes
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 
@@ -278,11 +280,14 @@ class Member:
         self.node.feed.moved()
         self.digests.note(self.controller.stable)
 
-    async def serve(self, routes: Sequence[Route]) -> None:
+    async def serve(self, routes: Sequence[Route], tls: SpokenTls) -> None:
         """Listen on a free port."""
         watch(lambda: self.controller.stable)
-        self._server = await HttpServer.start(self.node, "127.0.0.1", 0, 1.0, routes)
-        self.url = f"http://127.0.0.1:{self._server.port}"
+        node, wanted = replace(self.node, tls=tls.as_client), tls.wants_certificates
+        self._server = await HttpServer.start(
+            node, "127.0.0.1", 0, 1.0, routes, tls=tls.as_server, wants_certificates=wanted
+        )
+        self.url = f"{'https' if tls.as_server else 'http'}://127.0.0.1:{self._server.port}"
 
     async def stop_serving(self) -> None:
         """Close the server and all its connections; the port refuses from now on."""
@@ -366,15 +371,17 @@ async def stage(
     routes: Sequence[Route] = ROUTES,
     shared_secret: bytes | None = None,
     token_secret: bytes | None = TOKEN_SECRET,
+    tls: SpokenTls = NO_TLS,
 ) -> AsyncIterator[Stage]:
     """Controllers 1 to ``count_``; the active one has completed its activation."""
     quorum = InstantQuorum()
     peers: dict[int, Peer] = {}
-    async with aiohttp.ClientSession() as session:
+    trusted = tls.as_client() if tls.as_client else True
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session:
         for node_id in range(1, count_ + 1):
             member = Member(node_id, quorum, peers, limits or node_limits(), shared_secret, token_secret)
             quorum.members[node_id] = member
-            await member.serve(routes)
+            await member.serve(routes, tls)
             peers[node_id] = Peer(node_id, member.url)
         built = Stage(quorum, session, peers)
         try:

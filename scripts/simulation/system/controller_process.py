@@ -15,6 +15,7 @@ from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
 from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.interfaces import ControllerLimits, DecidedWrite
 from quorate.controller.engine.quorum_controller import QuorumController
@@ -226,9 +227,17 @@ class WireClient(ControllerClient):
 
     def __init__(self, urls: list[str], session: WireSession, timeout_ms: float = 30_000.0) -> None:
         super().__init__(urls, timeout_ms=timeout_ms)
+        self._session = _WiredSession(session)
+
+
+class _WiredSession(PendingSession):
+    """Of a client over the virtual wire."""
+
+    def __init__(self, session: WireSession) -> None:
+        super().__init__(None, None)
         self._wire_session = session
 
-    def _session(self) -> Any:
+    def __call__(self) -> Any:
         return self._wire_session
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from typing import Any
 
 import pytest
@@ -37,8 +38,8 @@ class Client:
         return await cls.open_port(int(on.members[node_id].url.rpartition(":")[2]))
 
     @classmethod
-    async def open_port(cls, port: int) -> Client:
-        return cls(*await asyncio.open_connection(HOST, port))
+    async def open_port(cls, port: int, tls: ssl.SSLContext | None = None) -> Client:
+        return cls(*await asyncio.open_connection(HOST, port, ssl=tls))
 
     async def write(self, *pieces: bytes) -> None:
         for piece in pieces:
